@@ -76,7 +76,7 @@ export interface Judge {
  */
 export function judgeStream(judge: Judge, row: number, facts: StreamFacts): number {
   const { table, mayDerive } = judge;
-  const { createdMs, fall } = facts;
+  const { createdMs } = facts;
   const timeMs = table.timeMs[row]!;
   const hasCreated = createdMs > 0 && createdMs <= timeMs;
   if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, facts, hasCreated);
@@ -171,11 +171,12 @@ function judgeProcess(
   if ((previousMs >= shownMs && !isMarked) || isUnknown)
     return judgeFall(table, row, facts, evidence);
   if (!hasBegun) return lose(table, row, facts);
-  // The previous sample may be of either process if no uptime came with it, or a late one: the
-  // difference of the values is safe.
+  // The previous sample may be of either process if no uptime came with it, or a late one, or that of
+  // a third process: the difference of the values is safe.
   const isLater = processMs > previousMs + JITTER_MS;
   const isLate = evidence !== undefined && evidence.lag > 0;
-  if (!isLate && (isLater || leftMs >= previousMs)) return begin(table, row, facts, processMs);
+  const hasFollowed = leftMs >= previousMs && processMs >= leftMs - JITTER_MS;
+  if (!isLate && (isLater || hasFollowed)) return begin(table, row, facts, processMs);
   return judgeFall(table, row, facts, evidence);
 }
 

@@ -241,6 +241,17 @@ describe('F5: the start is derived from the uptime', () => {
     }
   });
 
+  test('F5: so is one that began at the previous sample, if a third process was shown since', () => {
+    const uptime = (seconds: number, value: number): string =>
+      page(seconds, value, 0).replace(/\n.*\n$/, '\n');
+    check(
+      [0, 1000, 5, -1000],
+      [60, 1060, 9, -1000],
+      [120, uptime(120, 10), null],
+      [180, 119, 12, -1000],
+    );
+  });
+
   test('F5: a start never lies before the previous point of another stream', () => {
     check(
       [0, 100, 50, -100],
