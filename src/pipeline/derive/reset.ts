@@ -131,11 +131,9 @@ function beginFirst(
   const isDated = processMs !== NO_PROCESS && processMs <= timeMs;
   table.setProcess(row, isDated ? processMs : hasCreated ? createdMs : NO_PROCESS);
   if (!hasCreated && !mayDerive) return STREAM.goesOn;
-  // A forgotten series may have had a stream until tornMs. A late uptime dates its process too
-  // late: it may have begun at any time since the previous process was last seen.
-  const earliestMs = evidence !== undefined && evidence.lag > 0 ? evidence.leftMs : processMs;
+  // A forgotten series may have had a stream until tornMs.
   const tornMs = component?.tornMs ?? Number.NaN;
-  const isTorn = processMs <= tornMs || earliestMs <= tornMs;
+  const isTorn = earliestBeginMs(evidence) <= tornMs;
   const beginMs = hasCreated ? createdMs : isDated && !isTorn ? processMs : timeMs;
   // Another stream was sent until then: as another kind of metric, by another row before a restart,
   // or with other starts. In the last case it may have had a part of this process's count, as after
@@ -144,6 +142,16 @@ function beginFirst(
   const isOver = beginMs < table.lastTimeMs[row]! || (isDated && isRestored);
   table.setStart(row, isOver ? timeMs : beginMs);
   return STREAM.goesOn;
+}
+
+/**
+ * The earliest begin of the process. A late uptime dates it too late: it may have begun at any time
+ * since the previous process was last seen.
+ */
+function earliestBeginMs(evidence: UptimeEvidence | undefined): number {
+  const dateMs = processOf(evidence) - JITTER_MS;
+  const leftMs = evidence !== undefined && evidence.lag > 0 ? evidence.leftMs : Number.NaN;
+  return leftMs < dateMs ? leftMs : dateMs;
 }
 
 /**

@@ -459,6 +459,19 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
+  test.each([
+    [61, 'may have had a part of its count', 12_000],
+    [65, 'had none of it', 65],
+  ])('F5: a forgotten series of before a process that began at %i %s', (begin, _, want) => {
+    const target = new Target();
+    target.page(0, named(0, 100, 5));
+    target.page(60, named(60, 160, 7));
+    for (let minutes = 2; minutes < 200; minutes++) target.page(minutes * 60, other(minutes * 60));
+    expect(target.page(12_000, named(12_000, 12_000 - begin, 9)).shown).toContain(
+      `sum engine_global_status_queries{server_name=a} 9 @12000 from ${want}`,
+    );
+  });
+
   test('F5: a forgotten series does not continue a start that its process had by mistake', () => {
     const target = new Target();
     target.page(0, page(0, 1000, 0));
