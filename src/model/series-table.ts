@@ -139,8 +139,8 @@ export class SeriesTable {
   keyOffset: Uint32Array = new Uint32Array(ROWS_MIN);
   keyLength: Uint32Array = new Uint32Array(ROWS_MIN);
   hash: Uint32Array = new Uint32Array(ROWS_MIN);
-  /** A checksum of the key's text, or 0 where it is not computed yet; see derive/state.ts. */
-  keyCheck: Uint32Array = new Uint32Array(ROWS_MIN);
+  /** A second sum over name and labels, or 0 where it is not made yet; see derive/series-id.ts. */
+  labelSum: Uint32Array = new Uint32Array(ROWS_MIN);
   metric: Uint32Array = new Uint32Array(ROWS_MIN);
   role: Uint8Array = new Uint8Array(ROWS_MIN);
   block: Uint32Array = new Uint32Array(ROWS_MIN);
@@ -250,7 +250,7 @@ export class SeriesTable {
     this.keyOffset[row] = 0;
     this.keyLength[row] = 0;
     this.hash[row] = 0;
-    this.keyCheck[row] = 0;
+    this.labelSum[row] = 0;
     this.metric[row] = 0;
     this.role[row] = 0;
     this.block[row] = NO_ROW;

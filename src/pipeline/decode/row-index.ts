@@ -50,11 +50,7 @@ function search(table: SeriesTable, bytes: Buffer, place: KeyPlace, isOnPage: bo
     if (table.hash[row] !== hash) continue;
     if (isStoredKey(table, row, bytes, place)) return row;
     if (!isRespelled(table, row, bytes, place)) continue;
-    if (isOnPage) {
-      // The saved state identifies rows by the text of the key.
-      table.startsVersion++;
-      storeKey(table, row, bytes, place);
-    }
+    if (isOnPage) storeKey(table, row, bytes, place);
     return row;
   }
 }
@@ -144,7 +140,6 @@ function storeKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlac
   bytes.copy(table.keys, table.keysUsed, place.keyStart, place.keyEnd);
   table.keyOffset[row] = table.keysUsed;
   table.keyLength[row] = length;
-  table.keyCheck[row] = 0;
   table.point[row] = NO_ROW;
   table.keysUsed = needed;
 }

@@ -261,8 +261,19 @@ export class SampleLine {
   }
 }
 
+/** What a label with a value adds to the hash of its series. */
+export function hashOfLabel(label: string, value: string): number {
+  return mix(hashOfText(value) ^ mix(hashOfText(label)));
+}
+
+function hashOfText(text: string): number {
+  let hash = HASH_SEED;
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, HASH_PRIME);
+  return hash;
+}
+
 /** Spreads the bits of a hash, so that sums of hashes do not cancel out. */
-function mix(hash: number): number {
+export function mix(hash: number): number {
   let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
   return (mixed ^ (mixed >>> 16)) >>> 0;

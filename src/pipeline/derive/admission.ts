@@ -17,7 +17,8 @@ import {
 import { forgetEarly, forgetRows } from './forget.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
 import { isOpen } from './outcome.ts';
-import { idOfRow } from './state.ts';
+import { SeriesIds } from './series-id.ts';
+import { restoredId } from './state.ts';
 
 /** The refused samples of one page. */
 export interface Refused {
@@ -36,6 +37,7 @@ export class Admission {
   readonly #table: SeriesTable;
   readonly #options: DeriveOptions;
   readonly #budget: SeriesBudget;
+  readonly #ids: SeriesIds;
   /** Series per service index; null while there is room for everything new. */
   readonly #held: number[] | null;
   readonly #evenPart: number;
@@ -56,6 +58,7 @@ export class Admission {
     this.#table = table;
     this.#options = options;
     this.#budget = budget;
+    this.#ids = new SeriesIds(table);
     this.#evenPart = budget.evenPart;
     this.#share = budget.share;
     this.#bytesMax = budget.bytesFor(table);
@@ -93,7 +96,7 @@ export class Admission {
     const held = this.#held;
     if (held === null) return true;
     const count = held[service] ?? 0;
-    const isKnown = this.#table.restored?.indexById.has(idOfRow(this.#table, row)) === true;
+    const isKnown = restoredId(this.#table, this.#ids, row, service) !== undefined;
     if (!isKnown && count >= this.#roomOf(service, count)) return false;
     held[service] = count + 1;
     // The previous process admitted it: so far it counted among the restored rows.

@@ -7,12 +7,11 @@
 //   ids │ startMs │ processMs │ names of uptimes     time, flags │ lastValue │ evidence of uptimes
 //   form, mode │ identities
 //
-// Both have one entry per row, in the order of `starts`. A row is identified by a 53-bit id of its
-// key: the hash of the table's index, and bits of a CRC of the text. Rows that share an identity
-// (duplicates.ts) are saved with a checksum of it: whichever comes first then knows until when the
-// identity was sent. `starts` is written only if table.startsVersion has changed.
+// Both have one entry per row, in the order of `starts`. A row is identified by a 53-bit id
+// (series-id.ts). Rows that share an identity (duplicates.ts) are saved with a checksum of it:
+// whichever comes first then knows until when the identity was sent. `starts` is written only if
+// table.startsVersion has changed.
 
-import { crc32 } from 'node:zlib';
 import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import {
   type Compound,
@@ -30,6 +29,7 @@ import type { DeriveOptions } from './options.ts';
 import { forgetSeries, moveSeries } from './compound.ts';
 import { componentOf, componentOfRow, serviceOf, serviceOfRow } from './places.ts';
 import { laterMs } from './reset.ts';
+import { SeriesIds } from './series-id.ts';
 import {
   countingMetrics,
   doublesOf,
@@ -47,15 +47,17 @@ export const MARKS = 'target-marks';
 /** Rows processed before the event loop gets a turn. */
 const SLICE_ROWS = 65_536;
 const RESTORED_SLICE = 4096;
-const CRC_BITS = 2 ** 21;
 /** Rows that are absent from this many good pages, with all services there, are forgotten. */
 const RESTORE_PAGES = 10;
 /** Numbers per uptime in the marks: its own, then firstTimeMs and tornMs of its component. */
 const EVIDENCE_NUMBERS = SAVED_NUMBERS.length + 2;
 /** The jitter that the first form assumed. */
 const FIRST_FORM_JITTER_MS = 5000;
-/** The form of the blobs: a column of `starts` that the first form does not have. */
-const FORM = 2;
+/**
+ * The form of the blobs, in a column of `starts` that the first form does not have. Up to the second
+ * one, ids are those of SeriesIds.formerIdOf().
+ */
+const FORM = 3;
 /** The bits of the mode in which starts are made, which follows the form. */
 const START_MODE = { delta: 1, derived: 2 } as const;
 
@@ -187,10 +189,11 @@ function* packStarts(
   const processMs = new Float64Array(count);
   const identity = new Uint32Array(count);
   const { owners } = table;
+  const seriesIds = new SeriesIds(table);
   for (let i = 0; i < rows.length; i++) {
     if (i % SLICE_ROWS === 0) yield;
     const row = rows[i]!;
-    ids[i] = idOfRow(table, row);
+    ids[i] = seriesIds.idOf(row, serviceOfRow(table, row));
     // Any part of a point may return first.
     const head = table.head[row]!;
     startMs[i] = table.startMs[head]!;
@@ -219,19 +222,24 @@ function* packStarts(
 function rowsToSave(table: SeriesTable): Uint32Array {
   const rows = new Uint32Array(table.count);
   let count = 0;
-  for (let row = 0; row < table.count; row++) if (isWorthSaving(table, row)) rows[count++] = row;
+  for (let row = 0; row < table.count; row++)
+    // A duplicate may have the id of the row that is sent for it.
+    if (isWorthSaving(table, row) && !table.duplicates.has(table.head[row]!)) rows[count++] = row;
   return rows.slice(0, count);
 }
 
-/** Identifies a series to other processes: 53 bits of its key. */
-export function idOfRow(table: SeriesTable, row: number): number {
-  let check = table.keyCheck[row]!;
-  if (check === 0) {
-    const offset = table.keyOffset[row]!;
-    check = crc32(table.keys.subarray(offset, offset + table.keyLength[row]!));
-    table.keyCheck[row] = check;
-  }
-  return table.hash[row]! * CRC_BITS + (check & (CRC_BITS - 1));
+/** The id under which a previous process saved the series of a row; undefined if it did not. */
+export function restoredId(
+  { restored }: SeriesTable,
+  ids: SeriesIds,
+  row: number,
+  service: number,
+): number | undefined {
+  if (restored === null) return undefined;
+  const id = ids.idOf(row, service);
+  if (restored.indexById.has(id)) return id;
+  const former = ids.formerIdOf(row);
+  return restored.indexById.has(former) ? former : undefined;
 }
 
 function uptimesOf(table: SeriesTable): SavedStarts['uptimes'] {
@@ -249,8 +257,8 @@ function componentName(table: SeriesTable, key: string, index: number): string {
 }
 
 /**
- * Reads the blobs of saveState(), in this form or the first one; null if they are damaged or
- * unknown: the daemon then begins without state.
+ * Reads the blobs of saveState(), in this form or a former one; null if they are damaged or unknown:
+ * the daemon then begins without state.
  */
 export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   try {
@@ -261,8 +269,8 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
     if (names === undefined || values === undefined || evidence === undefined) return null;
     const idOfRows = doublesOf(ids);
     const read = readMarks(idOfRows.length, times, flags, rows, values);
-    const [formNumber, startMode = null] = form === undefined ? [FORM] : integersOf(form);
-    if (read === null || formNumber !== FORM) return null;
+    const [formNumber = FORM + 1, startMode = null] = form === undefined ? [1] : integersOf(form);
+    if (read === null || formNumber > FORM) return null;
     const readNumbers = form === undefined ? readFirstForm : readUptime;
     const uptimes = readUptimes(names, doublesOf(evidence), readNumbers);
     if (uptimes === null) return null;
@@ -458,9 +466,10 @@ export function* restoreRows(
   if (restored === null) return;
   restoreReleased(table, restored);
   restoreUptimes(table, restored, context.options);
+  const ids = new SeriesIds(table);
   for (const [index, row] of rows.entries()) {
     if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
-    restoreRow(table, restored, row, context.monotonicMs);
+    restoreRow(table, restored, { row, ids }, context.monotonicMs);
   }
   for (const [head, compound] of table.compounds) settleParts(table, head, compound);
   for (const row of rows) settleOwner(table, restored, row);
@@ -493,13 +502,14 @@ function isServiceAwaited(
 export function rowsOfDown(table: SeriesTable): Map<string, ReadonlySet<number>> {
   const rows = new Map<string, Set<number>>();
   const isUp = new Set<number>();
+  const ids = new SeriesIds(table);
   for (let row = 0; row < table.count; row++) {
     const service = serviceOfRow(table, row);
     const slot = table.services[service];
     if (slot === undefined || slot.configIndex < 0 || !isWorthSaving(table, row)) continue;
     if (table.seen[row] === table.page) isUp.add(service);
     const own = rows.get(slot.id) ?? new Set();
-    rows.set(slot.id, own.add(idOfRow(table, row)));
+    rows.set(slot.id, own.add(ids.idOf(row, service)));
   }
   for (const service of isUp) rows.delete(table.services[service]!.id);
   const awaited = [...(table.restored?.awaited ?? [])];
@@ -522,13 +532,13 @@ function restoreReleased(table: SeriesTable, restored: RestoredState): void {
 function restoreRow(
   table: SeriesTable,
   restored: RestoredState,
-  row: number,
+  { row, ids }: { readonly row: number; readonly ids: SeriesIds },
   monotonicMs: number,
 ): void {
-  if (table.keyLength[row] === 0) return;
-  const id = idOfRow(table, row);
-  const index = restored.indexById.get(id);
-  if (index === undefined || table.role[row] === ROLE.synthetic) return;
+  if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return;
+  const id = restoredId(table, ids, row, serviceOfRow(table, row));
+  const index = restored.indexById.get(id ?? Number.NaN);
+  if (id === undefined || index === undefined) return;
   restored.indexById.delete(id);
   table.startsVersion++;
   // Its metric may have been a counter.

@@ -199,10 +199,10 @@ test.each(['cumulative', 'delta'] as const)(
   },
 );
 
-describe('a state of the first form', () => {
+describe.each(['first', 'second'])('a state of the %s form', form => {
   // Saved by version 0.1.0 at 60 s: the uptime says 160, slow_queries was flushed from 9 to 2.
   const opened = (temporality: 'cumulative' | 'delta'): Target => {
-    const file = join(import.meta.dirname, `../../fixtures/state/first-form-${temporality}.json`);
+    const file = join(import.meta.dirname, `../../fixtures/state/${form}-form-${temporality}.json`);
     const saved = JSON.parse(readFileSync(file, 'utf8')) as Record<keyof StateBlobs, string>;
     const target = new Target({ temporality });
     const blob = (kind: keyof StateBlobs): Buffer => Buffer.from(saved[kind], 'base64');
@@ -267,6 +267,50 @@ describe('a state of the first form', () => {
     const { starts, marks } = savedAfter(target, null);
     const [saved] = readState(starts, marks)?.uptimes ?? [];
     expect(saved).toMatchObject({ value: 160, processMs: at(-100), provenMs: at(60) });
+  });
+});
+
+describe.each(['cumulative', 'delta'] as const)('labels over a restart (%s)', temporality => {
+  type Labels = (own: readonly string[]) => string;
+  /** A counter, its uptime and a histogram, whose labels are written like this. */
+  const text = (labels: Labels, count: number, seconds: number): string => {
+    const line = (name: string, own: readonly string[], value: number): string =>
+      `${name}{${labels([...own, 'server_name="s"'])}} ${value} ${at(seconds)}\n`;
+    return [
+      line(COUNTER, ['x="\\"y\\""'], count),
+      line(UPTIME, [], 1000 + seconds),
+      '# TYPE h histogram\n',
+      line('h_bucket', ['le="1"'], count),
+      line('h_count', [], count),
+    ].join('');
+  };
+  const shown = (target: Target, page: string, seconds: number): readonly string[] =>
+    target
+      .page(seconds, page)
+      .shown.map(point =>
+        point.replace(/\{(.*)\}/, (_, own: string) => `{${own.split(',').sort().join(',')}}`),
+      );
+  const plain: Labels = own => ['namespace="a"', ...own].join(',');
+
+  test.each<readonly [string, Labels]>([
+    ['in another order', own => ['namespace="a"', ...own].reverse().join(' , ')],
+    ['without that of the service', own => own.join(',')],
+    ['with an empty one', own => [...own, 'z=""', 'namespace="a"'].join(',')],
+  ])('are those of the same series %s', (_, other) => {
+    const options = { temporality, services: ['a'] };
+    for (const [first, second] of [
+      [plain, other],
+      [other, plain],
+    ] as const) {
+      const before = new Target(options);
+      before.page(0, text(first, 5, 0));
+      before.page(60, text(first, 7, 60));
+      const after = successorOf(before, options);
+      expect(shown(after, text(second, 7, 60), 61)).toEqual([]);
+      const wanted = shown(before, text(first, 9, 120), 120);
+      expect(shown(after, text(second, 9, 120), 120)).toEqual(wanted);
+      expect(wanted).toHaveLength(3);
+    }
   });
 });
 
