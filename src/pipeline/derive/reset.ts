@@ -312,8 +312,15 @@ export function fallOfCompound(
   { kind }: Metric,
   parts: readonly number[],
 ): number {
-  for (const row of parts) if (hasFallen(table, row, table.value[row]!)) return FALL.value;
-  return kind === 'histogram' && hasBucketFallen(table, compound) ? FALL.bucket : FALL.none;
+  let isOlder = false;
+  for (const row of parts) {
+    if (!hasFallen(table, row, table.value[row]!)) continue;
+    if (isObserved(table, row)) return FALL.value;
+    // What was absent fell at an unknown time, maybe at a reset that is known already.
+    isOlder = true;
+  }
+  const isBucket = isOlder || (kind === 'histogram' && hasBucketFallen(table, compound));
+  return isBucket ? FALL.bucket : FALL.none;
 }
 
 /** Whether the count between two bounds fell, for bounds that the previous sample also had. */

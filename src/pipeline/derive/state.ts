@@ -554,34 +554,25 @@ function restoreRow(
 }
 
 /**
- * The head, which is the part seen first, gets the series of the former head, or at least the newest
- * part's times. Forgets the values of parts that the newest sample of their point did not have: they
- * may be older than a reset.
+ * The head, which is the part seen first, gets the newest series of all parts: each may have been the
+ * head. Parts that the newest sample of their point did not have are not observed.
  */
 function settleParts(table: SeriesTable, head: number, compound: Compound): void {
   const { lastTimeMs, flags } = table;
   const parts = [...compound.rows, compound.count, compound.sum].filter(row => row !== NO_ROW);
-  const isSent = (row: number): boolean => (flags[row]! & ROW_FLAG.sent) !== 0;
-  const former = isSent(head) ? undefined : parts.find(isSent);
-  if (former !== undefined) moveSeries(table, former, head);
-  const hasEnded = (flags[head]! & ROW_FLAG.staleSent) !== 0;
+  const has = (row: number, flag: number): boolean => (flags[row]! & flag) !== 0;
+  const timeOf = (row: number): number => lastTimeMs[row]! || 0;
   // The time of an ended head is its marker's.
-  const timed = parts.filter(row => row !== head || !hasEnded);
-  const [first] = timed;
-  if (first === undefined) return;
-  const newest = timed.reduce((a, b) => (lastTimeMs[b]! > (lastTimeMs[a]! || 0) ? b : a), first);
-  const newestMs = lastTimeMs[newest]!;
-  for (const row of timed) {
-    // The head may be new: then it has no time.
-    const lastMs = row === head ? lastTimeMs[row]! || 0 : lastTimeMs[row]!;
-    if (!(lastMs < newestMs)) continue;
-    table.setLastValue(row, Number.NaN);
-    flags[row] = flags[row]! & ~ROW_FLAG.observed;
-    if (row !== head) continue;
-    table.setLastTime(head, newestMs);
-    table.setStart(head, table.startMs[newest]!);
-    table.setProcess(head, table.processMs[newest]!);
+  const open = parts.filter(row => !has(row, ROW_FLAG.staleSent));
+  const newestMs = Math.max(...open.map(timeOf));
+  let from = head;
+  for (const row of parts) {
+    if (lastTimeMs[row]! < newestMs) flags[row] = flags[row]! & ~ROW_FLAG.observed;
+    const isNewer = timeOf(row) > timeOf(from);
+    const isSent = has(row, ROW_FLAG.sent) && !has(from, ROW_FLAG.sent);
+    if (isNewer || (isSent && timeOf(row) === timeOf(from))) from = row;
   }
+  if (from !== head) moveSeries(table, from, head);
 }
 
 /**

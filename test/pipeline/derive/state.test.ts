@@ -199,6 +199,74 @@ test.each(['cumulative', 'delta'] as const)(
   },
 );
 
+describe.each(['cumulative', 'delta'] as const)(
+  'a histogram with absent parts (%s)',
+  temporality => {
+    const all = ['h_bucket{le="1"}', 'h_bucket{le="5"}', 'h_count'];
+    const text = (parts: readonly string[], counts: readonly number[], seconds: number): string =>
+      [
+        '# TYPE h histogram',
+        ...parts.map((part, i) => `${part} ${counts[i]} ${at(seconds)}`),
+        '',
+      ].join('\n');
+    /** What the last of these pages led to, with a restart before those that are marked. */
+    const last = (
+      pages: readonly (readonly [parts: readonly string[], counts: readonly number[]])[],
+      restarts: readonly number[],
+    ): readonly string[] => {
+      let target = new Target({ temporality });
+      let shown: readonly string[] = [];
+      for (const [i, [parts, counts]] of pages.entries()) {
+        if (restarts.includes(i)) target = successorOf(target, { temporality });
+        const seconds = 60 * i;
+        ({ shown } = target.page(seconds, `${text(parts, counts, seconds)}other 1\n`));
+      }
+      return shown.filter(point => point.startsWith('histogram'));
+    };
+    const restartsOf = [[], [1], [2], [3], [1, 2], [2, 3], [1, 2, 3]].map(restarts => ({
+      restarts,
+    }));
+
+    test.each(restartsOf)(
+      'a bucket that falls while it is absent says nothing ($restarts)',
+      ({ restarts }) => {
+        const fallen = last(
+          [
+            [all, [2, 4, 6]],
+            [
+              [all[0] ?? '', 'h_count'],
+              [2, 6],
+            ],
+            [all, [2, 3, 8]],
+          ],
+          restarts,
+        );
+        expect(fallen).toEqual(
+          temporality === 'delta' ? [] : ['histogram h{} count=8 le1:2 le5:1 inf:5 @120 from 120'],
+        );
+      },
+    );
+
+    test.each(restartsOf)(
+      'its start stays, whichever part has been the head ($restarts)',
+      ({ restarts }) => {
+        const kept = last(
+          [
+            [all, [2, 4, 6]],
+            [[], []],
+            [all.slice(1), [4, 6]],
+            [all, [2, 5, 7]],
+          ],
+          restarts,
+        );
+        if (temporality === 'cumulative')
+          expect(kept).toEqual(['histogram h{} count=7 le1:2 le5:3 inf:2 @180 from 0']);
+        else expect(kept).toEqual([]);
+      },
+    );
+  },
+);
+
 describe.each(['first', 'second'])('a state of the %s form', form => {
   // Saved by version 0.1.0 at 60 s: the uptime says 160, slow_queries was flushed from 9 to 2.
   const opened = (temporality: 'cumulative' | 'delta'): Target => {
