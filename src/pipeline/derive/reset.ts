@@ -126,7 +126,9 @@ function beginFirst(
   const { component, createdMs } = facts;
   const timeMs = table.timeMs[row]!;
   const evidence = evidenceOf(facts);
-  const mayDate = mayDerive && !hasCreated && evidence?.isSplit !== true;
+  // A stuck uptime may be that of a process which has ended.
+  const isSure = evidence !== undefined && !evidence.isSplit && evidence.doubt === 0;
+  const mayDate = mayDerive && !hasCreated && isSure;
   const processMs = mayDate ? processOf(evidence) : NO_PROCESS;
   const isDated = processMs !== NO_PROCESS && processMs <= timeMs;
   table.setProcess(row, isDated ? processMs : hasCreated ? createdMs : NO_PROCESS);

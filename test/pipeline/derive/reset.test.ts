@@ -401,6 +401,25 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
+  test.each([
+    ['cumulative', 'sum'],
+    ['delta', 'delta'],
+  ] as const)(
+    'F5: a stuck uptime dates no new series until it has grown (%s)',
+    (temporality, kind) => {
+      const target = new Target({ temporality });
+      const seen = [100, 5, 65, 65, 65, 245, 305, 365, 425].map((uptime, i) => {
+        const lines = `engine_global_status_uptime ${uptime}\nengine_global_status_queries{n="${i}"} 9\n`;
+        const { shown } = target.page(60 * i, lines);
+        return shown.filter(point => / 9 /.test(point)).join();
+      });
+      const dated = (n: number, from: number): string =>
+        `${kind} engine_global_status_queries{n=${n}} 9 @${60 * n} from ${from}`;
+      const unknown = [3, 4, 5, 6].map(n => (temporality === 'delta' ? '' : dated(n, 60 * n)));
+      expect(seen.slice(2)).toEqual([dated(2, 55), ...unknown, dated(7, 55), dated(8, 55)]);
+    },
+  );
+
   test('F5: an uptime that has not moved does not prove that its process was still there', () => {
     check(
       [0, 4000, 5, -4000],
