@@ -51,8 +51,8 @@ export function outcomeOfScalar(
   if (value !== last && !Number.isNaN(last)) noteChange(table, row);
   if (metric.kind === 'sum') outcome = outcomeOfSum(judge, row, metric, place);
   accept(judge, row, outcome, place);
-  // After a NaN, a counter is compared with its last number.
-  if (metric.kind !== 'sum' || !Number.isNaN(value)) table.setLastValue(row, value);
+  // After a NaN or an infinity, a counter is compared with its last number.
+  if (metric.kind !== 'sum' || Number.isFinite(value)) table.setLastValue(row, value);
   else table.flags[row] = table.flags[row]! | ROW_FLAG.notNumber;
   return outcome;
 }
@@ -235,7 +235,7 @@ export function isSameSample(
   value: number,
 ): boolean {
   const wasNumber = (flags[row]! & ROW_FLAG.notNumber) === 0;
-  return isSameValue(value, wasNumber ? lastValue[row]! : Number.NaN);
+  return wasNumber ? isSameValue(value, lastValue[row]!) : !Number.isFinite(value);
 }
 
 /** NaN equals NaN, and 0 equals -0. */
@@ -250,7 +250,7 @@ function isSameValue(a: number, b: number): boolean {
 
 /**
  * Replaces a counter's value by its growth. `isFirst`: the series is unknown; `stream`: one of
- * STREAM. NaN and values below zero are no measure of growth.
+ * STREAM. NaN, infinities and values below zero are no measure of growth.
  */
 function makeDelta(
   table: SeriesTable,
@@ -259,10 +259,11 @@ function makeDelta(
   { isFirst, stream }: { readonly isFirst: boolean; readonly stream: number },
 ): number {
   const value = table.value[row]!;
-  if (isFirst) return value >= 0 ? judgeFirst(table, row, component) : OUTCOME.baseline;
+  const isCount = value >= 0 && value < Infinity;
+  if (isFirst) return isCount ? judgeFirst(table, row, component) : OUTCOME.baseline;
   const before = stream === STREAM.began ? 0 : table.lastValue[row]!;
   moveDelta(table, row);
-  if (stream === STREAM.unknown || !(value >= 0 && before >= 0)) return OUTCOME.baseline;
+  if (stream === STREAM.unknown || !(isCount && before >= 0)) return OUTCOME.baseline;
   table.value[row] = value - before;
   return OUTCOME.point;
 }

@@ -155,9 +155,10 @@ describe('F8: counters', () => {
     expect(target.fail(60).shown).toEqual([]);
   });
 
-  test('F8: a value that is not a number adds no growth and loses none', () => {
-    const seen = runPages(DELTA, [0, counter(50)], [60, counter('NaN')], [120, counter(57)]);
-    expect(shown(seen).slice(1)).toEqual([[], ['delta x{} 7 @120 from 60']]);
+  test.each(['NaN', '+Inf', '-Inf'])('F8: a value of %s adds no growth and loses none', value => {
+    const odd = counter(value);
+    const seen = runPages(DELTA, [0, counter(50)], [60, odd], [120, odd], [180, counter(57)]);
+    expect(shown(seen).slice(1)).toEqual([[], [], ['delta x{} 7 @180 from 120']]);
     expect(seen[1]?.reads).toEqual({ baseline: 1 });
   });
 
