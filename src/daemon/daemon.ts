@@ -21,9 +21,9 @@ import { Schedule } from '../pipeline/collect/schedule.ts';
 import { otherIdsOf, planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { SeriesBudget } from '../pipeline/derive/options.ts';
+import { limitRestored, ownState } from '../pipeline/derive/cut-state.ts';
 import {
   joinStates,
-  limitRestored,
   MARKS,
   readState,
   saveState,
@@ -38,7 +38,7 @@ import { TranslateMeter } from '../pipeline/translate-meter.ts';
 import { apiIdentity, apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { configWith, Discovery } from './discovery.ts';
-import { bringBack, forgottenSeries, inTurns, setAside, takeService } from './gone-series.ts';
+import { bringBack, forgottenSeries, inTurns, setAside } from './gone-series.ts';
 import { type LivePage, readLivePage } from './live-page.ts';
 import type { OwnTelemetry, startTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
@@ -190,18 +190,39 @@ export class Daemon {
       const log = this.targets[index];
       if (log === undefined || former?.targets.includes(log) === true) continue;
       const taken = former === undefined ? null : await this.#takenOver(former, log.target);
-      const { state, changes } = taken ?? (await this.#stored(log.target));
+      const { state: found, changes } = taken ?? (await this.#stored(log.target));
+      const state = found === null ? null : ownState(found, id => this.#isOf(log.target, id));
       const left = this.#budget.limits.series - this.#budget.series;
       const { table } = translation;
       table.restored = state === null ? null : limitRestored(state, left);
       // Our clock may have been set: no page may be older than the last one.
       Object.assign(table.clock, state?.clock);
-      if (changes.length === 0) continue;
+      if (changes.length === 0 && state === found) continue;
       // In one step with the new place of the series, so that no end of the process loses them.
       const blobs = await inTurns(saveState(table));
       const entries = translation.isKept && state !== null ? stateEntries(id, blobs) : [];
       await this.queue.commit({ batches: [], state: [...changes, ...entries], reads: [] });
     }
+    await this.#forgetUnowned();
+  }
+
+  /** Whether a target sends the series of a service. Others are not believed: another target or process may send them. */
+  #isOf({ configured, otherShards }: Target, id: string): boolean {
+    if (id === '' || configured.has(id)) return true;
+    const { unconfiguredServices, services } = this.config;
+    const isWelcome = unconfiguredServices === 'send' && !otherShards.takes(id);
+    return isWelcome && services.every(service => service.id !== id);
+  }
+
+  /** Deletes what is stored of targets that the configuration does not have: what others send meanwhile is not in it. */
+  async #forgetUnowned(): Promise<void> {
+    const ids = planTargets(this.config).map(({ id }) => id);
+    const owned = new Set([...ids, ...(this.discovery?.keptSeries ?? [])]);
+    const state = [STARTS, MARKS].flatMap(kind => {
+      const keys = this.queue.stateKeys(kind).filter(key => !owned.has(key));
+      return keys.map(key => ({ kind, key, blob: null }));
+    });
+    if (state.length > 0) await this.queue.commit({ batches: [], state, reads: [] });
   }
 
   /**
@@ -220,7 +241,6 @@ export class Daemon {
     if (heritage.length === 0) return null;
     const before = former.config.services;
     const { services } = this.config;
-    const ids = new Set(services.map(({ id }) => id));
     const gone = without(before, services);
     const came = without(services, before);
     const changes: StateChange[] = [];
@@ -228,9 +248,6 @@ export class Daemon {
     const isAuto = discovery !== null && former.discovery !== null;
     for (const { target: one, table } of heritage) {
       const part = await memoryOf(table);
-      for (const { id } of one.services)
-        if (ids.has(id) && !target.configured.has(id))
-          await takeService(id, { table, state: part });
       if (isAuto)
         for (const { id, api } of gone)
           changes.push(...(await setAside({ address: api.baseUrl, id }, { table, state: part })));

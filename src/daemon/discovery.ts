@@ -21,7 +21,7 @@ import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { namesOnPage } from '../pipeline/derive/places.ts';
 import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 import type { Translated } from '../pipeline.ts';
-import { forgottenSeries } from './gone-series.ts';
+import { forgottenSeries, keyOf } from './gone-series.ts';
 
 export const DISCOVERY_COUNTERS = {
   changes: {
@@ -175,6 +175,11 @@ export class Discovery {
   get services(): readonly ServiceConfig[] {
     const byId = [...this.#memory.known].sort(([a], [b]) => (a < b ? -1 : 1));
     return byId.map(([id, { name }]) => this.#serviceOf(id, name));
+  }
+
+  /** The keys of the series of services that are gone. */
+  get keptSeries(): readonly string[] {
+    return [...this.#memory.gone.keys()].map(id => keyOf({ address: this.#address, id }));
   }
 
   #serviceOf(id: string, name: string): ServiceConfig {

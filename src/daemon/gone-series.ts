@@ -28,19 +28,16 @@ interface Source {
 }
 
 /** Takes the series of a service out of the target's state; returns what is to be stored of it. */
-export async function setAside(place: SeriesPlace, source: Source): Promise<StateChange[]> {
-  const blobs = await takeService(place.id, source);
-  return blobs === null ? [] : changes(place, blobs);
-}
-
-/** Takes the series of a service out of a target's state; null if there are none. */
-export async function takeService(id: string, { table, state }: Source): Promise<Blobs | null> {
-  const { starts, marks } = await inTurns(saveService(table, id));
+export async function setAside(
+  place: SeriesPlace,
+  { table, state }: Source,
+): Promise<StateChange[]> {
+  const { starts, marks } = await inTurns(saveService(table, place.id));
   const part = readState(starts, marks);
-  if (part === null || part.indexById.size === 0) return null;
+  if (part === null || part.indexById.size === 0) return [];
   if (state !== null) takeOut(state, part);
-  state?.awaited?.delete(id);
-  return { starts, marks };
+  state?.awaited?.delete(place.id);
+  return changes(place, { starts, marks });
 }
 
 /**
@@ -84,6 +81,7 @@ function changes(place: SeriesPlace, { starts, marks }: Blobs): StateChange[] {
   ];
 }
 
-function keyOf({ address, id }: SeriesPlace): string {
+/** The key of its blobs. */
+export function keyOf({ address, id }: SeriesPlace): string {
   return JSON.stringify([address, id]);
 }

@@ -155,6 +155,8 @@ export interface RestoredState {
   readonly identity: Uint32Array;
   /** Until when each of these identities was sent, by whichever row. */
   readonly sentUntil: ReadonlyMap<number, number>;
+  /** The id of each row's service; '' if it has none, or if an older version saved it. */
+  readonly services: readonly string[];
   /** SeriesTable.releasedMs of the previous process; NaN for none, and once the table has taken it over. */
   releasedMs: number;
   /** Empty once the table has taken them over. */

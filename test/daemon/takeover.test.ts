@@ -33,11 +33,19 @@ afterEach(async () => {
   await new Promise(resolve => server.close(resolve));
 });
 
-function configOf(ids: readonly string[]): Config {
+/** A service is an id, with `@key` if it has another key, or `@host` if it has another address of the API. */
+function configOf(services: readonly string[]): Config {
   const { port } = server.address() as AddressInfo;
+  const others: Record<string, object> = {
+    key: { key: 'another' },
+    host: { base_url: `http://localhost:${port}`, key: 'k' },
+  };
   const config = {
     api: { base_url: `http://127.0.0.1:${port}`, key: 'k' },
-    services: ids.map(id => ({ id })),
+    services: services.map(service => {
+      const [id, other = ''] = service.split('@');
+      return { id, api: others[other] };
+    }),
     otlp: { endpoint: 'http://127.0.0.1:1', temporality: 'delta' },
     queue: { directory: `${queueDirectory.path}/queue` },
     telemetry: { enabled: false },
@@ -68,15 +76,72 @@ async function grown(daemon: Daemon, minute: number, values: Record<string, numb
   return found;
 }
 
+/** Becomes the daemon of another configuration. */
+type Become = (daemon: Daemon, services: readonly string[]) => Promise<Daemon>;
+
+const WAYS: Readonly<Record<'reload' | 'restart', Become>> = {
+  reload: (daemon, services) => daemon.anotherFor(configOf(services)),
+  restart: async (daemon, services) => {
+    await daemon.stop(AbortSignal.abort());
+    return await Daemon.open({ config: configOf(services), clock, logger });
+  },
+};
+
+/** Rounds of services: the last round is the first one again. */
+const ROUNDS: readonly string[] = [
+  'a b, a b@key, a b',
+  'a b, a@key b, a b',
+  'a b, a b@host, a b',
+  'a b, a@host b, a b',
+  'a b, a@host b@host, a b',
+  'a b, b, a b',
+  'a b, a, a b@host, a b',
+];
+
+for (const [how, become] of Object.entries(WAYS))
+  test.each(ROUNDS)(`what another target sent is not sent again: ${how}, %s`, async rounds => {
+    const [first = '', ...others] = rounds.split(', ');
+    let daemon = await Daemon.open({ config: configOf(first.split(' ')), clock, logger });
+    const sums: Record<string, number> = { a: 0, b: 0 };
+    let minute = 0;
+    const read = async (count: number): Promise<void> => {
+      for (const end = minute + count; minute < end; minute++)
+        for (const text of await grown(daemon, minute, { a: 10 * minute, b: 10 * minute })) {
+          const [id = '', value] = text.split(' ');
+          sums[id]! += Number(value);
+        }
+    };
+    await read(3);
+    for (const round of others) {
+      daemon = await become(daemon, round.split(' '));
+      await read(3);
+    }
+    const [grownBy, lost] = [10 * (minute - 1), 20 * others.length];
+    for (const id of ['a', 'b']) {
+      expect(sums[id], id).toBeLessThanOrEqual(grownBy);
+      // A round without the service, or a baseline in each: nothing else is lost.
+      expect(sums[id], id).toBeGreaterThanOrEqual(grownBy - lost - 30);
+    }
+    await daemon.stop(AbortSignal.abort());
+  });
+
+test('nothing is kept of targets that the configuration does not have', async () => {
+  let daemon = await Daemon.open({ config: configOf(['a', 'b@host']), clock, logger });
+  await grown(daemon, 0, { a: 0, b: 0 });
+  const keys = (): number => daemon.queue.stateKeys('target-marks').length;
+  expect(keys()).toBe(2);
+  daemon = await daemon.anotherFor(configOf(['a']));
+  expect(keys()).toBe(1);
+  daemon = await WAYS.restart(daemon, ['c']);
+  expect(keys()).toBe(0);
+  await daemon.stop(AbortSignal.abort());
+});
+
 for (const how of ['reload', 'restart'] as const)
   test(`another first service takes nothing from the others: ${how}`, async () => {
     let daemon = await Daemon.open({ config: configOf(['b']), clock, logger });
     const become = async (ids: readonly string[]): Promise<void> => {
-      if (how === 'reload') daemon = await daemon.anotherFor(configOf(ids));
-      else {
-        await daemon.stop(AbortSignal.abort());
-        daemon = await Daemon.open({ config: configOf(ids), clock, logger });
-      }
+      daemon = await WAYS[how](daemon, ids);
     };
     await grown(daemon, 0, { b: 5 });
     expect(await grown(daemon, 1, { b: 15 })).toEqual(['b 10']);

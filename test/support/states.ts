@@ -9,6 +9,11 @@ export class States {
     return Promise.resolve(this.blobs.get(`${kind} ${key}`) ?? null);
   }
 
+  stateKeys(kind: string): readonly string[] {
+    const names = [...this.blobs.keys()].filter(name => name.startsWith(`${kind} `));
+    return names.map(name => name.slice(kind.length + 1));
+  }
+
   commit({ state }: Parameters<Queue['commit']>[0]): Promise<{ kind: 'stored'; evictedPoints: 0 }> {
     for (const { kind, key, blob } of state) {
       if (blob === null) this.blobs.delete(`${kind} ${key}`);

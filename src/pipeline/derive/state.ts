@@ -5,7 +5,7 @@
 //
 //   starts (written when rows or starts change)      marks (written with every page; see state-columns.ts)
 //   ids │ startMs │ processMs │ names of uptimes     time, flags │ lastValue │ evidence of uptimes
-//   form, mode │ identities
+//   form, mode │ identities │ released │ services
 //
 // Both have one entry per row, in the order of `starts`. A row is identified by a 53-bit id
 // (series-id.ts). Rows that share an identity (duplicates.ts) are saved with a checksum of it:
@@ -36,7 +36,9 @@ import {
   integersOf,
   Marks,
   packColumns,
+  packServices,
   readMarks,
+  readServices,
   unpackColumns,
 } from './state-columns.ts';
 
@@ -188,6 +190,7 @@ function* packStarts(
   const startMs = new Float64Array(count);
   const processMs = new Float64Array(count);
   const identity = new Uint32Array(count);
+  const services = new Array<string>(count).fill('');
   const { owners } = table;
   const seriesIds = new SeriesIds(table);
   for (let i = 0; i < rows.length; i++) {
@@ -199,6 +202,7 @@ function* packStarts(
     startMs[i] = table.startMs[head]!;
     processMs[i] = table.processMs[head]!;
     if (owners.size > 0) identity[i] = owners.get(head)?.check ?? 0;
+    services[i] = table.services[serviceOfRow(table, rows[i]!)]?.id ?? '';
   }
   const { restored } = unseen;
   if (restored !== null)
@@ -207,6 +211,7 @@ function* packStarts(
       startMs[rows.length + i] = restored.startMs[place]!;
       processMs[rows.length + i] = restored.processMs[place]!;
       identity[rows.length + i] = restored.identity[place]!;
+      services[rows.length + i] = restored.services[place]!;
     }
   const names = [
     ...unseen.uptimes.map(({ component, name }) => [component, name]),
@@ -216,7 +221,8 @@ function* packStarts(
   const releasedMs = Float64Array.of(laterMs(table.releasedMs, restored?.releasedMs ?? Number.NaN));
   const mode = table.startMode ?? restored?.startMode ?? null;
   const form = Uint32Array.from(mode === null ? [FORM] : [FORM, mode]);
-  return yield* packColumns([ids, startMs, processMs, text, form, identity, releasedMs]);
+  const columns = [ids, startMs, processMs, text, form, identity, releasedMs];
+  return yield* packColumns([...columns, ...packServices(services)]);
 }
 
 function rowsToSave(table: SeriesTable): Uint32Array {
@@ -262,7 +268,8 @@ function componentName(table: SeriesTable, key: string, index: number): string {
  */
 export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   try {
-    const [ids, startMs, processMs, names, form, identities, released] = unpackColumns(starts);
+    const columns = unpackColumns(starts);
+    const [ids, startMs, processMs, names, form, identities, released] = columns;
     const [times, flags, rows, values, evidence] = unpackColumns(marks);
     if (ids === undefined || startMs === undefined || processMs === undefined) return null;
     if (times === undefined || flags === undefined || rows === undefined) return null;
@@ -283,6 +290,7 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
       ...read,
       identity,
       sentUntil: sentUntil(identity, read.lastTimeMs),
+      services: readServices(idOfRows.length, columns[7], columns[8]),
       releasedMs: released === undefined ? Number.NaN : doublesOf(released)[0]!,
       uptimes,
       isFirstForm: form === undefined,
@@ -304,31 +312,6 @@ function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap
     if (check !== 0 && lastMs > (until.get(check) ?? 0)) until.set(check, lastMs);
   }
   return until;
-}
-
-/**
- * Limits a restored state to `rowsMax` rows: ended ones are dropped first, the oldest before the
- * others. Their counts were sent: if they return, they are not growth (F8).
- */
-export function limitRestored(restored: RestoredState, rowsMax: number): RestoredState {
-  const { indexById, lastTimeMs, flags } = restored;
-  const excess = indexById.size - Math.max(rowsMax, 0);
-  if (excess <= 0) return restored;
-  const isOpen = (place: number): number => ((flags[place]! & ROW_FLAG.staleSent) === 0 ? 1 : 0);
-  const ids = [...indexById].sort(
-    ([, a], [, b]) => isOpen(a) - isOpen(b) || (lastTimeMs[a] || 0) - (lastTimeMs[b] || 0),
-  );
-  let forgottenMs = Number.NaN;
-  for (const [id, place] of ids.slice(0, excess)) {
-    indexById.delete(id);
-    forgottenMs = laterMs(forgottenMs, lastTimeMs[place]!);
-  }
-  const uptimes = restored.uptimes.map(uptime => ({
-    ...uptime,
-    firstTimeMs: laterMs(uptime.firstTimeMs, forgottenMs),
-    tornMs: laterMs(uptime.tornMs, forgottenMs),
-  }));
-  return { ...restored, uptimes, releasedMs: laterMs(restored.releasedMs, forgottenMs) };
 }
 
 /** Takes the rows of a part out of a state, which is changed. */
@@ -361,6 +344,7 @@ export function joinStates(state: RestoredState, part: RestoredState): RestoredS
     flags: Uint8Array.from([...state.flags, ...part.flags]),
     identity,
     sentUntil: new Map([...part.sentUntil, ...state.sentUntil]),
+    services: [...state.services, ...part.services],
     // Later ones win, and a state knows more of its uptimes than an older part.
     uptimes: [...part.uptimes, ...state.uptimes],
     awaited: new Map([...(part.awaited ?? []), ...(state.awaited ?? [])]),

@@ -33,6 +33,11 @@ export class Held {
     return this.#state.get(stateName(kind, key))?.blob;
   }
 
+  /** The held changes of a kind. */
+  stateChanges(kind: string): readonly StateChange[] {
+    return [...this.#state.values()].filter(change => change.kind === kind);
+  }
+
   /** The rows, oldest first; read one by one. */
   *rows(): IterableIterator<QueueRow> {
     // All ids at once, because the caller may remove rows.

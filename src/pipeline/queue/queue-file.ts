@@ -249,6 +249,10 @@ export class QueueFile {
     return crc32(blob) === row['checksum'] ? blob : 'damaged';
   }
 
+  stateKeys(kind: string): readonly string[] {
+    return this.#all('SELECT key FROM state WHERE kind = ?', kind).map(row => String(row['key']));
+  }
+
   addCount(service: string, key: string, count: number): void {
     this.#run(
       `INSERT INTO account (service, key, count) VALUES (?, ?, ?)

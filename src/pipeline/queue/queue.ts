@@ -148,6 +148,8 @@ export interface Queue {
   /** The latest set-aside entries, newest first. */
   readSetAside(count: number): Promise<readonly SetAside[]>;
   readState(kind: string, key: string): Promise<Buffer | null>;
+  /** The keys of all stored blobs of a kind; none if the file cannot be read. */
+  stateKeys(kind: string): readonly string[];
   stats(signal: Signal): QueueStats;
   /** Sets the compression of new rows. */
   compressAs(signal: Signal, encoding: Encoding): void;

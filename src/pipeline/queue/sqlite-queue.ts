@@ -283,6 +283,16 @@ export class SqliteQueue implements Queue {
     return Promise.resolve(blob === 'damaged' ? null : (blob ?? null));
   }
 
+  stateKeys(kind: string): readonly string[] {
+    const keys = new Set(
+      this.#guard('read', () => this.#storage.read(file => file.stateKeys(kind))),
+    );
+    for (const { key, blob } of this.#held.stateChanges(kind))
+      if (blob === null) keys.delete(key);
+      else keys.add(key);
+    return [...keys];
+  }
+
   stats(signal: Signal): QueueStats {
     if (!this.#isClosed) this.#readTimes(signal);
     return { ...this.#space(signal), ...this.#times[signal] };
