@@ -24,8 +24,9 @@ import { WireWriter } from '../pipeline/encode/wire.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
 import { openTransport, rememberedCompression } from '../pipeline/send/open-senders.ts';
 import { ServiceClient } from '../service/client.ts';
-import type { ServiceClients } from '../service/clients.ts';
+import { apisOf, type ServiceClients } from '../service/clients.ts';
 import { type LogItem, LogsApi } from '../service/logs-api.ts';
+import { KnownApis } from '../service/redact.ts';
 import { errorLine, type Result } from '../service/service-error.ts';
 import { readBackups } from '../backups/known-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
@@ -201,7 +202,8 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
   for (const signal of hasLogs ? SIGNALS : (['metrics'] as const)) {
     const endpoint = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
     const settings = otlp[signal];
-    const options = { config, concurrency: 1, clock: context.clock };
+    const apis = new KnownApis(apisOf(config));
+    const options = { apis, concurrency: 1, clock: context.clock };
     const transport = await openTransport(endpoint, settings, options);
     const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
     const result = await transport.send(request, new AbortController().signal);

@@ -3,6 +3,7 @@
 // the JSON Schema, the example, the table of keys and the types in config.ts (tools/config-schema.ts writes these).
 
 import type { OperatorErrorCode } from '../errors.ts';
+import { withoutUrlSecrets } from '../lib/printable.ts';
 import { isPlainMap, UNREADABLE, type KeyPath } from './places.ts';
 import { ExpandedText } from './secrets.ts';
 
@@ -374,7 +375,7 @@ export function showValue(value: unknown, isSecret = false): string {
 }
 
 function showText(text: string): string {
-  const clean = text.replaceAll(/:\/\/[^\s/]*@/g, '://[secret]@');
+  const clean = withoutUrlSecrets(text);
   const short =
     clean.length <= SHOWN_LENGTH_MAX ? clean : `${clean.slice(0, SHOWN_LENGTH_MAX - 1)}…`;
   return JSON.stringify(short);

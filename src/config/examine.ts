@@ -2,6 +2,7 @@
 // value of every key with its origin. Secrets, and whatever came out of a reference, stay hidden.
 
 import { isLoopbackHost } from '../lib/loopback.ts';
+import { withoutUrlSecrets } from '../lib/printable.ts';
 import type { Signal } from '../model/batch.ts';
 import type { Config } from './config.ts';
 import { isBlock, kindAt, readAlone, type Kind, type Violation } from './declare.ts';
@@ -180,7 +181,7 @@ function sizeText(key: string, amount: number): string {
 function shown(value: unknown, kind: Kind<unknown> | undefined): string {
   if (value instanceof ExpandedText) return value.template;
   if (kind?.isSecret === true && value !== null) return '[secret]';
-  if (typeof value === 'string') return value.replaceAll(/:\/\/[^\s/]*@/g, '://[secret]@');
+  if (typeof value === 'string') return withoutUrlSecrets(value);
   return JSON.stringify(value, (_, one: unknown) =>
     one instanceof ExpandedText ? one.template : one,
   );

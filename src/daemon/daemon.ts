@@ -35,8 +35,9 @@ import { openQueue } from '../pipeline/queue/sqlite-queue.ts';
 import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { TranslateMeter } from '../pipeline/translate-meter.ts';
-import { apiIdentity, apisOf, ServiceClients } from '../service/clients.ts';
+import { apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
+import { KnownApis } from '../service/redact.ts';
 import { configWith, Discovery } from './discovery.ts';
 import { bringBack, forgottenSeries, inTurns, setAside } from './gone-series.ts';
 import { type LivePage, readLivePage } from './live-page.ts';
@@ -73,6 +74,8 @@ export class Daemon {
   readonly counters: Counters;
   readonly queue: Queue;
   readonly senders: readonly OpenSender[];
+  /** What senders redact: they outlive a reload that does not change `otlp`. */
+  readonly knownApis: KnownApis;
   readonly targets: readonly TargetLog[];
   readonly timeline: Timeline;
   readonly forecast: QueueForecast;
@@ -110,6 +113,7 @@ export class Daemon {
     this.counters = counters;
     this.queue = queue;
     this.senders = parts.senders;
+    this.knownApis = parts.apis;
     this.discovery = discovery;
     this.startedAtMs = options.former?.startedAtMs ?? clock.nowMs();
     this.#wasReady = options.former?.hasCycled === true;
@@ -153,10 +157,11 @@ export class Daemon {
     const discovery = await openDiscovery(wanted, { queue, counters });
     const config = configWith(wanted.config, discovery);
     const options = { ...wanted, config };
-    const isSameEnd = former !== undefined && isSame(ofSenders(former.config), ofSenders(config));
+    const apis = former?.knownApis ?? new KnownApis(apisOf(config));
+    const isSameEnd = former !== undefined && isSame(former.config.otlp, config.otlp);
     const senders = isSameEnd
       ? former.senders
-      : await openSenders({ config, queue, clock, counters, logger });
+      : await openSenders({ config, apis, queue, clock, counters, logger });
     const userAgent = `prom2otlp/${programVersion()}`;
     const formerReports = former?.pulls ?? [];
     const clients = new ServiceClients({ clock, counters, userAgent, formerReports });
@@ -168,7 +173,7 @@ export class Daemon {
     const openLogs = config.logs.isEnabled ? await logsOpener() : null;
     const openBackups = config.backups.isEnabled ? await backupsOpener() : null;
     const opens = { startTelemetry, openLogs, openBackups };
-    const parts = { counters, queue, senders, clients, buffers, discovery, ...opens };
+    const parts = { counters, queue, apis, senders, clients, buffers, discovery, ...opens };
     let daemon: Daemon;
     try {
       // What cannot be used shows itself before anything of the former daemon is replaced.
@@ -178,6 +183,7 @@ export class Daemon {
       if (!isSameEnd) await Promise.all(senders.map(({ sender }) => sender.close()));
       throw error;
     }
+    apis.follow(apisOf(config));
     if (former !== undefined) await former.#handOver(daemon);
     await discovery?.begin();
     await daemon.#restore(former);
@@ -444,6 +450,7 @@ export class Daemon {
 interface DaemonParts {
   readonly counters: Counters;
   readonly queue: Queue;
+  readonly apis: KnownApis;
   readonly senders: readonly OpenSender[];
   readonly clients: ServiceClients;
   readonly buffers: BodyBufferPool;
@@ -452,14 +459,6 @@ interface DaemonParts {
   readonly startTelemetry: typeof startTelemetry | null;
   readonly openLogs: ((parts: OnDemandParts) => Logs) | null;
   readonly openBackups: ((parts: OnDemandParts) => Backups) | null;
-}
-
-/**
- * What senders depend on: the back end, and the service's secrets, which they redact in answers.
- */
-function ofSenders(config: Config): unknown {
-  const apis = apisOf(config).map(apiIdentity);
-  return [config.otlp, [...new Set(apis)].sort()];
 }
 
 /** With shards: whose services a page may have. */

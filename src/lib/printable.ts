@@ -22,6 +22,12 @@ function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
+/** A text that may be a URL or a path, without the user, the password and the values of the query that it may have. */
+export function withoutUrlSecrets(text: string): string {
+  const clean = text.replaceAll(/:\/\/[^\s/]*@/g, '://[secret]@');
+  return clean.replaceAll(/([?&][\w.~%[\]-]+=)[^\s&#"]+/g, '$1[secret]');
+}
+
 /** An http(s) URL without user, password and query. */
 export function printableUrl(text: string): string {
   const url = new URL(text);

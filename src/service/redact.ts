@@ -8,7 +8,7 @@ export type Redact = (text: string) => string;
 
 /** Shorter header values are codes of regions and the like, and occur in ordinary text. */
 const HEADER_VALUE_LENGTH_MIN = 4;
-/** Earlier secrets may still be echoed by a later answer. */
+/** Earlier secrets, which a later answer may still echo: at most this many. */
 const REMEMBERED_MAX = 32;
 
 /** The returned function reads the secrets again at each call, and remembers earlier ones. */
@@ -16,15 +16,37 @@ export function createRedactor(readSecrets: () => readonly string[]): Redact {
   const known = new Set<string>();
   let pattern: RegExp | null = null;
   return text => {
-    const secrets = readSecrets();
-    if (secrets.some(secret => !known.has(secret))) {
-      for (const secret of secrets) known.add(secret);
+    const current = new Set(readSecrets());
+    if ([...current].some(secret => !known.has(secret))) {
+      for (const secret of current) known.add(secret);
       for (const earlier of known)
-        if (known.size > REMEMBERED_MAX && !secrets.includes(earlier)) known.delete(earlier);
+        if (known.size > REMEMBERED_MAX + current.size && !current.has(earlier))
+          known.delete(earlier);
       pattern = patternOf([...known]);
     }
     return pattern === null ? text : text.replace(pattern, '[secret]');
   };
+}
+
+/**
+ * The APIs of the running configuration, for parts that outlive a reload: each configuration reads
+ * rotated secrets on its own.
+ */
+export class KnownApis {
+  #apis: readonly ApiConfig[] = [];
+  /** Takes the secrets of these APIs out of a text, and those of earlier ones. */
+  readonly redact: Redact = createRedactor(() => this.#apis.flatMap(secretsOf));
+
+  constructor(apis: readonly ApiConfig[]) {
+    this.follow(apis);
+  }
+
+  follow(apis: readonly ApiConfig[]): void {
+    // What has rotated since the last text is an earlier secret, too.
+    this.redact('');
+    this.#apis = [...new Set(apis)];
+    this.redact('');
+  }
 }
 
 /** The secrets of an API that may be in a text. */

@@ -50,7 +50,7 @@ test('a replaced daemon can be garbage-collected, over many reloads', async () =
   await supervisor.daemon.stop(AbortSignal.abort());
 });
 
-test("a changed key of the service is kept out of the back end's words, too", async () => {
+test('senders are kept until `otlp` changes; they keep secret what the running configuration has', async () => {
   using directory = tempDirectory();
   const file = directory.write('config.json', configText('a', 'same'));
   const supervisor = await Supervisor.open({ file, environment: {}, clock });
@@ -59,6 +59,10 @@ test("a changed key of the service is kept out of the back end's words, too", as
   await supervisor.reload();
   expect(supervisor.daemon.senders, 'only a name has changed').toBe(senders);
   directory.write('config.json', configText('b', 'same', 'another-key'));
+  await supervisor.reload();
+  expect(supervisor.daemon.senders, 'a key of the service has changed').toBe(senders);
+  expect(supervisor.daemon.knownApis.redact('test-key another-key')).toBe('[secret] [secret]');
+  directory.write('config.json', configText('b', 'another'));
   await supervisor.reload();
   for (const [index, { sender }] of supervisor.daemon.senders.entries())
     expect(sender).not.toBe(senders[index]?.sender);

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { printableJson, printableLine, printableText } from '../../src/lib/printable.ts';
+import {
+  printableJson,
+  printableLine,
+  printableText,
+  withoutUrlSecrets,
+} from '../../src/lib/printable.ts';
 
 const ESCAPE = '\u001B[2J';
 const TURNED = '\u202Edrow\u202C';
@@ -22,3 +27,13 @@ test('JSON keeps its meaning and contains no control characters', () => {
   // It has only the line breaks between members.
   expect(json.replaceAll('\n', '')).toMatch(/^[^\p{Cc}\u202A-\u202E]*$/u);
 });
+
+test.each([
+  [
+    'http://u:pass@h/x?api_key=abc&tenant=1',
+    'http://[secret]@h/x?api_key=[secret]&tenant=[secret]',
+  ],
+  ['h/ x?key=abc', 'h/ x?key=[secret]'],
+  ['/metrics?token=abc#end', '/metrics?token=[secret]#end'],
+  ['^(?:a|b)?c$', '^(?:a|b)?c$'],
+])('%s is shown as %s', (text, shown) => expect(withoutUrlSecrets(text)).toBe(shown));

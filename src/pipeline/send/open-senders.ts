@@ -9,6 +9,7 @@ import { printableUrl } from '../../lib/printable.ts';
 import { programVersion } from '../../lib/version.ts';
 import type { Signal } from '../../model/batch.ts';
 import { apisOf } from '../../service/clients.ts';
+import { KnownApis } from '../../service/redact.ts';
 import type { Queue } from '../queue/queue.ts';
 import { AutoCompression, type CompressionStatus, recall, retain } from './auto-compression.ts';
 import { OtlpHttp } from './otlp-http.ts';
@@ -20,6 +21,8 @@ const COMPRESSION_STATE = 'compression';
 
 export interface SendersOptions {
   readonly config: Config;
+  /** Those of the configuration if absent. */
+  readonly apis?: KnownApis;
   readonly queue: Queue;
   readonly clock: Clock;
   readonly counters: Counters;
@@ -54,7 +57,8 @@ async function openSender(
   const { concurrency } = config.otlp;
   const shown = printableUrl(endpoint);
   const compression = await openCompression(signal, shown, settings, options);
-  const parts = { config, concurrency, clock, compression };
+  const { apis = new KnownApis(apisOf(config)) } = options;
+  const parts = { apis, concurrency, clock, compression };
   const transport = await openTransport(endpoint, settings, parts);
   const sender = new Sender({
     signal,
@@ -109,8 +113,8 @@ async function remember(
 }
 
 export interface TransportOptions {
-  /** The whole configuration: all of its secrets are redacted. */
-  readonly config: Config;
+  /** Their secrets are redacted. */
+  readonly apis: KnownApis;
   readonly concurrency: number;
   readonly clock: Clock;
   readonly compression?: AutoCompression | null;
@@ -120,9 +124,8 @@ export interface TransportOptions {
 export async function openTransport(
   endpoint: string,
   settings: OtlpSignalConfig,
-  { config, concurrency, clock, compression = null }: TransportOptions,
+  { apis, concurrency, clock, compression = null }: TransportOptions,
 ): Promise<Transport> {
-  const apis = apisOf(config);
   const shared = { endpoint, config: settings, apis, version: programVersion(), clock };
   if (settings.protocol === 'grpc') {
     const { OtlpGrpc } = await import('./otlp-grpc.ts');

@@ -68,7 +68,7 @@ export class OtlpGrpc implements Transport {
   constructor(options: EndpointOptions) {
     const { endpoint, config } = options;
     this.#options = options;
-    this.#redact = createBackEndRedactor(config.headers, options.apis ?? []);
+    this.#redact = createBackEndRedactor(options);
     this.#credentials = endpoint.startsWith('https:')
       ? ChannelCredentials.createFromSecureContext(createTlsContext(config.tls))
       : ChannelCredentials.createInsecure();

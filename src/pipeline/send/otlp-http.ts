@@ -50,7 +50,7 @@ export class OtlpHttp implements Transport {
     const url = new URL(options.endpoint);
     this.#options = options;
     this.#path = `${url.pathname}${url.search}`;
-    this.#redact = createBackEndRedactor(config.headers, options.apis ?? []);
+    this.#redact = createBackEndRedactor(options);
     this.#pool = new Pool(url.origin, {
       connections: concurrency,
       // Without it a back end that never ends the handshake would block all later requests.

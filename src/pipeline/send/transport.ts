@@ -3,13 +3,12 @@
 // an answer, redaction, rotated headers, certificates.
 
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { ApiConfig, OtlpSignalConfig } from '../../config/config.ts';
+import type { OtlpSignalConfig } from '../../config/config.ts';
 import { causeText, OperatorError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { findBadCertificate } from '../../lib/pem.ts';
 import type { Signal } from '../../model/batch.ts';
-import { apiIdentity } from '../../service/clients.ts';
-import { createRedactor, type Redact, secretsOf } from '../../service/redact.ts';
+import { createRedactor, type KnownApis, type Redact } from '../../service/redact.ts';
 import type { Encoding } from '../queue/queue.ts';
 import { oneLine } from './answer.ts';
 
@@ -53,7 +52,7 @@ export interface EndpointOptions {
   readonly endpoint: string;
   readonly config: OtlpSignalConfig;
   /** The service's APIs, whose secrets must not be shown either. */
-  readonly apis?: readonly ApiConfig[];
+  readonly apis?: KnownApis;
   /** The bridge's own version, for User-Agent. */
   readonly version: string;
   readonly clock: Clock;
@@ -128,22 +127,33 @@ export function notMade(what: string, error: unknown): SendResult {
 /** Shorter words in a header's value are names of tenants and the like, and occur in ordinary text. */
 const SECRET_LENGTH_MIN = 8;
 
-/** Replaces the values of the configured headers, and the secrets of the service, by `[secret]`. */
-export function createBackEndRedactor(
-  headers: OtlpSignalConfig['headers'],
-  apis: readonly ApiConfig[],
-): Redact {
-  const distinct = new Map(apis.map(api => [apiIdentity(api), api]));
-  const redactors = [
-    createRedactor(() => wordsOf(headers)),
-    ...[...distinct.values()].map(api => createRedactor(() => secretsOf(api))),
-  ];
-  return text => (text === '' ? text : redactors.reduce((safe, redact) => redact(safe), text));
+/**
+ * Replaces the values of the configured headers, the query of the endpoint, and the secrets of the
+ * service by `[secret]`.
+ */
+export function createBackEndRedactor({
+  endpoint,
+  config: { headers },
+  apis,
+}: Pick<EndpointOptions, 'endpoint' | 'config' | 'apis'>): Redact {
+  const { search, searchParams } = new URL(endpoint);
+  // As written, and as a back end reads it.
+  const written = search.split(/[?&]/).map(part => part.slice(part.indexOf('=') + 1));
+  const query = wordsOf([...written, ...searchParams.values()]);
+  const whole = search === '' ? [] : [search.slice(1)];
+  const own = createRedactor(() => {
+    const values = Object.values(headers).map(secret => secret.reveal());
+    return [...whole, ...query, ...wordsOf(values)];
+  });
+  return text => {
+    if (text === '') return text;
+    const safe = own(text);
+    return apis === undefined ? safe : apis.redact(safe);
+  };
 }
 
-/** The headers' values, and each word of them: `Bearer TOKEN` is echoed as TOKEN. */
-function wordsOf(headers: OtlpSignalConfig['headers']): readonly string[] {
-  const values = Object.values(headers).map(secret => secret.reveal());
+/** Values, and each word of them: `Bearer TOKEN` is echoed as TOKEN. */
+function wordsOf(values: readonly string[]): readonly string[] {
   const words = values.flatMap(value => [value, ...value.split(/[\s=:,;]+/)]);
   return words.filter(word => word.length >= SECRET_LENGTH_MIN);
 }

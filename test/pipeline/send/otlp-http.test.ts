@@ -1,12 +1,13 @@
 import { connect as connectTo, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ApiConfig, OtlpSignalConfig } from '../../../src/config/config.ts';
+import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
+import { KnownApis } from '../../../src/service/redact.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
 import { BackEnd, type Answer } from '../../support/back-end.ts';
 import { TEST_TLS } from '../../support/certificates.ts';
@@ -38,12 +39,13 @@ afterEach(async () => {
 function connect(
   config: Partial<OtlpSignalConfig> = {},
   url = backEnd.url,
-  apis: readonly ApiConfig[] = [],
+  apis?: KnownApis,
+  query = '',
 ): OtlpHttp {
   const transport = new OtlpHttp({
-    endpoint: `${url}/v1/metrics`,
+    endpoint: `${url}/v1/metrics${query}`,
     config: testSignal(config),
-    apis,
+    ...(apis && { apis }),
     concurrency: 1,
     version: '1.2.3',
     clock: systemClock,
@@ -308,7 +310,8 @@ test('no answer shows a secret of the service', async () => {
   let source = 'canary-of-the-service';
   const key = new ConfigSecret(source, () => source);
   const apis = [testApi('https://api.example.com', { key })];
-  const transport = connect({}, backEnd.url, apis);
+  const known = new KnownApis(apis);
+  const transport = connect({}, backEnd.url, known);
   const check = async (): Promise<void> => {
     const echo = `unknown ${encodeURIComponent(key.reveal())} for ${key.reveal()}`;
     backEnd.answer = () => ({ status: 401, body: echo });
@@ -321,4 +324,27 @@ test('no answer shows a secret of the service', async () => {
   source = 'canary/of=another day';
   key.refresh();
   await check();
+  // A reload keeps the transport. Its configuration has a key of its own, which rotates before anything is sent.
+  const [former, other] = [key.reveal(), new ConfigSecret('third-canary', () => 'fourth-canary')];
+  known.follow([testApi('https://api.example.com', { key: other })]);
+  other.refresh();
+  const body = `unknown ${former}, third-canary, fourth-canary`;
+  backEnd.answer = () => ({ status: 401, body });
+  expect(await send(transport)).toMatchObject({
+    reason: expect.stringContaining('unknown [secret], [secret], [secret]'),
+  });
 });
+
+test.each(['?api_key=canary-of-the-query', '?k=x&api_key=canary%20of+all', '?canary'])(
+  'no answer shows the query of the endpoint: %s',
+  async query => {
+    const transport = connect({}, backEnd.url, undefined, query);
+    const value = new URLSearchParams(query).get('api_key') ?? 'nothing';
+    const written = query.slice(query.lastIndexOf('=') + 1);
+    const body = `no ${query} (${value}) (${written})`;
+    backEnd.answer = () => ({ status: 404, body });
+    const { reason } = (await send(transport)) as { readonly reason: string };
+    expect(reason).toContain('no ?[secret]');
+    if (value !== 'nothing') expect(reason).not.toContain('canary');
+  },
+);
