@@ -11,13 +11,31 @@ import { valueAt, type KeyPath } from './places.ts';
 import { readTextFile, type ReadTextFile } from './text-file.ts';
 
 export class WatchedFiles {
-  readonly #stamps = new Map<string, string>();
+  #stamps = new Map<string, string>();
   #unsettled: string | null = null;
 
-  readonly read: ReadTextFile = path => {
-    this.#stamps.set(path, stampOf(path));
-    return readTextFile(path);
-  };
+  /**
+   * Loads a configuration. From now on the files that `load` read are watched; after a failure, those
+   * of the configuration in use as well. A file counts as of its first reading here: one that
+   * changes between two readings has changed, and so has one that is read again later, for a
+   * rotated secret.
+   */
+  load<T>(load: (read: ReadTextFile) => T): T {
+    const stamps = new Map<string, string>();
+    const read: ReadTextFile = path => {
+      if (!stamps.has(path)) stamps.set(path, stampOf(path));
+      return readTextFile(path);
+    };
+    let former = this.#stamps;
+    try {
+      const loaded = load(read);
+      former = new Map();
+      return loaded;
+    } finally {
+      // A copy, which later readings do not change.
+      this.#stamps = new Map([...former, ...stamps]);
+    }
+  }
 
   /**
    * True once after a change, as soon as a check finds no further change since the previous one. So a file that is
@@ -43,7 +61,9 @@ export class WatchedFiles {
 function stampOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true });
-    return [found.dev, found.ino, found.size, found.mtimeNs].join(':');
+    const { dev, ino, size, mtimeNs, mode, uid, gid } = found;
+    // Who may read it counts as well: a refused file is read again once it is allowed.
+    return [dev, ino, size, mtimeNs, mode, uid, gid].join(':');
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? 'unreadable';
   }

@@ -6,6 +6,7 @@
 import { keysForRestart, WatchedFiles } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
+import type { ReadTextFile } from '../config/text-file.ts';
 import { Daemon } from './daemon.ts';
 import { formatMistake, OperatorError } from '../errors.ts';
 import { type Bell, napUntil } from '../lib/bell.ts';
@@ -71,7 +72,7 @@ export class Supervisor {
     const { file, environment, clock } = options;
     const startEndMs = clock.monotonicMs() + START_WAIT_MS;
     const files = new WatchedFiles();
-    const config = loadConfig({ file, environment, readFile: files.read });
+    const config = files.load(readFile => loadConfig({ file, environment, readFile }));
     const logger = createLogger({ ...config.log, clock });
     const open = (): Promise<Daemon> => Daemon.open({ config, clock, logger });
     const daemon = await keepTrying(open, { ...options, logger, endMs: startEndMs });
@@ -120,7 +121,7 @@ export class Supervisor {
     const { reloads } = counters.of(RELOAD_COUNTERS);
     let mistakes: readonly string[] = [];
     try {
-      await this.#replace(this.#load(running));
+      await this.#replace(this.#files.load(readFile => this.#load(running, readFile)));
       const { targets, config } = this.#daemon;
       const services = config.services.length;
       this.logger.info({ targets: targets.length, services }, 'the configuration was loaded again');
@@ -134,9 +135,9 @@ export class Supervisor {
     this.#lastReload = { atMs: clock.nowMs(), mistakes };
   }
 
-  #load(running: Config): Config {
+  #load(running: Config, readFile: ReadTextFile): Config {
     const { file, environment } = this.#options;
-    const config = loadConfig({ file, environment, readFile: this.#files.read });
+    const config = loadConfig({ file, environment, readFile });
     const keys = keysForRestart(running, config);
     if (keys.length === 0) return config;
     throw new OperatorError(

@@ -1,14 +1,19 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { WatchedFiles } from '../../src/config/changes.ts';
+import type { TextFile } from '../../src/config/text-file.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+function read(files: WatchedFiles, path: string): TextFile {
+  return files.load(readFile => readFile(path));
+}
 
 function watched(): { readonly files: WatchedFiles; readonly path: string } {
   const files = new WatchedFiles();
   const path = join(temporaryDirectory(), 'key');
   writeFileSync(path, 'one');
-  expect(files.read(path)).toEqual({ text: 'one' });
+  expect(read(files, path)).toEqual({ text: 'one' });
   return { files, path };
 }
 
@@ -27,7 +32,7 @@ test('a removed file and a new file are changes', () => {
   const { files, path } = watched();
   rmSync(path);
   expect([files.look(), files.look()]).toEqual([false, true]);
-  expect(files.read(path)).toHaveProperty('problem');
+  expect(read(files, path)).toHaveProperty('problem');
   writeFileSync(path, 'one');
   expect([files.look(), files.look()]).toEqual([false, true]);
 });
@@ -50,17 +55,55 @@ test('links are followed, so that a swapped directory is noticed', () => {
   symlinkSync('1', link);
   symlinkSync('..data/key', path);
   const files = new WatchedFiles();
-  expect(files.read(path)).toEqual({ text: '1' });
+  expect(read(files, path)).toEqual({ text: '1' });
   symlinkSync('2', `${link}_tmp`);
   renameSync(`${link}_tmp`, link);
   expect([files.look(), files.look()]).toEqual([false, true]);
-  expect(files.read(path)).toEqual({ text: '2' });
+  expect(read(files, path)).toEqual({ text: '2' });
 });
 
 test('an unreadable file is a problem of the configuration, and does not end the program', () => {
   const { files, path } = watched();
   const loop = `${path}-loop`;
   symlinkSync(loop, loop);
-  expect(files.read(loop)).toHaveProperty('problem');
+  expect(read(files, loop)).toHaveProperty('problem');
   expect(files.look()).toBe(false);
+});
+
+test('a file that is read again, in the same load or later, still counts as of its first reading', () => {
+  const { files, path } = watched();
+  const [first, second, readLater] = files.load(readFile => {
+    const before = readFile(path);
+    writeFileSync(path, 'second');
+    return [before, readFile(path), readFile];
+  });
+  expect([first, second]).toEqual([{ text: 'one' }, { text: 'second' }]);
+  expect([files.look(), files.look(), files.look()]).toEqual([false, true, false]);
+  writeFileSync(path, 'the third');
+  expect(readLater(path)).toEqual({ text: 'the third' });
+  expect([files.look(), files.look()]).toEqual([false, true]);
+});
+
+test('a file that may be read now has changed', () => {
+  const { files, path } = watched();
+  chmodSync(path, 0o640);
+  expect([files.look(), files.look()]).toEqual([false, true]);
+});
+
+test('files of a former configuration are watched until another one is in use', () => {
+  const { files, path } = watched();
+  const other = `${path}-other`;
+  const fail = (): void =>
+    files.load(readFile => {
+      readFile(other);
+      throw new Error('a mistake');
+    });
+  expect(fail).toThrow('a mistake');
+  for (const changed of [path, other]) {
+    writeFileSync(changed, 'changed');
+    expect([files.look(), files.look()]).toEqual([false, true]);
+  }
+  expect(read(files, other)).toEqual({ text: 'changed' });
+  writeFileSync(path, 'is no longer of interest');
+  expect([files.look(), files.look()]).toEqual([false, false]);
 });
