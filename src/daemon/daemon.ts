@@ -92,6 +92,7 @@ export class Daemon {
   readonly #livePages = new Permits(1);
   readonly #pipeline: Pipeline<ScrapeResult>;
   readonly #budget: SeriesBudget;
+  readonly #meter: TranslateMeter;
   readonly #pipelineTargets: readonly PipelineTarget<ScrapeResult>[];
   readonly #stopping = new AbortController();
   /** Ends scrapes under way. */
@@ -123,14 +124,16 @@ export class Daemon {
     const log = new ThrottledLog(logger, clock);
     const timeline = timelineOf(options);
     this.timeline = timeline;
-    this.forecast = new QueueForecast(queue, clock, counters);
+    this.forecast = options.former?.forecast ?? new QueueForecast(queue, clock, counters);
     this.targets = targetLogs(planned, options, log);
     const onDemand = onDemandParts(options, parts, this.targets);
     this.logs = parts.openLogs?.(onDemand) ?? null;
     this.backups = parts.openBackups?.(onDemand) ?? null;
     const budget = new SeriesBudget(config.metrics.limits);
     this.#budget = budget;
-    const meter = new TranslateMeter(counters);
+    const { former } = options;
+    const meter = former === undefined ? new TranslateMeter(counters) : former.#meter;
+    this.#meter = meter;
     const context = { config, clock, parts, budget, timeline, meter, discovery };
     const targets = this.targets.map(target => pipelineTarget(target, context));
     this.#pipelineTargets = targets;
@@ -157,14 +160,16 @@ export class Daemon {
     const discovery = await openDiscovery(wanted, { queue, counters });
     const config = configWith(wanted.config, discovery);
     const options = { ...wanted, config };
+    const userAgent = `prom2otlp/${programVersion()}`;
+    const formerReports = former?.pulls ?? [];
+    const clients = new ServiceClients({ clock, counters, userAgent, formerReports });
+    // What cannot be used shows itself before anything of the former daemon is replaced.
+    for (const api of apisOf(config)) clients.get(api);
     const apis = former?.knownApis ?? new KnownApis(apisOf(config));
     const isSameEnd = former !== undefined && isSame(former.config.otlp, config.otlp);
     const senders = isSameEnd
       ? former.senders
       : await openSenders({ config, apis, queue, clock, counters, logger });
-    const userAgent = `prom2otlp/${programVersion()}`;
-    const formerReports = former?.pulls ?? [];
-    const clients = new ServiceClients({ clock, counters, userAgent, formerReports });
     const buffers = new BodyBufferPool();
     // Loaded on demand: the SDK takes 12 MB.
     const startTelemetry = config.telemetry.isEnabled
@@ -174,20 +179,22 @@ export class Daemon {
     const openBackups = config.backups.isEnabled ? await backupsOpener() : null;
     const opens = { startTelemetry, openLogs, openBackups };
     const parts = { counters, queue, apis, senders, clients, buffers, discovery, ...opens };
-    let daemon: Daemon;
-    try {
-      // What cannot be used shows itself before anything of the former daemon is replaced.
-      for (const api of apisOf(config)) clients.get(api);
-      daemon = new Daemon(options, parts);
-    } catch (error) {
-      if (!isSameEnd) await Promise.all(senders.map(({ sender }) => sender.close()));
-      throw error;
-    }
+    const daemon = new Daemon(options, parts);
     apis.follow(apisOf(config));
     if (former !== undefined) await former.#handOver(daemon);
+    daemon.#keepGauges();
     await discovery?.begin();
     await daemon.#restore(former);
     return daemon;
+  }
+
+  /** Of the services on the last pages: those that the targets still have. */
+  #keepGauges(): void {
+    const targets = new Map(this.targets.map(({ target }) => [target.id, target]));
+    this.#meter.keep(id => {
+      const target = targets.get(id);
+      return target && (service => this.#isOf(target, service));
+    });
   }
 
   /** Gives each target the series that a former process or daemon knew. */

@@ -78,6 +78,18 @@ export class TranslateMeter {
     return [...new Map(entries).values()];
   }
 
+  /** After a reload, which says what a target has: its id, and a test for services; undefined for no target. */
+  keep(targetOf: (id: string) => ((service: string) => boolean) | undefined): void {
+    for (const [target, last] of this.#targets) {
+      const has = targetOf(target);
+      if (has === undefined) this.#targets.delete(target);
+      else {
+        const services = last.services.filter(({ id }) => has(id));
+        this.#targets.set(target, { ...last, services });
+      }
+    }
+  }
+
   /** Counts one page of a target, or a scrape without a page (`page` null). */
   count(target: string, page: PageReport | null, derived: DeriveReport): void {
     const { pages, badLines, samples, nameLabels, points, stale } = this.#counters;

@@ -135,6 +135,7 @@ test('the gauges of a service end when it is removed, those of logs when they ar
   directory.write('config.json', text([kept]));
   await supervisor.reload();
   expect(gaugesOf(removed)).toEqual([]);
+  expect(gaugesOf(kept), 'before its next page').toEqual(expect.arrayContaining(metrics));
   await until('those of the other service', () => gaugesOf(kept).join() === all);
   directory.write('config.json', text([kept], { logs: { enabled: false } }));
   await supervisor.reload();
