@@ -468,9 +468,10 @@ interface DaemonParts {
   readonly openBackups: ((parts: OnDemandParts) => Backups) | null;
 }
 
-/** With shards: whose services a page may have. */
-function dealt({ shard, services, elsewhere }: Config): unknown {
-  return shard.count === 1 ? [] : [services, elsewhere].map(list => list.map(({ id }) => id));
+/** With shards, or if services without an entry are sent: whose services a page may have. */
+function dealt({ shard, unconfiguredServices, services, elsewhere }: Config): unknown {
+  const isAnyone = shard.count === 1 && unconfiguredServices === 'drop';
+  return isAnyone ? [] : [services, elsewhere].map(list => list.map(({ id }) => id));
 }
 
 /** What is known of a target's series, and what changes in the queue's state with that. */

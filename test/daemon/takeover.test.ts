@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 /** A service is an id, with `@key` if it has another key, or `@host` if it has another address of the API. */
-function configOf(services: readonly string[]): Config {
+function configOf(services: readonly string[], more: object = {}): Config {
   const { port } = server.address() as AddressInfo;
   const others: Record<string, object> = {
     key: { key: 'another' },
@@ -49,6 +49,7 @@ function configOf(services: readonly string[]): Config {
     otlp: { endpoint: 'http://127.0.0.1:1', temporality: 'delta' },
     queue: { directory: `${queueDirectory.path}/queue` },
     telemetry: { enabled: false },
+    ...more,
   };
   return parseConfig(JSON.stringify(config), { file: 'x.json', environment: {} });
 }
@@ -124,6 +125,17 @@ for (const [how, become] of Object.entries(WAYS))
     }
     await daemon.stop(AbortSignal.abort());
   });
+
+test('a service with an entry is sent by its own target alone', async () => {
+  const more = { unconfigured_services: 'send' };
+  let daemon = await Daemon.open({ config: configOf(['a'], more), clock, logger });
+  await grown(daemon, 0, { a: 0, b: 0, c: 0 });
+  expect((await grown(daemon, 1, { a: 1, b: 1, c: 1 })).sort()).toEqual(['a 1', 'b 1', 'c 1']);
+  daemon = await daemon.anotherFor(configOf(['a', 'b@host'], more));
+  await grown(daemon, 2, { a: 2, b: 2 });
+  expect((await grown(daemon, 3, { a: 3, b: 3 })).sort()).toEqual(['a 1', 'b 1']);
+  await daemon.stop(AbortSignal.abort());
+});
 
 test('nothing is kept of targets that the configuration does not have', async () => {
   let daemon = await Daemon.open({ config: configOf(['a', 'b@host']), clock, logger });

@@ -33,13 +33,15 @@ export interface DeriveOptions
   /** The services of this target: id to index into Config.services. */
   readonly configured: ReadonlyMap<string, number>;
   readonly unconfigured: Config['unconfiguredServices'];
+  /** All services with an entry, of whichever target: only that target sends them. */
+  readonly entries: ReadonlySet<string>;
   /** Absent if there is one shard. */
   readonly otherShards?: OtherShards;
 }
 
 /** The options of one target; `configured`: its services in this process. */
 export function deriveOptions(
-  config: Pick<Config, 'metrics' | 'otlp' | 'unconfiguredServices'>,
+  config: Pick<Config, 'services' | 'metrics' | 'otlp' | 'unconfiguredServices'>,
   lookup: CatalogLookup,
   configured: ReadonlyMap<string, number>,
   otherShards?: OtherShards,
@@ -54,6 +56,7 @@ export function deriveOptions(
     dropLabels: new Set(config.metrics.dropLabels),
     configured,
     unconfigured: config.unconfiguredServices,
+    entries: new Set(config.services.map(({ id }) => id)),
     ...(otherShards === undefined ? {} : { otherShards }),
   };
 }

@@ -22,7 +22,8 @@ export function serviceOf(table: SeriesTable, namespace: string, options: Derive
   if (known !== undefined) return known;
   const configIndex = options.configured.get(id) ?? -1;
   const isElsewhere = configIndex < 0 && id !== '' && options.otherShards?.takes(id) === true;
-  const isWelcome = options.unconfigured === 'send' && id !== '' && !isElsewhere;
+  const hasEntry = id === '' || options.entries.has(id);
+  const isWelcome = options.unconfigured === 'send' && !hasEntry && !isElsewhere;
   const index = table.spare.services.pop() ?? table.services.length;
   table.services[index] = {
     id,
