@@ -190,10 +190,11 @@ export class Daemon {
 
   /** Of the services on the last pages: those that the targets still have. */
   #keepGauges(): void {
+    const isWelcome = this.config.unconfiguredServices === 'send';
     const targets = new Map(this.targets.map(({ target }) => [target.id, target]));
     this.#meter.keep(id => {
       const target = targets.get(id);
-      return target && (service => this.#isOf(target, service));
+      return target && (one => (isWelcome ? this.#isOf(target, one) : target.configured.has(one)));
     });
   }
 
@@ -219,12 +220,10 @@ export class Daemon {
     await this.#forgetUnowned();
   }
 
-  /** Whether a target sends the series of a service. Others are not believed: another target or process may send them. */
+  /** Whether what a target knows of a service still holds: not if another target or shard sends it. */
   #isOf({ configured, otherShards }: Target, id: string): boolean {
     if (id === '' || configured.has(id)) return true;
-    const { unconfiguredServices, services } = this.config;
-    const isWelcome = unconfiguredServices === 'send' && !otherShards.takes(id);
-    return isWelcome && services.every(service => service.id !== id);
+    return !this.config.services.some(service => service.id === id) && !otherShards.takes(id);
   }
 
   /** Deletes what is stored of targets that the configuration does not have: what others send meanwhile is not in it. */
@@ -316,7 +315,14 @@ export class Daemon {
     const log = this.targets.find(one => one.target.id === target.id);
     if (log === undefined || !isSame(log.target, target)) return null;
     const { metrics, unconfiguredServices } = this.config;
+    const { serviceById, restored } = log.table;
+    const isOwn = without(config.services, this.config.services).every(({ id }) => {
+      // Its series leave this target for that of the new entry.
+      const isKnown = serviceById.has(id) || (restored?.indexById.size ?? 0) > 0;
+      return target.configured.has(id) || !isKnown;
+    });
     const isReadAlike =
+      isOwn &&
       isSame(metrics, config.metrics) &&
       unconfiguredServices === config.unconfiguredServices &&
       isSame(dealt(this.config), dealt(config));

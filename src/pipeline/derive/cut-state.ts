@@ -1,5 +1,5 @@
-// What a target does not take over of a stored state: rows of services that it no longer has, and rows for which there is
-// no room. The counts of such rows were sent: if they return, they are not growth (F8).
+// What a target does not take over of a stored state: rows of services that others send now, and rows for which there is no
+// room.
 
 import type { RestoredState } from '../../model/memory.ts';
 import { ROW_FLAG } from '../../model/series-table.ts';
@@ -7,7 +7,7 @@ import { laterMs } from './reset.ts';
 
 /**
  * Limits a restored state to `rowsMax` rows: ended ones are dropped first, the oldest before the
- * others.
+ * others. Their counts were sent: if they return, they are not growth (F8).
  */
 export function limitRestored(restored: RestoredState, rowsMax: number): RestoredState {
   const { indexById, lastTimeMs, flags } = restored;
@@ -26,7 +26,7 @@ export function limitRestored(restored: RestoredState, rowsMax: number): Restore
   return { ...restored, uptimes, releasedMs: laterMs(restored.releasedMs, forgottenMs) };
 }
 
-/** A state with the services of a target alone; the same state if it has no others. */
+/** A state without the services that others send now; the same state if it has none of them. */
 export function ownState(restored: RestoredState, isOwn: (id: string) => boolean): RestoredState {
   const { indexById, services, awaited } = restored;
   const foreign = new Set([...new Set(services)].filter(id => !isOwn(id)));
@@ -34,11 +34,8 @@ export function ownState(restored: RestoredState, isOwn: (id: string) => boolean
   const uptimes = restored.uptimes.filter(({ component }) => isOwn(component.split('\u0000')[0]!));
   for (const id of awaited?.keys() ?? []) if (!isOwn(id)) awaited?.delete(id);
   if (others.length === 0 && uptimes.length === restored.uptimes.length) return restored;
-  return {
-    ...restored,
-    uptimes,
-    releasedMs: laterMs(restored.releasedMs, forget(restored, others)),
-  };
+  forget(restored, others);
+  return { ...restored, uptimes };
 }
 
 /** Returns the newest time of the rows. */
