@@ -109,7 +109,7 @@ for (const [how, become] of Object.entries(WAYS))
       for (const end = minute + count; minute < end; minute++)
         for (const text of await grown(daemon, minute, { a: 10 * minute, b: 10 * minute })) {
           const [id = '', value] = text.split(' ');
-          sums[id]! += Number(value);
+          sums[id] = (sums[id] ?? 0) + Number(value);
         }
     };
     await read(3);

@@ -81,14 +81,7 @@ export function integersOf(bytes: Buffer): Uint32Array {
   return new Uint32Array(new Uint8Array(bytes).buffer, 0, Math.floor(bytes.length / 4));
 }
 
-/** The service of each row, in two columns: the ids, and an index into them for each row. */
-export function packServices(services: readonly string[]): Column[] {
-  const indexes = new Map([...new Set(services)].map((id, index) => [id, index]));
-  const ids = Buffer.from(JSON.stringify([...indexes.keys()]));
-  return [ids, Uint32Array.from(services, id => indexes.get(id) ?? 0)];
-}
-
-/** '' for each of `count` rows if an older version saved them. */
+/** The service of each of `count` rows, by its index into ids; '' if an older version saved them. */
 export function readServices(
   count: number,
   ids: Buffer = Buffer.from('[]'),

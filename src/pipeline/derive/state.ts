@@ -36,7 +36,6 @@ import {
   integersOf,
   Marks,
   packColumns,
-  packServices,
   readMarks,
   readServices,
   unpackColumns,
@@ -190,7 +189,9 @@ function* packStarts(
   const startMs = new Float64Array(count);
   const processMs = new Float64Array(count);
   const identity = new Uint32Array(count);
-  const services = new Array<string>(count).fill('');
+  // By the table's indexes; a freed one may have the id of another.
+  const serviceIds = table.services.map(({ id }) => id);
+  const service = new Uint32Array(count);
   const { owners } = table;
   const seriesIds = new SeriesIds(table);
   for (let i = 0; i < rows.length; i++) {
@@ -202,8 +203,9 @@ function* packStarts(
     startMs[i] = table.startMs[head]!;
     processMs[i] = table.processMs[head]!;
     if (owners.size > 0) identity[i] = owners.get(head)?.check ?? 0;
-    services[i] = table.services[serviceOfRow(table, rows[i]!)]?.id ?? '';
+    service[i] = serviceOfRow(table, row);
   }
+  const unseenIds = new Map<string, number>();
   const { restored } = unseen;
   if (restored !== null)
     for (const [i, place] of unseen.places.entries()) {
@@ -211,7 +213,9 @@ function* packStarts(
       startMs[rows.length + i] = restored.startMs[place]!;
       processMs[rows.length + i] = restored.processMs[place]!;
       identity[rows.length + i] = restored.identity[place]!;
-      services[rows.length + i] = restored.services[place]!;
+      const id = restored.services[place]!;
+      if (!unseenIds.has(id)) unseenIds.set(id, serviceIds.push(id) - 1);
+      service[rows.length + i] = unseenIds.get(id)!;
     }
   const names = [
     ...unseen.uptimes.map(({ component, name }) => [component, name]),
@@ -222,7 +226,7 @@ function* packStarts(
   const mode = table.startMode ?? restored?.startMode ?? null;
   const form = Uint32Array.from(mode === null ? [FORM] : [FORM, mode]);
   const columns = [ids, startMs, processMs, text, form, identity, releasedMs];
-  return yield* packColumns([...columns, ...packServices(services)]);
+  return yield* packColumns([...columns, Buffer.from(JSON.stringify(serviceIds)), service]);
 }
 
 function rowsToSave(table: SeriesTable): Uint32Array {
