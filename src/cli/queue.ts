@@ -408,11 +408,13 @@ async function deliver(
 }
 
 function problemsOf(queue: Queue, senders: readonly OpenSender[]): readonly string[] {
-  return senders.flatMap(({ signal, endpoint, sender }) => {
+  const trouble = queue.trouble();
+  const stuck = senders.flatMap(({ signal, endpoint, sender }) => {
     const { lastError, state } = sender.status();
     const isStuck = queue.stats(signal).rows > 0 && lastError !== null && state !== 'sending';
     return isStuck ? [`${signal} to ${endpoint}: ${state}: ${lastError}`] : [];
   });
+  return trouble === null ? stuck : [`queue: ${trouble}`, ...stuck];
 }
 
 function leftPoints(queue: Queue): number {

@@ -153,14 +153,14 @@ export interface Queue {
   stats(signal: Signal): QueueStats;
   /** Sets the compression of new rows. */
   compressAs(signal: Signal, encoding: Encoding): void;
-  /** Why the last commit was not stored normally, such as a full or failing disk; null when it was. */
+  /** Why the last commit or settlement was not stored normally, such as a full disk; null when it was. */
   trouble(): string | null;
   /** Notes for the operator, as sentences: what other programs did to the files. */
   notes(): readonly string[];
   /** Names of damaged files kept in the directory. The queue never deletes them. */
   corruptFiles(): readonly string[];
   readonly account: AccountView;
-  /** Calls `listener` after each commit. Returns a function that removes it. */
-  onCommit(listener: () => void): () => void;
+  /** Calls `listener` after each commit, and when `oldest` has removed rows. Returns a function that removes it. */
+  onChange(listener: () => void): () => void;
   close(): Promise<void>;
 }

@@ -49,6 +49,9 @@ const REFRESHES_MAX = 3;
 /** The text of `trouble()` on a full disk. */
 const DISK_FULL = 'its disk is full: new metrics replace the oldest';
 
+/** The same while answers of the back end cannot be stored. */
+const UNSETTLED = 'cannot store which points the back end has accepted: check its disk';
+
 const REMEDIES: Readonly<Record<EvictionReason, string>> = {
   size: 'raise queue.metrics.max_bytes, or see why the back end does not accept',
   age: 'raise queue.metrics.max_age, or see why the back end does not accept',
@@ -201,9 +204,12 @@ export class SqliteQueue implements Queue {
     this.#report(outcome, commit);
     if (outcome.kind === 'held' || outcome.kind === 'failed') this.#trouble = outcome.message;
     if (outcome.kind === 'stored') failpoint('commit-done');
-    if (outcome.kind === 'stored' || outcome.kind === 'held')
-      for (const listener of this.#listeners) listener();
+    if (outcome.kind === 'stored' || outcome.kind === 'held') this.#tellListeners();
     return outcome;
+  }
+
+  #tellListeners(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #report(outcome: CommitOutcome, { batches }: Commit): void {
@@ -229,12 +235,16 @@ export class SqliteQueue implements Queue {
 
   oldest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]> {
     if (this.#isClosed || this.#isEmpty(signal)) return Promise.resolve([]);
+    const before = this.account.sums(signal).rows;
     const madeBeforeMs = signal === 'metrics' ? this.#madeBeforeMs : -Infinity;
     let rows = this.#findAll(signal, count, skip);
     if (rows.some(row => row.madeAtMs < madeBeforeMs)) {
       this.#expire();
       rows = this.#findAll(signal, count, skip);
     }
+    // Nothing else may come that would write the last settlements.
+    if (rows.length === 0) this.#settleAll();
+    if (this.account.sums(signal).rows < before) this.#tellListeners();
     const inWallTime = rows.map(row => ({ ...row, madeAtMs: this.#ages.wallMs(row.madeAtMs) }));
     return Promise.resolve(inWallTime);
   }
@@ -299,7 +309,8 @@ export class SqliteQueue implements Queue {
   }
 
   trouble(): string | null {
-    return this.#storage.gone ?? this.#trouble;
+    const isUnsettled = this.#unsettled.size > 0;
+    return this.#storage.gone ?? this.#trouble ?? (isUnsettled ? UNSETTLED : null);
   }
 
   notes(): readonly string[] {
@@ -314,7 +325,7 @@ export class SqliteQueue implements Queue {
     this.#compression = { ...this.#compression, [signal]: encoding };
   }
 
-  onCommit(listener: () => void): () => void {
+  onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }

@@ -137,7 +137,7 @@ export class Sender {
   /** In every log line. */
   readonly #fields: Pick<SenderOptions, 'signal' | 'endpoint'>;
   readonly #lanes: readonly Lane[];
-  /** Rings at each commit and settlement: there may be a row to take, or the queue may be empty. */
+  /** Rings at each change of the queue: there may be a row to take, or it may be empty. */
   readonly #bell = new Bell();
   readonly #closing = new AbortController();
   readonly #forget: () => void;
@@ -166,7 +166,7 @@ export class Sender {
       ask: abort => this.#ask(abort),
       downMs: () => this.#health.downMs(),
     });
-    this.#forget = queue.onCommit(() => this.#bell.ring());
+    this.#forget = queue.onChange(() => this.#bell.ring());
   }
 
   start(): void {

@@ -411,7 +411,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       const options = queueOptions({ config: limitsOf({ logs: 100 }) });
       queue = await open(options);
       let heard = 0;
-      queue.onCommit(() => heard++);
+      queue.onChange(() => heard++);
       await put(queue, { a: 1 });
       expect(heard).toBe(1);
       await queue.commit(commitOf(logsBatch('a', ['x'.repeat(500)], options.clock.nowMs())));

@@ -1,0 +1,92 @@
+// A flush of a queue whose file fails ends as soon as nothing is left to send: `queue drain` has no other end.
+
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, type Mock, test, vi } from 'vitest';
+import type { QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import { Counters } from '../../../src/lib/counters.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { Sender } from '../../../src/pipeline/send/sender.ts';
+import type { Transport } from '../../../src/pipeline/send/transport.ts';
+import type { FakeClock } from '../../support/fake-clock.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+import { expectBalance, limitsOf, put, queueOptions } from '../queue/queue-behaviour.ts';
+
+interface Stage {
+  readonly clock: FakeClock;
+  readonly queue: SqliteQueue;
+  readonly sender: Sender;
+  readonly send: Mock<Transport['send']>;
+  /** A connection of another program. */
+  readonly other: DatabaseSync;
+}
+
+/** A queue with two rows, and a sender whose requests are all accepted. */
+async function createStage(): Promise<Stage> {
+  const directory = temporaryDirectory();
+  const options = queueOptions({ config: limitsOf({}, directory) });
+  const queue = SqliteQueue.open(options, directory);
+  await put(queue, { a: 5 });
+  await put(queue, { b: 10 });
+  const other = new DatabaseSync(join(directory, 'queue.sqlite'));
+  const send = vi.fn<Transport['send']>(() =>
+    Promise.resolve({ kind: 'accepted', rejected: 0, message: '' }),
+  );
+  const transport: Transport = { send, close: () => Promise.resolve() };
+  const { clock } = options;
+  const shared = { clock, counters: new Counters(), logger: silentLogger };
+  const sender = new Sender({
+    ...{ ...shared, signal: 'metrics', endpoint: '', queue, transport },
+    concurrency: 1,
+    random: () => 0.5,
+  });
+  onTestFinished(async () => {
+    await sender.close();
+    await queue.close();
+    other.close();
+  });
+  return { clock, queue, sender, send, other };
+}
+
+const TURN_MS = 1000;
+
+/** The result of a flush without a limit, on a clock that goes on. */
+async function flushed({ clock, sender }: Stage): Promise<boolean> {
+  let isDone: boolean | null = null;
+  sender.start();
+  void sender.flush(Infinity).then(done => (isDone = done));
+  return await vi.waitUntil(async () => {
+    await clock.advance(TURN_MS);
+    return isDone;
+  });
+}
+
+test('the last row is damaged', async () => {
+  const stage = await createStage();
+  stage.other.exec("UPDATE batch SET body = zeroblob(length(body)) WHERE parts LIKE '%b%'");
+  expect(await flushed(stage)).toBe(true);
+  expect(stage.send).toHaveBeenCalledTimes(1);
+  expect(stage.queue.account.get('b', 'point/evicted')).toBe(10);
+  expectBalance(stage.queue);
+});
+
+test('the last acknowledgement cannot be stored at once', async () => {
+  const stage = await createStage();
+  const { clock, queue, send, other } = stage;
+  send.mockImplementation(({ parts }: Partial<QueueRow>) => {
+    if (parts?.[0]?.service === 'b') {
+      other.exec('BEGIN IMMEDIATE');
+      clock.after(5 * TURN_MS, () => other.exec('ROLLBACK'));
+    }
+    return Promise.resolve({ kind: 'accepted', rejected: 0, message: '' });
+  });
+  const done = flushed(stage);
+  await vi.waitUntil(() => queue.trouble());
+  expect(queue.trouble()).toMatch(/cannot store/);
+  expect(await done).toBe(true);
+  expect(queue.trouble()).toBeNull();
+  expect(send).toHaveBeenCalledTimes(2);
+  expect(queue.account.get('b', 'point/accepted')).toBe(10);
+  expectBalance(queue);
+});
