@@ -62,9 +62,7 @@ export class AgeClock {
 
 /** The clock for the ages of the rows in a file. */
 export function openAgeClock(file: QueueFile, clock: Clock): AgeClock {
-  const metrics = file.ages('metrics').newestAtMs ?? -Infinity;
-  const logs = file.ages('logs').newestAtMs ?? -Infinity;
-  return new AgeClock(clock, readClockOffset(file), Math.max(metrics, logs));
+  return new AgeClock(clock, readClockOffset(file), file.newestAtMs());
 }
 
 /** Wall clock minus the times of the rows in a file, in milliseconds. */

@@ -18,7 +18,13 @@ import { FilePlace } from '../../lib/private-files.ts';
 import type { BatchPart, Signal } from '../../model/batch.ts';
 import type { RowTimes, Encoding, QueueRow, SetAside, Sums } from './queue.ts';
 import { rowBytes, rowPoints, type NewRow } from './rows.ts';
-import { openDatabase, PAGE_BYTES, type OpenOptions } from './schema.ts';
+import {
+  FIND_BAD_NUMBERS,
+  isSoundNumber,
+  openDatabase,
+  PAGE_BYTES,
+  type OpenOptions,
+} from './schema.ts';
 
 /** The path of a database in memory. */
 export const MEMORY = ':memory:';
@@ -47,7 +53,8 @@ const SET_ASIDE_BYTES_MAX = 16 * 1024 * 1024;
 const LOG_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
-const HEAD_COLUMNS = 'id, signal, made_at_ms, points, counted_bytes, parts';
+/** Without the numbers that can be computed: damage would make the two differ. To get the length reads no body. */
+const HEAD_COLUMNS = 'id, signal, made_at_ms, parts, length(body) AS body_bytes';
 
 export class QueueFile {
   readonly #path: string;
@@ -119,10 +126,12 @@ export class QueueFile {
     this.#db.close();
   }
 
-  /** The first damage in the structure or an index of the file, or null. Reads most of the file. */
+  /** The first damage in the structure, an index or a number of the file, or null. Reads most of the file. */
   findDamage(): string | null {
     const result = String(Object.values(this.#get('PRAGMA integrity_check(1)') ?? {})[0]);
-    return result === 'ok' ? null : result;
+    if (result !== 'ok') return result;
+    const hasBadNumber = FIND_BAD_NUMBERS.some(sql => this.#get(sql) !== undefined);
+    return hasBadNumber ? 'a number is damaged' : null;
   }
 
   /** Moves as much of the log into the database as possible; false when the disk is too full for that. */
@@ -228,6 +237,15 @@ export class QueueFile {
       return row === undefined ? null : Number(row['made_at_ms']);
     };
     return { oldestAtMs: made('ASC'), newestAtMs: made('DESC') };
+  }
+
+  /** When the newest undamaged row was made; -Infinity when there is none. */
+  newestAtMs(): number {
+    for (const { id } of this.#prepare('SELECT id FROM batch ORDER BY id DESC').iterate()) {
+      const found = this.read(Number(id));
+      if (found?.isSound === true) return found.row.madeAtMs;
+    }
+    return -Infinity;
   }
 
   putState(kind: string, key: string, blob: Buffer | null): void {
@@ -345,24 +363,22 @@ function headOf(columns: Columns): RowHead {
     id: Number(columns['id']),
     signal: String(columns['signal']) as Signal,
     madeAtMs: Number(columns['made_at_ms']),
-    // Not from the column: if damage makes the two differ, the account counts by the parts.
     points: rowPoints({ parts }),
-    countedBytes: Number(columns['counted_bytes']),
+    countedBytes: rowBytes({ parts, body: { length: Number(columns['body_bytes']) } }),
     parts,
   };
 }
 
 /** The row; the caller verifies its checksum. */
 export function rowOf(columns: Columns): QueueRow {
-  const { id, signal, madeAtMs, parts } = headOf(columns);
   return {
-    id,
-    signal,
+    id: Number(columns['id']),
+    signal: String(columns['signal']) as Signal,
     encoding: String(columns['encoding']) as Encoding,
     body: bufferOf(columns['body']),
     rawBytes: Number(columns['raw_bytes']),
-    parts,
-    madeAtMs,
+    parts: decodeParts(String(columns['parts'])),
+    madeAtMs: Number(columns['made_at_ms']),
   };
 }
 
@@ -384,9 +400,14 @@ export function bufferOf(value: unknown): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
+/** [] when they are damaged. */
 function decodeParts(text: string): readonly BatchPart[] {
   try {
     const parts = JSON.parse(text) as readonly [string, number, number, number][];
+    const isSound = parts.every(([, ...numbers]) =>
+      numbers.every(one => isSoundNumber(one) && one >= 0),
+    );
+    if (!isSound) return [];
     return parts.map(([service, points, offset, length]) => ({ service, points, offset, length }));
   } catch {
     return [];

@@ -10,7 +10,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { Signal } from '../../model/batch.ts';
 import { bufferOf, checksumOf, QueueFile, rowOf, type Columns } from './queue-file.ts';
-import { APPLICATION_ID, FORMAT_VERSION, PAGE_BYTES } from './schema.ts';
+import { APPLICATION_ID, FORMAT_VERSION, isSoundNumber, PAGE_BYTES } from './schema.ts';
 
 interface Field {
   readonly offset: number;
@@ -131,7 +131,7 @@ function takeBatches(
   fresh: QueueFile,
 ): Pick<SalvageReport, 'rows' | 'lostRows'> {
   const known = new Set<number>();
-  const note = (columns: Columns): void => void known.add(Number(columns['id']));
+  const note = ({ id }: Columns): void => void (isSoundNumber(id) && known.add(id));
   // The table and its index may be damaged in different places.
   readFromBothEnds(damaged, 'SELECT id FROM batch NOT INDEXED', ['id'], note);
   readFromBothEnds(
@@ -156,6 +156,7 @@ function takeRows(damaged: DatabaseSync, fresh: QueueFile, ids: readonly number[
       const row = rowOf(columns);
       if (row.id !== id || checksumOf(row, String(columns['parts'])) !== columns['checksum'])
         return;
+      if (!isSoundNumber(row.madeAtMs) || !isSoundNumber(row.rawBytes)) return;
       fresh.insert(row);
       rows++;
     });
@@ -166,7 +167,7 @@ function lastId(damaged: DatabaseSync, ids: readonly number[]): number {
   let last = ids.at(-1) ?? 0;
   const sql = "SELECT seq FROM sqlite_sequence WHERE name = 'batch'";
   readUntilDamage(damaged, sql, ({ seq }) => {
-    if (Number.isSafeInteger(seq)) last = Math.max(last, Number(seq));
+    if (isSoundNumber(seq)) last = Math.max(last, seq);
   });
   // A damaged, huge number would leave no ids for new rows.
   return Math.min(last, Number.MAX_SAFE_INTEGER / 2);
@@ -198,9 +199,9 @@ function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
   const sql = 'SELECT service, key, count FROM account';
   readFromBothEnds(damaged, sql, ['service', 'key'], ({ service, key, count }) => {
     const name = `${String(service)}\u0000${String(key)}`;
-    if (taken.has(name) || !Number.isSafeInteger(count)) return;
+    if (taken.has(name) || !isSoundNumber(count)) return;
     taken.add(name);
-    fresh.addCount(String(service), String(key), Number(count));
+    fresh.addCount(String(service), String(key), count);
   });
 }
 
@@ -208,13 +209,13 @@ function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
 function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
   readUntilDamage(damaged, 'SELECT * FROM set_aside ORDER BY id', columns => {
     const { at_ms: atMs, signal, service, points, reason, sample } = columns;
-    if (!Number.isSafeInteger(atMs) || !Number.isSafeInteger(points)) return;
+    if (!isSoundNumber(atMs) || !isSoundNumber(points)) return;
     fresh.addSetAside([
       {
-        atMs: Number(atMs),
+        atMs,
         signal: String(signal) as Signal,
         service: String(service),
-        points: Number(points),
+        points,
         reason: String(reason),
         sample: bufferOf(sample),
       },
@@ -250,11 +251,26 @@ function rowsOf(damaged: DatabaseSync, sql: string): () => Columns | null {
   let rows: Iterator<Columns> | undefined;
   return () => {
     try {
-      rows ??= damaged.prepare(sql).iterate();
+      rows ??= iterate(damaged, sql);
       const { done, value } = rows.next();
-      return done === true ? null : value;
+      return done === true ? null : withNumbers(value);
     } catch {
       return null;
     }
   };
+}
+
+/** A number that is too large would end the reading, without `setReadBigInts`. */
+function iterate(damaged: DatabaseSync, sql: string): Iterator<Columns> {
+  const statement = damaged.prepare(sql);
+  statement.setReadBigInts(true);
+  return statement.iterate();
+}
+
+function withNumbers(columns: Columns): Columns {
+  const entries = Object.entries(columns).map(([name, value]) => [
+    name,
+    typeof value === 'bigint' ? Number(value) : value,
+  ]);
+  return Object.fromEntries(entries) as Columns;
 }

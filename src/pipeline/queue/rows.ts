@@ -47,7 +47,10 @@ export async function makeRows(
 }
 
 /** The bytes of a row that count towards the queue's limit. */
-export function rowBytes(row: NewRow): number {
+export function rowBytes(row: {
+  readonly parts: readonly BatchPart[];
+  readonly body: { readonly length: number };
+}): number {
   const parts = row.parts.reduce((sum, part) => sum + PART_BYTES + part.service.length, 0);
   return ROW_BYTES + parts + row.body.length;
 }

@@ -54,6 +54,31 @@ const TABLES = `
   ) STRICT;
 `;
 
+/** Larger numbers are damage: a Date cannot hold them, and a JavaScript number soon loses digits. */
+const NUMBER_MAX = 8_000_000_000_000_000;
+
+const NUMBERS: Readonly<Record<string, readonly string[]>> = {
+  batch: ['id', 'made_at_ms', 'raw_bytes', 'points', 'counted_bytes', 'checksum'],
+  state: ['checksum'],
+  account: ['count'],
+  set_aside: ['id', 'at_ms', 'points'],
+  sqlite_sequence: ['seq'],
+};
+
+/** Each statement finds a damaged number of a table. */
+export const FIND_BAD_NUMBERS: readonly string[] = Object.entries(NUMBERS).map(
+  ([table, columns]) => {
+    const range = `${String(-NUMBER_MAX)} AND ${String(NUMBER_MAX)}`;
+    const isBad = columns.map(name => `${name} NOT BETWEEN ${range}`).join(' OR ');
+    return `SELECT 1 FROM ${table} WHERE ${isBad} LIMIT 1`;
+  },
+);
+
+/** True for a number as the columns of the file have them. */
+export function isSoundNumber(value: unknown): value is number {
+  return Number.isInteger(value) && Math.abs(Number(value)) <= NUMBER_MAX;
+}
+
 /** A storage failure found by us instead of SQLite or the operating system. */
 export class StorageError extends Error {}
 
@@ -131,7 +156,10 @@ const PROBLEM_OF_CODE: Readonly<Record<number, StorageProblem>> = {
 };
 
 export function storageProblem(error: unknown): StorageProblem | null {
-  if (!(error instanceof Error) || !('errcode' in error)) return null;
+  if (!(error instanceof Error)) return null;
+  // SQLite's bindings, for a number beyond 2^53.
+  if ('code' in error && error.code === 'ERR_OUT_OF_RANGE') return 'damaged';
+  if (!('errcode' in error)) return null;
   // The lower eight bits are the primary code.
   return PROBLEM_OF_CODE[Number(error.errcode) & 0xff] ?? 'other';
 }

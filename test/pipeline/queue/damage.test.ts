@@ -418,3 +418,74 @@ test('with any bytes damaged, the queue opens, works, and sends nothing wrong', 
     { numRuns: 25 },
   );
 });
+
+describe('a number that is damaged', () => {
+  const HUGE = 2n ** 60n;
+  const damaged = async (sql: string): Promise<Stage> => {
+    const stage = copyOf(await createStage());
+    const file = new DatabaseSync(stage.path);
+    file.exec("INSERT INTO set_aside VALUES (1, 1, 'metrics', 's0', 1, 'no', x'00')");
+    expect(file.prepare(sql).run().changes).toBe(1);
+    file.close();
+    return stage;
+  };
+
+  test.each([
+    ['batch', 'id'],
+    ['batch', 'made_at_ms'],
+    ['batch', 'raw_bytes'],
+    ['batch', 'points'],
+    ['batch', 'counted_bytes'],
+    ['batch', 'checksum'],
+    ['state', 'checksum'],
+    ['account', 'count'],
+    ['set_aside', 'id'],
+    ['set_aside', 'at_ms'],
+    ['set_aside', 'points'],
+    ['sqlite_sequence', 'seq'],
+  ])('%s.%s too large for JavaScript costs its row at most', async (table, column) => {
+    const rowid = table === 'account' ? '(service, key)' : 'rowid';
+    const one = `SELECT ${rowid.replace(/[()]/g, '')} FROM ${table} ORDER BY 1 LIMIT 1`;
+    const stage = await damaged(
+      `UPDATE ${table} SET ${column} = ${String(HUGE)} WHERE ${rowid} = (${one})`,
+    );
+    const { services: found, corruptFiles, states } = await reopen(stage);
+    expect(found.length).toBeGreaterThanOrEqual(ROWS - 1);
+    expect(states).toBeGreaterThanOrEqual(ROWS - 1);
+    expect(corruptFiles).toHaveLength(1);
+    expect((await reopen(stage)).services).toEqual(found);
+  });
+
+  test('while the queue is open, the same', async () => {
+    const { options, directory, path } = copyOf(await createStage());
+    const queue = SqliteQueue.open(options, directory);
+    const file = new DatabaseSync(path);
+    file.exec(`UPDATE batch SET made_at_ms = ${String(HUGE)} WHERE id = 1`);
+    file.close();
+    expect(await services(queue, 'metrics')).toEqual(ALL.slice(1));
+    expectBalance(queue);
+    expect(queue.corruptFiles()).toHaveLength(1);
+    await queue.close();
+  });
+
+  test('as the time of the newest row, it makes no other row too old', async () => {
+    const stage = await damaged(
+      'UPDATE batch SET made_at_ms = 7e15 WHERE id = (SELECT max(id) FROM batch)',
+    );
+    expect((await reopen(stage)).services).toEqual(ALL);
+  });
+
+  test('as the size of a row, it evicts no other row', async () => {
+    const stage = await damaged('UPDATE batch SET counted_bytes = 7e15 WHERE id = 30');
+    expect(await reopen(stage)).toMatchObject({ services: ALL, evicted: 0 });
+  });
+
+  test('as the points of a service, it costs its row', async () => {
+    const stage = await damaged(
+      `UPDATE batch SET parts = replace(parts, '310', '1.5') WHERE id = 31`,
+    );
+    const { services: found, evicted } = await reopen(stage);
+    expect(found).toEqual(ALL.filter(id => id !== 's30'));
+    expect(evicted).toBe(310);
+  });
+});
