@@ -197,10 +197,22 @@ function asIs(bytes: Buffer): Buffer {
   return bytes;
 }
 
+/** What the library reports without a status: it cannot unpack the answer. */
+const UNREADABLE = {
+  code: status.INTERNAL,
+  details: 'its answer is compressed in an unknown way',
+  metadata: new Metadata(),
+};
+
+/** False against its type for an error of the library's filters. */
+function hasStatus(error: Partial<ServiceError>): boolean {
+  return error.code !== undefined;
+}
+
 function endingOf(error: ServiceError | null, body: Buffer, isBegun: boolean): Ending {
   if (error === null)
     return { code: 0, details: '', statusDetails: null, body, hasTrailers: true, isBegun };
-  const { code, details, metadata } = error;
+  const { code, details, metadata } = hasStatus(error) ? error : UNREADABLE;
   const found = metadata.get('grpc-status-details-bin')[0];
   const statusDetails = Buffer.isBuffer(found) ? found : null;
   const hasTrailers = Object.keys(metadata.getMap()).length > 0;

@@ -2,6 +2,7 @@
 // is encoded again only for JSON or for another compression than the row has (auto-compression.ts chooses it for
 // `auto`). Redirects are not followed.
 
+import { brotliDecompressSync, unzipSync, zstdDecompressSync } from 'node:zlib';
 import { Pool, type Dispatcher } from 'undici';
 import { causeText } from '../../errors.ts';
 import { otlpJson } from '../encode/otlp-json.ts';
@@ -173,7 +174,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #stopped: Error | null = null;
   #head: Omit<HttpAnswer, 'body'> | null = null;
-  #isCompressed = false;
+  #encoding = 'identity';
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
 
@@ -196,7 +197,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     const contentType = firstOf(headers['content-type']);
     this.#head = { status, contentType, retryAfter: firstOf(headers['retry-after']) };
-    this.#isCompressed = (headers['content-encoding'] ?? 'identity') !== 'identity';
+    const encoding = firstOf(headers['content-encoding']) ?? 'identity';
+    this.#encoding = encoding.trim().toLowerCase();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -206,7 +208,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#finish(this.#isCompressed ? null : Buffer.concat(this.#chunks));
+    this.#finish(unpacked(this.#encoding, Buffer.concat(this.#chunks)));
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -223,6 +225,28 @@ class AnswerReader implements Dispatcher.DispatchHandler {
 
   #finish(body: Buffer | null): void {
     if (this.#head !== null) this.#done.resolve({ ...this.#head, body });
+  }
+}
+
+/** Some gateways compress answers although nobody has asked for it. */
+const UNPACK: Readonly<
+  Record<string, (body: Buffer, options: { maxOutputLength: number }) => Buffer>
+> = {
+  identity: body => body,
+  gzip: unzipSync,
+  'x-gzip': unzipSync,
+  deflate: unzipSync,
+  br: brotliDecompressSync,
+  zstd: zstdDecompressSync,
+};
+
+/** The uncompressed body; null if it cannot be read. */
+function unpacked(encoding: string, body: Buffer): Buffer | null {
+  if (body.length === 0) return body;
+  try {
+    return UNPACK[encoding]?.(body, { maxOutputLength: ANSWER_BYTES_MAX }) ?? null;
+  } catch {
+    return null;
   }
 }
 

@@ -182,6 +182,30 @@ describe('an answer', () => {
     expect(result).toMatchObject({ reason: expect.stringMatching(/no token \[secret\]/) });
   });
 
+  test('may be compressed; in an unknown way, the request holds', async () => {
+    const partial = Buffer.from([0x0a, 0x07, 0x08, 0x03, 0x12, 0x03, 0x6f, 0x6c, 0x64]);
+    const body = gzipSync(partial);
+    let encoding = 'gzip';
+    const server = createHttp2Server((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-type': 'application/grpc', 'grpc-encoding': encoding });
+      response.addTrailers({ 'grpc-status': '0' });
+      response.end(Buffer.concat([Buffer.of(1, 0, 0, 0, body.length), body]));
+    });
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    const transport = connect({}, `http://127.0.0.1:${String(port)}`);
+    expect(await send(transport)).toMatchObject({ kind: 'accepted', rejected: 3, message: 'old' });
+    encoding = 'x-unknown';
+    expect(await send(transport)).toMatchObject({
+      kind: 'hold',
+      reason: expect.stringMatching(/compressed in an unknown way/),
+    });
+    await transport.close();
+    server.close();
+  });
+
   test('from a web server without gRPC holds or retries by its HTTP status', async () => {
     let status = 404;
     const web = createHttp2Server((_request, response) => response.writeHead(status).end('<html>'));

@@ -1,5 +1,5 @@
 import { connect as connectTo, type Socket } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
@@ -237,6 +237,39 @@ test('a status counts even if its body is cut, never ends, or is larger than the
   expect(await send(connect())).toEqual(accepted);
   backEnd.answer = () => ({ status: 503, body: bytes });
   expect(await send(connect())).toMatchObject({ kind: 'retry' });
+});
+
+test.each([
+  ['identity', (body: Buffer) => body],
+  ['gzip', gzipSync],
+  ['GZIP', gzipSync],
+  ['deflate', deflateSync],
+  ['br', brotliCompressSync],
+  ['zstd', zstdCompressSync],
+])('an answer in %s is read: its partial success, and its message', async (encoding, pack) => {
+  const answer = (status: number, body: object): Answer => ({
+    status,
+    headers: { 'content-type': 'application/json', 'content-encoding': encoding },
+    body: pack(Buffer.from(JSON.stringify(body))),
+  });
+  const partialSuccess = { rejectedDataPoints: '2', errorMessage: 'too old' };
+  backEnd.answer = () => answer(200, { partialSuccess });
+  const transport = connect();
+  expect(await send(transport)).toEqual({ kind: 'accepted', rejected: 2, message: 'too old' });
+  backEnd.answer = () => answer(400, { message: 'duplicate label' });
+  expect(await send(transport)).toMatchObject({
+    kind: 'split',
+    reason: expect.stringContaining('duplicate label'),
+  });
+});
+
+test.each([
+  ['gzip', Buffer.from('not gzip')],
+  ['gzip', gzipSync(Buffer.alloc(ANSWER_BYTES_MAX + 1))],
+  ['compress', Buffer.from('x')],
+])('an answer in %s that cannot be unpacked counts by its status', async (encoding, body) => {
+  backEnd.answer = () => ({ status: 200, headers: { 'content-encoding': encoding }, body });
+  expect(await send(connect())).toEqual({ kind: 'accepted', rejected: 0, message: '' });
 });
 
 test('an early refusal is seen while a large body is still being sent', async () => {
