@@ -26,7 +26,7 @@ import { counted, problem, type Finding } from './problem.ts';
 import { instantOrNull, type Shown, shown } from './times.ts';
 
 export interface DeliveryStatus {
-  /** One per signal that is in use or still has rows in the queue. */
+  /** One per signal that is in use or still has rows in the queue, as of `senders`. */
   readonly queue: readonly QueueReport[];
   /** Why the last commit could not be stored normally; null if it was. */
   readonly queueTrouble: string | null;
@@ -65,21 +65,21 @@ const SHARE_MIN = 0.1;
 export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<DeliveryStatus> {
   const { queue, config, forecast } = daemon;
   const setAside = isBrief ? [] : await queue.readSetAside(SET_ASIDE_SHOWN_MAX);
+  const isShown = ({ signal }: { readonly signal: Signal }): boolean =>
+    isUsed(config, signal) || queue.stats(signal).rows > 0;
   return {
-    queue: SIGNALS.flatMap(signal => {
-      const stats = queue.stats(signal);
-      if (!isUsed(config, signal) && stats.rows === 0) return [];
-      return [{ signal, ...shown(stats), fullInMs: forecast.fullInMs(signal) }];
-    }),
+    queue: SIGNALS.map(signal => ({
+      signal,
+      ...shown(queue.stats(signal)),
+      fullInMs: forecast.fullInMs(signal),
+    })).filter(isShown),
     queueTrouble: queue.trouble(),
-    senders: daemon.senders
-      .filter(({ signal }) => isUsed(config, signal))
-      .map(({ signal, endpoint, sender, compression }) => ({
-        signal,
-        endpoint,
-        ...shown(sender.status()),
-        compression: compressionReport(config.otlp[signal], compression?.status() ?? null),
-      })),
+    senders: daemon.senders.filter(isShown).map(({ signal, endpoint, sender, compression }) => ({
+      signal,
+      endpoint,
+      ...shown(sender.status()),
+      compression: compressionReport(config.otlp[signal], compression?.status() ?? null),
+    })),
     setAside: setAside.map(aside => {
       const { sample: _, ...entry } = aside;
       return shown(entry);
@@ -101,8 +101,9 @@ function compressionReport(
 }
 
 function isUsed(config: Config, signal: Signal): boolean {
-  // Backup schedules are sent as both signals.
-  return config.backups.isEnabled || config[signal].isEnabled;
+  // Backup schedules are sent as both signals, own telemetry as metrics.
+  const isOwn = signal === 'metrics' && config.telemetry.isEnabled;
+  return isOwn || config.backups.isEnabled || config[signal].isEnabled;
 }
 
 export function deliveryProblems(status: DeliveryStatus & Reported): readonly Finding[] {
