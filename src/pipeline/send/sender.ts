@@ -157,6 +157,9 @@ export class Sender {
     this.#options = options;
     this.#log = new ThrottledLog(options.logger, clock);
     this.#counters = options.counters.of(SEND_COUNTERS);
+    // The growth of a counter is seen only from a value before it.
+    for (const outcome of ['accepted', 'rejected', 'set_aside'])
+      this.#counters.points.add(0, signal, outcome);
     this.#fields = { signal, endpoint };
     this.#lanes = Array.from({ length: concurrency }, () => new Lane());
     this.#health = new SenderHealth(clock);

@@ -37,7 +37,11 @@ async function createStage(): Promise<Stage> {
   const { clock } = options;
   const shared = { clock, counters: new Counters(), logger: silentLogger };
   const sender = new Sender({
-    ...{ ...shared, signal: 'metrics', endpoint: '', queue, transport },
+    ...shared,
+    signal: 'metrics',
+    endpoint: '',
+    queue,
+    transport,
     concurrency: 1,
     random: () => 0.5,
   });

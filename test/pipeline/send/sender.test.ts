@@ -165,6 +165,14 @@ const partly = (success: string) => (): Answer => ({
 /** Of a point with this value. */
 const hasValue = (value: number) => (point: string) => point.includes(`"asDouble":${value}}`);
 
+test('points are counted from 0 on: an alert on the growth would miss the first of them', () => {
+  const series = ['accepted', 'rejected', 'set_aside'].map(outcome => ({
+    labelValues: ['metrics', outcome],
+    value: 0,
+  }));
+  expect(counter('prom2otlp_send_points_total').series).toEqual(series);
+});
+
 describe('accepted', () => {
   test('rows go out in order, old and new ones', async () => {
     await send({ a: 1 }, { b: 2 });
