@@ -40,14 +40,14 @@ export class Account implements AccountView {
   /** Adds to one number of one service. */
   add(service: string, key: string, count: number): void {
     if (count === 0) return;
-    const name = this.#nameFor(service);
+    const name = this.nameFor(service);
     let numbers = this.#services.get(name);
     if (numbers === undefined) this.#services.set(name, (numbers = new Map()));
     numbers.set(key, (numbers.get(key) ?? 0) + count);
   }
 
   get(service: string, key: string): number {
-    return this.#services.get(this.#nameFor(service))?.get(key) ?? 0;
+    return this.#services.get(this.nameFor(service))?.get(key) ?? 0;
   }
 
   /** Points of a service that are made and not yet in a final state. */
@@ -72,6 +72,16 @@ export class Account implements AccountView {
 
   sums(signal: Signal): Sums {
     return this.#sums[signal];
+  }
+
+  /** The counts of a change under the names that they get here, for the file: it would grow with every new service. */
+  named(change: Change): readonly Count[] {
+    const added = new Set<string>();
+    return change.counts().map(({ service, key, count }) => {
+      const name = added.has(service) ? service : this.nameFor(service, added.size);
+      if (name === service && !this.#services.has(name)) added.add(name);
+      return { service: name, key, count };
+    });
   }
 
   /** Adds a committed change. */
@@ -107,7 +117,7 @@ export class Account implements AccountView {
   #correctionFor(queued: ReadonlyMap<string, number>): Change {
     const found = new Map([...this.#services.keys()].map(service => [service, 0]));
     for (const [service, points] of queued) {
-      const name = this.#nameFor(service);
+      const name = this.nameFor(service);
       found.set(name, (found.get(name) ?? 0) + points);
     }
     const change = new Change();
@@ -120,10 +130,10 @@ export class Account implements AccountView {
     return change;
   }
 
-  /** The name under which a service is counted. */
-  #nameFor(service: string): string {
-    const hasOwn = this.#services.has(service) || this.#services.size < ACCOUNT_SERVICES_MAX;
-    return hasOwn ? service : OTHER_SERVICES;
+  /** The name under which a service is counted, after so many others have come. */
+  nameFor(service: string, others = 0): string {
+    if (this.#services.has(service)) return service;
+    return this.#services.size + others < ACCOUNT_SERVICES_MAX ? service : OTHER_SERVICES;
   }
 }
 
@@ -179,11 +189,6 @@ export class Change {
   evicted({ signal, parts }: Omit<Eviction, 'reason'>, reason: EvictionReason): void {
     for (const { service, points } of parts) this.count(service, 'point/evicted', points);
     this.evictions.push({ signal, parts, reason });
-  }
-
-  /** Writes the counts: the last step of the transaction. */
-  write(file: QueueFile): void {
-    for (const { service, key, count } of this.counts()) file.addCount(service, key, count);
   }
 
   #wait({ signal, countedBytes, points }: WaitingRow, sign: 1 | -1): void {

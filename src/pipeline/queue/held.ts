@@ -4,7 +4,7 @@
 //
 //   numbers of the queue (account.ts) = numbers in the file + numbers held here
 
-import { Change } from './account.ts';
+import { type Account, Change } from './account.ts';
 import { MEMORY, QueueFile, SET_ASIDE_ROWS_MAX } from './queue-file.ts';
 import type { Commit, QueueRow, StateChange } from './queue.ts';
 import { storeCommit, type Situation } from './transactions.ts';
@@ -74,15 +74,15 @@ export class Held {
     if (file === null) return new Change();
     return file.transact(() => {
       const change = work(file);
-      change.write(file);
+      file.addCounts(change.counts());
       return change;
     });
   }
 
   /** Writes everything except the rows into the queue's file, within its transaction. Call `copied` after the commit. */
-  copyTo(file: QueueFile): void {
+  copyTo(file: QueueFile, account: Account): void {
     for (const { service, key, count } of this.#file?.counts() ?? [])
-      file.addCount(service, key, count);
+      file.addCount(account.nameFor(service), key, count);
     for (const { kind, key, blob } of this.#state.values()) file.putState(kind, key, blob);
     file.addSetAside(this.#file?.setAside(SET_ASIDE_ROWS_MAX).toReversed() ?? []);
   }

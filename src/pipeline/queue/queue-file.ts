@@ -281,6 +281,10 @@ export class QueueFile {
     );
   }
 
+  addCounts(counts: readonly Count[]): void {
+    for (const { service, key, count } of counts) this.addCount(service, key, count);
+  }
+
   counts(): readonly Count[] {
     return this.#all('SELECT service, key, count FROM account').map(row => ({
       service: String(row['service']),

@@ -411,7 +411,7 @@ export class SqliteQueue implements Queue {
   #storeHeld(): void {
     if (this.#held.file === null) return;
     this.#skipTakenIds();
-    this.#storage.write(file => this.#held.copyTo(file));
+    this.#storage.write(file => this.#held.copyTo(file, this.account));
     this.#held.copied();
     for (const row of this.#held.rows()) {
       const situation = this.#situation(this.#storage.hasRoom(rowBytes(row)));
@@ -526,7 +526,7 @@ export class SqliteQueue implements Queue {
     const { offsetMs } = this.#ages;
     const writeAll = (file: QueueFile): Change => {
       const change = work(file);
-      change.write(file);
+      file.addCounts(this.account.named(change));
       const isSaved = offsetMs === this.#savedOffset.offsetMs;
       if (!isSaved || storage.version !== this.#savedOffset.version)
         writeClockOffset(file, offsetMs);

@@ -45,6 +45,21 @@ test('services beyond the bound share an account, which balances, too', () => {
   expect(account.queued('s0')).toBe(1);
 });
 
+test('nor does the file get more services, which would make it grow for ever', () => {
+  const account = new Account();
+  for (let i = 1; i < ACCOUNT_SERVICES_MAX; i++) account.add(`s${i}`, 'point/made', 1);
+  const change = new Change();
+  for (const service of ['s1', 'last', 'late', 'last', 'later'])
+    change.read({ service, outcome: service === 'late' ? 'used' : 'repeated', count: 2 });
+  change.settled({ service: 'last', accepted: 1, rejected: 0, setAside: 0 });
+  const named = account.named(change);
+  expect(named.map(({ service }) => service)).toEqual(['s1', 'last', 'other', 'other', 'last']);
+  account.apply(change);
+  for (const { service, key, count } of named)
+    if (service !== 's1') expect(account.get(service, key)).toBe(count);
+  expect(account.named(change)).toEqual(named);
+});
+
 test('numbers from the files replace all known ones together', () => {
   const account = new Account();
   account.add('before', 'point/made', 20);

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BatchPart } from '../../../src/model/batch.ts';
 import type { Commit, QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import { ACCOUNT_SERVICES_MAX } from '../../../src/pipeline/queue/account.ts';
 import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -187,4 +188,34 @@ test('the reserve stays: a lock is no lack of space', async () => {
   unblock();
   await queue.commit(commitOf('b'));
   expect(await services(queue, 'metrics')).toEqual(['b']);
+});
+
+test('services beyond the bound of the account share its rows in the file', async () => {
+  const { directory, queue, block, commitOf } = createStage();
+  const bound = ACCOUNT_SERVICES_MAX;
+  const reads = Array.from({ length: bound }, (_, i) => ({
+    service: `s${i}`,
+    outcome: 'used',
+    count: 1,
+  }));
+  await queue.commit({ batches: [], state: [], reads });
+  await queue.commit(commitOf('late'));
+  const unblock = block();
+  expect(await queue.commit(commitOf('later'))).toMatchObject({ kind: 'held' });
+  unblock();
+  await queue.commit(commitOf('last'));
+  for (const row of await queue.oldest('metrics', 9, NONE)) await acceptRow(queue, row);
+  expectBalance(queue);
+  await queue.close();
+  const file = new DatabaseSync(join(directory, 'queue.sqlite'));
+  const found = file.prepare("SELECT key, count FROM account WHERE service = 'other'").all();
+  expect(found).toEqual([
+    { key: 'point/accepted', count: 30 },
+    { key: 'point/made', count: 30 },
+    { key: 'sample/used', count: 30 },
+  ]);
+  expect(file.prepare('SELECT count(DISTINCT service) AS n FROM account').get()).toEqual({
+    n: bound + 1,
+  });
+  file.close();
 });
