@@ -46,6 +46,7 @@ const SILENT_CODES: ReadonlySet<number> = new Set([
   status.UNAVAILABLE,
 ]);
 const LATE_CODE: number = status.DEADLINE_EXCEEDED;
+const CUT_CODE: number = status.UNAVAILABLE;
 /** The library's message, with code RESOURCE_EXHAUSTED, for an answer beyond the limit. */
 const ANSWER_TOO_LARGE = new RegExp(
   `^Received message .*(?:vs|than) ${String(ANSWER_BYTES_MAX)}\\)?$`,
@@ -63,6 +64,8 @@ export class OtlpGrpc implements Transport {
   readonly #credentials: ChannelCredentials;
   readonly #redact: (text: string) => string;
   #client: Client | null = null;
+  /** The last client that has had an answer. */
+  #proven: Client | null = null;
 
   /** Connects with the first request. Throws an OperatorError for certificates that cannot be used. */
   constructor(options: EndpointOptions) {
@@ -97,9 +100,20 @@ export class OtlpGrpc implements Transport {
     }
     const metadata = this.#metadata();
     if (typeof metadata === 'string') return heldForSettings(0, metadata);
-    const client = (this.#client ??= this.#connect());
-    const ending = await this.#call(client, { signal: request.signal, bytes, metadata, abort });
-    if (!isSilence(ending)) return this.#judge(request.signal, ending);
+    const deadline = this.#options.clock.nowMs() + this.#options.config.timeoutMs;
+    const call = { signal: request.signal, bytes, metadata, deadline, abort };
+    let client = (this.#client ??= this.#connect());
+    let ending = await this.#call(client, call);
+    if (client === this.#proven && isCut(ending)) {
+      // The back end may close an idle connection at the moment in which it is used again.
+      this.#drop(client);
+      client = this.#client ??= this.#connect();
+      ending = await this.#call(client, call);
+    }
+    if (!isSilence(ending)) {
+      this.#proven = client;
+      return this.#judge(request.signal, ending);
+    }
     // The library would wait for its own back-off before it connects again, or reuse a dead connection.
     this.#drop(client);
     const isLate = ending.code === LATE_CODE;
@@ -149,12 +163,12 @@ export class OtlpGrpc implements Transport {
       readonly signal: Signal;
       readonly bytes: Buffer;
       readonly metadata: Metadata;
+      /** Wall clock, in milliseconds. */
+      readonly deadline: number;
       readonly abort: AbortSignal;
     },
   ): Promise<Ending> {
-    const { clock, config } = this.#options;
-    const { abort, bytes, metadata } = call;
-    const deadline = clock.nowMs() + config.timeoutMs;
+    const { abort, bytes, metadata, deadline } = call;
     return new Promise(resolve => {
       let isBegun = false;
       const finish = (error: ServiceError | null, answer?: Buffer): void => {
@@ -221,6 +235,11 @@ function endingOf(error: ServiceError | null, body: Buffer, isBegun: boolean): E
 
 function isSilence({ code, hasTrailers }: Ending): boolean {
   return SILENT_CODES.has(code) && !hasTrailers;
+}
+
+/** The connection has ended before an answer. */
+function isCut(ending: Ending): boolean {
+  return ending.code === CUT_CODE && !ending.isBegun && isSilence(ending);
 }
 
 /** The cause of a failed connection in the library's message. */

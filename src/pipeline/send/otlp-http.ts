@@ -44,6 +44,8 @@ export class OtlpHttp implements Transport {
   readonly #pool: Pool;
   readonly #path: string;
   readonly #redact: (text: string) => string;
+  /** Connections that were made so far. */
+  #connectionCount = 0;
 
   /** Connects with the first request. Throws an OperatorError for certificates that cannot be used. */
   constructor(options: OtlpHttpOptions) {
@@ -64,6 +66,7 @@ export class OtlpHttp implements Transport {
       allowH2: false,
       connect: url.protocol === 'https:' ? { secureContext: createTlsContext(config.tls) } : {},
     });
+    this.#pool.on('connect', () => this.#connectionCount++);
   }
 
   async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
@@ -130,20 +133,35 @@ export class OtlpHttp implements Transport {
     return { body: await compress(encoding, bytes), encoding };
   }
 
-  /** Sends and reads the answer, within the deadline. Rejects when there is none. */
+  /**
+   * Sends and reads the answer, within the deadline. Rejects when there is none. The back end may close an idle
+   * connection at the moment in which it is used again: then another one is used at once.
+   */
   async #exchange(payload: Payload, abort: AbortSignal): Promise<HttpAnswer> {
-    const { config, clock } = this.#options;
-    const reader = new AnswerReader();
-    const onAbort = (): void => reader.stop(new Error('given up'));
-    const onTimeout = (): void => reader.stop(new Error(`none within ${config.timeoutMs} ms`));
+    const { config, clock, concurrency } = this.#options;
+    let reader = new AnswerReader();
+    let stopped: Error | null = null;
+    const stop = (error: Error): void => reader.stop((stopped = error));
+    const onAbort = (): void => stop(new Error('given up'));
     if (abort.aborted) onAbort();
     abort.addEventListener('abort', onAbort);
-    const cancelTimeout = clock.after(config.timeoutMs, onTimeout);
+    const late = `none within ${config.timeoutMs} ms`;
+    const cancelTimeout = clock.after(config.timeoutMs, () => stop(new Error(late)));
     try {
       const { body } = payload;
       const headers = this.#headersFor(payload);
-      this.#pool.dispatch({ method: 'POST', path: this.#path, headers, body }, reader);
-      return await reader.answer;
+      // All connections may be closed.
+      for (let left = concurrency; ; left--) {
+        const connections = this.#connectionCount;
+        this.#pool.dispatch({ method: 'POST', path: this.#path, headers, body }, reader);
+        try {
+          return await reader.answer;
+        } catch (error) {
+          const isReused = connections === this.#connectionCount;
+          if (left === 0 || stopped !== null || !isReused || !isClosed(error)) throw error;
+          reader = new AnswerReader();
+        }
+      }
     } finally {
       cancelTimeout();
       abort.removeEventListener('abort', onAbort);
@@ -226,6 +244,13 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #finish(body: Buffer | null): void {
     if (this.#head !== null) this.#done.resolve({ ...this.#head, body });
   }
+}
+
+const CLOSED_CODES: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
+/** True if the back end has closed the connection. */
+function isClosed(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && CLOSED_CODES.has(error.code);
 }
 
 /** Some gateways compress answers although nobody has asked for it. */

@@ -58,7 +58,7 @@ export interface SenderOptions {
 export const SEND_COUNTERS = {
   requests: {
     name: 'prom2otlp_send_requests_total',
-    help: 'Requests to the back end by outcome, without repetitions in another compression.',
+    help: 'Requests to the back end by outcome, without repetitions at once (another compression or connection).',
     labels: ['signal', 'outcome'],
   },
   seconds: {

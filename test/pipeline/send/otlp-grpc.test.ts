@@ -253,6 +253,21 @@ describe('no answer', () => {
     await expect.poll(() => send(transport)).toEqual(ACCEPTED);
   });
 
+  test('a connection that is cut while it is idle costs no attempt, but a new one does', async () => {
+    const transport = connect();
+    const cutOnce = (_: unknown, i: number): GrpcAnswer | null => {
+      if (i !== 1) return {};
+      setImmediate(() => backEnd.cut());
+      return null;
+    };
+    backEnd.answer = cutOnce;
+    for (let i = 0; i < 2; i++) expect(await send(transport)).toEqual(ACCEPTED);
+    expect(backEnd.requests).toHaveLength(3);
+    backEnd.answer = () => cutOnce(null, 1);
+    await check(transport, /no answer: /);
+    expect(backEnd.requests).toHaveLength(5);
+  });
+
   test("a back end that returns is reached at once, without the library's back-off", async () => {
     const { port, url } = backEnd;
     await backEnd.stop();

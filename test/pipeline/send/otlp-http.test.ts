@@ -135,6 +135,37 @@ test('one connection serves many requests', async () => {
   expect(backEnd.connectionCount).toBe(1);
 });
 
+describe('a connection that the back end closes while it is idle', () => {
+  /** Closes each connection when its second request comes. */
+  const closeSecond = (): void => {
+    const used = new WeakSet<Socket>();
+    backEnd.answer = () => response => {
+      const { socket } = response;
+      if (socket === null || used.has(socket)) return void socket?.destroy();
+      used.add(socket);
+      response.writeHead(200).end();
+    };
+  };
+
+  test('costs no attempt: the request goes out again at once', async () => {
+    closeSecond();
+    const transport = connect();
+    for (let i = 0; i < 3; i++) expect(await send(transport)).toMatchObject({ kind: 'accepted' });
+    expect(backEnd.connectionCount).toBe(3);
+    expect(backEnd.requests).toHaveLength(5);
+  });
+
+  test('a new connection that is closed is an answer that is missing', async () => {
+    const transport = connect();
+    await send(transport);
+    backEnd.answer = () => response => void response.socket?.destroy();
+    expect(await send(transport)).toMatchObject({ kind: 'retry' });
+    expect(backEnd.requests).toHaveLength(3);
+    expect(await send(transport)).toMatchObject({ kind: 'retry' });
+    expect(backEnd.requests).toHaveLength(4);
+  });
+});
+
 test('redirects are not followed, and hold', async () => {
   const other = await BackEnd.start();
   for (const status of [301, 302, 307, 308]) {
