@@ -14,8 +14,8 @@ import { untilAborted } from '../lib/bell.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { decompress } from '../pipeline/queue/compression.ts';
-import { openQueue } from '../pipeline/queue/sqlite-queue.ts';
-import { QueueView } from '../pipeline/queue/queue-view.ts';
+import { openQueue, QUEUE_COUNTERS } from '../pipeline/queue/sqlite-queue.ts';
+import { existingQueue, QueueView } from '../pipeline/queue/queue-view.ts';
 import type { AccountView, Queue, SetAside } from '../pipeline/queue/queue.ts';
 import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
@@ -354,7 +354,7 @@ async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext
   const { endpoint, for: forMs = Infinity } = call.values;
   const { config, directory } = loadQueueConfig(call, context);
   // Opening the queue would create one.
-  QueueView.open(directory).close();
+  existingQueue(directory);
   const otlp =
     endpoint === undefined ? config.otlp : redirect(call.command, config, endpoint, context.err);
   const { clock } = context;
@@ -366,12 +366,21 @@ async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext
   const queue = openQueue(ageless, options);
   try {
     const senders = await openSenders({ config: { ...config, otlp }, queue, ...options });
-    return await deliver(queue, senders, forMs, context);
+    const left = await deliver(queue, senders, forMs, context);
+    // Also when the file was opened; nothing else is evicted here.
+    const { evicted } = counters.of(QUEUE_COUNTERS);
+    const damaged = evicted.series.reduce((sum, { value }) => sum + value, 0);
+    if (damaged > 0)
+      context.err.line(
+        `${formatCount(damaged)} points are lost: their requests in the queue were damaged`,
+      );
+    return left + damaged === 0 ? 0 : 1;
   } finally {
     await queue.close();
   }
 }
 
+/** Returns the points that were not accepted and not damaged. */
 async function deliver(
   queue: Queue,
   senders: readonly OpenSender[],
@@ -393,8 +402,6 @@ async function deliver(
   await Promise.all(senders.map(({ sender }) => sender.close()));
   const accepted = since(null, 'point/accepted');
   const [rejected, aside] = [since(null, 'point/rejected'), since(null, 'point/set_aside')];
-  // Nothing else is evicted here.
-  const damaged = since(null, 'point/evicted');
   const left = leftPoints(queue);
   const took = formatDuration(clock.monotonicMs() - startedMs);
   const refused = `rejected ${formatCount(rejected)}, set aside ${formatCount(aside)}`;
@@ -402,9 +409,7 @@ async function deliver(
     `accepted ${formatCount(accepted)} points in ${took}, ${refused}, left ${formatCount(left)}`,
   );
   for (const problem of problems) err.line(problem);
-  if (damaged > 0)
-    err.line(`${formatCount(damaged)} points are lost: their requests in the queue were damaged`);
-  return left + rejected + aside + damaged === 0 ? 0 : 1;
+  return left + rejected + aside;
 }
 
 function problemsOf(queue: Queue, senders: readonly OpenSender[]): readonly string[] {

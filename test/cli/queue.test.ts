@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -315,15 +315,32 @@ describe('drain', () => {
     expect(code).toBe(1);
   });
 
-  test('exits with 1 if points were lost because the file is damaged', async () => {
+  test.each([
+    ['a body', 5, 'UPDATE batch SET body = zeroblob(40) WHERE id = 1'],
+    ['the last body', 2, 'UPDATE batch SET body = zeroblob(40) WHERE id = 3'],
+    [
+      'what shows when the file is opened',
+      4,
+      `UPDATE batch SET checksum = ${2n ** 60n} WHERE id = 2`,
+    ],
+  ])('exits with 1 if points were lost because of damage: %s', async (_, lost, sql) => {
     await fill(...WAITING);
     const database = new DatabaseSync(join(directory.path, 'queue', 'queue.sqlite'));
-    database.exec('UPDATE batch SET body = zeroblob(40) WHERE id = 1');
+    database.exec(sql);
     database.close();
     const { code, out, err } = await queue('drain');
-    expect(out).toMatch(/^accepted 6 points in .*, left 0\n$/);
-    expect(err).toMatch(/^5 points are lost: their requests in the queue were damaged\n$/);
+    expect(out).toMatch(new RegExp(`^accepted ${11 - lost} points in .*, left 0\n$`));
+    expect(err).toBe(`${lost} points are lost: their requests in the queue were damaged\n`);
     expect(code).toBe(1);
+  });
+
+  test('repairs the file as the daemon does', async () => {
+    await fill(...WAITING);
+    const path = join(directory.path, 'queue', 'queue.sqlite');
+    const header = readFileSync(path);
+    header.fill(0, 0, 16);
+    writeFileSync(path, header);
+    expect(await queue('drain')).toMatchObject({ code: 0, out: expect.stringMatching(/left 0/) });
   });
 });
 

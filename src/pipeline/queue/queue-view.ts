@@ -25,8 +25,7 @@ export class QueueView {
 
   /** Throws an OperatorError when there is no queue in the directory, or none that can be read. */
   static open(directory: string): QueueView {
-    const path = join(directory, 'queue.sqlite');
-    if (!existsSync(path)) throw mistake(directory, 'there is none', 'name the directory of `run`');
+    const path = existingQueue(directory);
     try {
       checkRegularFile(path);
       return new QueueView(directory, QueueFile.open(path, { isReadOnly: true }));
@@ -108,6 +107,13 @@ export class QueueView {
       throw unreadable(this.directory, error);
     }
   }
+}
+
+/** The path of the queue in the directory. Throws an OperatorError when there is none. */
+export function existingQueue(directory: string): string {
+  const path = join(directory, 'queue.sqlite');
+  if (existsSync(path)) return path;
+  throw mistake(directory, 'there is none', 'name the directory of `run`');
 }
 
 function unreadable(directory: string, cause: unknown): OperatorError {
