@@ -283,8 +283,10 @@ function withTimes({ oldestAtMs, newestAtMs, ...one }: Waiting): unknown {
   return { ...one, oldestAt: timeOf(oldestAtMs), newestAt: timeOf(newestAtMs) };
 }
 
+/** null also for a damaged time. */
 function timeOf(atMs: number | null): string | null {
-  return atMs === null ? null : new Date(atMs).toISOString();
+  const date = new Date(atMs ?? NaN);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
 /** The refused request; null if its row was damaged on disk, or if its bytes were not kept. */

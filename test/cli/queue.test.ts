@@ -238,6 +238,17 @@ describe('export', () => {
   });
 });
 
+test('inspect shows a queue with a damaged time', async () => {
+  await fill(...WAITING);
+  const database = new DatabaseSync(join(directory.path, 'queue', 'queue.sqlite'));
+  database.exec('UPDATE batch SET made_at_ms = 8700000000000000 WHERE id = 2');
+  database.close();
+  const { out } = await queue('inspect', ['--json']);
+  const [metrics] = (JSON.parse(out) as { signals: unknown[] }).signals;
+  expect(metrics).toMatchObject({ requests: 2, points: 9, newestAt: null });
+  expect(await queue('inspect')).toMatchObject({ code: 0 });
+});
+
 describe('drain', () => {
   const received = (): number =>
     backEnd.requests.reduce(

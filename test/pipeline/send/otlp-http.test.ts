@@ -141,9 +141,9 @@ describe('a connection that the back end closes while it is idle', () => {
     const used = new WeakSet<Socket>();
     backEnd.answer = () => response => {
       const { socket } = response;
-      if (socket === null || used.has(socket)) return void socket?.destroy();
-      used.add(socket);
-      response.writeHead(200).end();
+      if (socket === null || used.has(socket)) socket?.destroy();
+      else response.writeHead(200).end();
+      if (socket !== null) used.add(socket);
     };
   };
 
