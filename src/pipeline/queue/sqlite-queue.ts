@@ -50,7 +50,7 @@ const REFRESHES_MAX = 3;
 const DISK_FULL = 'its disk is full: new metrics replace the oldest';
 
 /** The same while answers of the back end cannot be stored. */
-const UNSETTLED = 'cannot store which points the back end has accepted: check its disk';
+const UNSETTLED = "cannot store the back end's answers: the file cannot be written";
 
 const REMEDIES: Readonly<Record<EvictionReason, string>> = {
   size: 'raise queue.metrics.max_bytes, or see why the back end does not accept',
