@@ -44,7 +44,7 @@ export class OtlpHttp implements Transport {
   readonly #pool: Pool;
   readonly #path: string;
   readonly #redact: (text: string) => string;
-  /** Connections that were made so far. */
+  /** Connections so far, also those that failed. */
   #connectionCount = 0;
 
   /** Connects with the first request. Throws an OperatorError for certificates that cannot be used. */
@@ -66,7 +66,8 @@ export class OtlpHttp implements Transport {
       allowH2: false,
       connect: url.protocol === 'https:' ? { secureContext: createTlsContext(config.tls) } : {},
     });
-    this.#pool.on('connect', () => this.#connectionCount++);
+    const count = (): void => void this.#connectionCount++;
+    this.#pool.on('connect', count).on('connectionError', count);
   }
 
   async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {

@@ -164,6 +164,17 @@ describe('a connection that the back end closes while it is idle', () => {
     expect(await send(transport)).toMatchObject({ kind: 'retry' });
     expect(backEnd.requests).toHaveLength(4);
   });
+
+  test('so is one that ends in the handshake', async () => {
+    let count = 0;
+    await using front = await startTcpServer(socket => {
+      count++;
+      socket.resetAndDestroy();
+    });
+    const transport = connect({}, `https://127.0.0.1:${front.port}`);
+    expect(await send(transport)).toMatchObject({ kind: 'retry' });
+    expect(count).toBe(1);
+  });
 });
 
 test('redirects are not followed, and hold', async () => {
