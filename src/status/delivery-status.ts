@@ -26,7 +26,7 @@ import { counted, problem, type Finding } from './problem.ts';
 import { instantOrNull, type Shown, shown } from './times.ts';
 
 export interface DeliveryStatus {
-  /** One per signal that is in use or still has rows in the queue, as of `senders`. */
+  /** One per signal that is in use or still has rows in the queue; so are the senders. */
   readonly queue: readonly QueueReport[];
   /** Why the last commit could not be stored normally; null if it was. */
   readonly queueTrouble: string | null;
