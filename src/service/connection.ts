@@ -147,7 +147,15 @@ function createDispatcher(api: ApiConfig, origin: string): Dispatcher {
     return new Pool(origin, { ...options, connect });
   }
   const uri = parseProxy(api.proxy).href;
-  return new ProxyAgent({ ...options, uri, requestTls: { ...tls, allowH2: false }, proxyTls: tls });
+  // Without it a CONNECT that the proxy does not answer would take a place among CONNECTIONS_MAX for five minutes.
+  const headersTimeout = api.timeoutMs;
+  return new ProxyAgent({
+    ...options,
+    uri,
+    requestTls: { ...tls, allowH2: false },
+    proxyTls: tls,
+    clientFactory: (proxy, given) => new Pool(proxy, { ...given, headersTimeout }),
+  });
 }
 
 function refuse(key: string, message: string, hint: string): never {

@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { ApiConfig } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -91,6 +91,15 @@ test('an authority that is not a certificate is refused', () => {
   check('https://a.example', /^accepted$/, { ca: TEST_TLS.ca });
 });
 
+/** Answers a CONNECT. */
+function tunnel(socket: Socket, port: number): void {
+  const onward = connect(port, '127.0.0.1', () => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n');
+    socket.pipe(onward).pipe(socket);
+  });
+  onward.on('error', () => socket.destroy());
+}
+
 test('through a proxy only the service sees the key', async () => {
   await using server = await startHttpServer((_request, response) => void response.end('ok'), {
     isTls: true,
@@ -99,12 +108,8 @@ test('through a proxy only the service sees the key', async () => {
   await using proxyServer = await startTcpServer(socket => {
     socket.once('data', head => {
       seen.push(head.toString('latin1'));
-      const tunnel = connect(server.port, '127.0.0.1', () => {
-        socket.write('HTTP/1.1 200 OK\r\n\r\n');
-        socket.on('data', chunk => seen.push(chunk.toString('latin1')));
-        socket.pipe(tunnel).pipe(socket);
-      });
-      tunnel.on('error', () => socket.destroy());
+      socket.on('data', chunk => seen.push(chunk.toString('latin1')));
+      tunnel(socket, server.port);
     });
   });
   const api = testApi(server.origin, {
@@ -119,4 +124,30 @@ test('through a proxy only the service sees the key', async () => {
   expect(seen[0]).toMatch(/^CONNECT localhost:\d+ HTTP\/1\.1\r\n/);
   expect(seen[0]).toMatch(/proxy-authorization: Basic bWU6cHc=/i);
   expect(seen.join('')).not.toContain('test-key');
+});
+
+test('a proxy that once did not answer is used again as soon as it does', async () => {
+  await using server = await startHttpServer((_request, response) => void response.end('ok'), {
+    isTls: true,
+  });
+  let isSilent = true;
+  await using proxyServer = await startTcpServer(socket => {
+    socket.once('data', () => void (isSilent || tunnel(socket, server.port)));
+  });
+  const api = testApi(server.origin, {
+    ca: TEST_TLS.ca,
+    proxy: new ConfigSecret(`http://127.0.0.1:${proxyServer.port}`),
+    timeoutMs: 500,
+  });
+  const client = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
+  const ask = async (): Promise<string> => {
+    const result = await client.get('/metrics', { accept: 'text/plain' });
+    return result.ok ? 'ok' : result.error.reason;
+  };
+  // As many as there may be connections.
+  const reasons = await Promise.all(Array.from({ length: 8 }, ask));
+  expect(new Set(reasons)).toStrictEqual(new Set(['connect_timeout']));
+  isSilent = false;
+  await expect.poll(ask, { timeout: 10_000 }).toBe('ok');
+  await client.close();
 });
