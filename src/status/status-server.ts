@@ -9,8 +9,9 @@
 //   /services/ID/live   its samples as the service gives them now      by checkAccess(); see mayLookClose()
 //
 // It only reads. Everything that a client can use has a limit: connections, headers, time. If there
-// are too many connections, it closes an old one, so that nobody can keep a probe out. No answer
-// repeats anything from its request, so an answer never contains a token.
+// are too many connections, it closes an old one, so that nobody can keep a probe out. A connection
+// has one answer at a time. No answer repeats anything from its request, so an answer never
+// contains a token.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -64,6 +65,8 @@ export const STATUS_LIMITS = {
 const SLOW_LOOK_SHARE = 3;
 /** How many connections beyond the limit are accepted before some are closed. */
 const BURST_MAX = 1024;
+/** How many requests of a connection may wait for an answer. Common clients send one at a time. */
+const WAITING_MAX = 16;
 /** A connection that takes longer to send a request or to read its answer is closed before newer ones. */
 const PATIENCE_MS = 1000;
 
@@ -129,22 +132,23 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   const limits = { ...STATUS_LIMITS, ...options.limits };
   const meter = options.counters.of(STATUS_COUNTERS);
   const book = new ProblemBook();
-  const server = createServer(
-    {
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.requestMs,
-      requestTimeout: limits.requestMs,
-      keepAliveTimeout: limits.requestMs,
-      // How often Node looks for slow requests. Each look wakes an idle process.
-      connectionsCheckingInterval: SLOW_LOOK_SHARE * limits.requestMs,
-    },
-    (request, response) => void respond(request, response, { options, meter, book }),
-  );
+  const server = createServer({
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.requestMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.requestMs,
+    // How often Node looks for slow requests. Each look wakes an idle process.
+    connectionsCheckingInterval: SLOW_LOOK_SHARE * limits.requestMs,
+  });
   server.maxConnections = limits.connections + BURST_MAX;
   server.setTimeout(limits.idleMs);
   server.on('drop', () => meter.dropped.add(1, 'limit'));
   const onClosed = (): void => meter.dropped.add(1, 'limit');
-  makeWay(server, limits.connections, { clock: options.clock, onClosed });
+  const onTurn = makeWay(server, limits.connections, { clock: options.clock, onClosed });
+  takeTurns(server, onClosed, (request, response) => {
+    onTurn(request.socket, response);
+    return respond(request, response, { options, meter, book });
+  });
   await listen(server, options.host, options.port);
   // Later errors come from accept(): one connection is lost.
   server.on('error', () => meter.dropped.add(1, 'accept'));
@@ -178,6 +182,8 @@ async function dateProblems(
 }
 
 /**
+ * Returns what to call when the answer to a request begins.
+ *
  * Closes connections beyond the limit, those that were silent for longest first: a connection
  * without a request, then one whose client does not read the answer, then a new one of either kind.
  * A client that waits for its answer is closed last. New connections are read before that, so that
@@ -187,7 +193,7 @@ function makeWay(
   server: Server,
   connectionsMax: number,
   { clock, onClosed }: { readonly clock: Clock; readonly onClosed: () => void },
-): void {
+): (socket: Socket, response: ServerResponse) => void {
   /** The time of the last request or answer of each, the oldest first. */
   const open = new Map<Socket, number>();
   const answers = new Map<Socket, ServerResponse>();
@@ -224,13 +230,42 @@ function makeWay(
     // The event loop accepts connections in this turn, and reads from them in the next one.
     if (open.size > connectionsMax) setImmediate(() => setImmediate(trim));
   });
-  server.on('request', ({ socket }, response) => {
+  return (socket, response) => {
     answers.set(socket, response);
     hearOf(socket);
     response.on('close', () => {
-      if (answers.get(socket) === response) answers.delete(socket);
+      answers.delete(socket);
       hearOf(socket);
     });
+  };
+}
+
+/**
+ * Answers the requests of a connection one after the other. Node hands them over as soon as it has
+ * read them, and would keep the answers to all of them in memory.
+ */
+function takeTurns(
+  server: Server,
+  onClosed: () => void,
+  serve: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+): void {
+  const lines = new WeakMap<Socket, { waiting: number; last: Promise<void> }>();
+  server.on('request', (request, response) => {
+    const { socket } = request;
+    const line = lines.get(socket) ?? { waiting: 0, last: Promise.resolve() };
+    lines.set(socket, line);
+    const answerInTurn = async (): Promise<void> => {
+      if (socket.destroyed) return;
+      const written = new Promise(resolve => response.on('close', resolve));
+      await serve(request, response);
+      await written;
+      line.waiting--;
+    };
+    if (++line.waiting <= WAITING_MAX) line.last = line.last.then(answerInTurn);
+    else if (!socket.destroyed) {
+      socket.destroy();
+      onClosed();
+    }
   });
 }
 

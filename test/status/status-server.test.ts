@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ConfigSecret } from '../../src/config/secrets.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -369,6 +369,45 @@ describe('bounds', () => {
     }
     if (count > STATUS_LIMITS.connections) expect(droppedOf(running)).toBeGreaterThan(0);
     for (const socket of sockets) socket.removeAllListeners('close').destroy();
+  });
+
+  describe('requests that are sent without waiting for the answers', () => {
+    const GET = 'GET /status.json HTTP/1.1\r\nhost: localhost\r\n\r\n';
+    let reports = 0;
+    const report = (): ReturnType<typeof sampleReport> =>
+      sampleReport({ version: `v${++reports} ${'x'.repeat(4 * 2 ** 20)}` });
+    beforeEach(() => (reports = 0));
+
+    test('are answered one after the other', async () => {
+      await using running = await start({ report });
+      const socket = connect(running.server.port, '127.0.0.1');
+      socket.write(GET.repeat(9) + GET.replace('host', 'connection: close\r\nhost'));
+      const text = await allBytes(socket);
+      expect(text.match(/(?<="version": ")v\d+/g)).toEqual(
+        Array.from({ length: 10 }, (_, i) => `v${i + 1}`),
+      );
+    });
+
+    test('cause no work before the answers to the earlier ones are read', async () => {
+      await using running = await start({ report });
+      const socket = connect(running.server.port, '127.0.0.1').pause();
+      socket.write(GET.repeat(10));
+      await expect.poll(() => reports).toBeGreaterThan(0);
+      for (let i = 0; i < 10; i++) await statusOf(running, '/healthz');
+      // Some answers fit into the buffers of the system.
+      expect(reports).toBeLessThan(9);
+      socket.destroy();
+    });
+
+    test('end the connection if there are many', async () => {
+      await using running = await start({ report });
+      const socket = connect(running.server.port, '127.0.0.1');
+      socket.write(GET.repeat(1000));
+      await allBytes(socket);
+      expect(reports).toBeLessThan(2);
+      expect(droppedOf(running)).toBe(1);
+      expect(await statusOf(running, '/healthz')).toBe(200);
+    });
   });
 
   test('a client that does not finish its request is cut off', async () => {
