@@ -21,8 +21,8 @@ export interface Connection {
   readonly isRedirectSafe: boolean;
   /** Its chunks may be overwritten once their handler has returned. */
   readonly dispatcher: Dispatcher;
-  /** The number of connections made so far: shows whether a request used a new or a kept one. */
-  readonly connectCount: () => number;
+  /** True while a new connection begins its first request; undici does so in the same turn. */
+  readonly isOpening: () => boolean;
 }
 
 /** Names that the client sets itself, or that undici refuses. */
@@ -56,17 +56,16 @@ export function createConnection(api: ApiConfig): Connection {
   const base = parseBaseUrl(api);
   checkHeaders(api.headers);
   checkCertificate(api.ca);
-  const dispatcher = createDispatcher(api, base.origin);
+  const opening = { isNow: false };
+  const dispatcher = createDispatcher(api, base.origin, opening);
   const isLocal = isLoopbackHost(base.hostname);
-  let connectCount = 0;
-  dispatcher.on('connect', () => connectCount++);
   return {
     origin: base.origin,
     baseUrl: `${base.origin}${base.pathname}`.replace(/\/+$/, ''),
     isLocal,
     isRedirectSafe: base.protocol === 'https:' || isLocal,
     dispatcher,
-    connectCount: () => connectCount,
+    isOpening: () => opening.isNow,
   };
 }
 
@@ -131,7 +130,9 @@ function checkCertificate(ca: string | null): void {
   if (cause !== null) refuse('ca', `cannot use api.ca: ${cause}`, 'check the PEM file');
 }
 
-function createDispatcher(api: ApiConfig, origin: string): Dispatcher {
+type Connect = buildConnector.connector;
+
+function createDispatcher(api: ApiConfig, origin: string, opening: { isNow: boolean }): Dispatcher {
   const tls = api.ca === null ? {} : { ca: api.ca };
   const options = {
     connections: CONNECTIONS_MAX,
@@ -141,10 +142,15 @@ function createDispatcher(api: ApiConfig, origin: string): Dispatcher {
     // HTTP/2 would need a second implementation and flow control for one request a minute.
     allowH2: false,
   };
+  const watched = (connect: Connect): Connect => watchConnect(connect, opening);
   if (api.proxy === null) {
     const isPlain = origin.startsWith('http:');
-    const connect = isPlain ? createPlainConnector(api.timeoutMs) : tls;
-    return new Pool(origin, { ...options, connect });
+    const timeout = api.timeoutMs;
+    const secure = (): Connect => buildConnector({ ...tls, timeout, allowH2: false });
+    return new Pool(origin, {
+      ...options,
+      connect: watched(isPlain ? createPlainConnector(timeout) : secure()),
+    });
   }
   const uri = parseProxy(api.proxy).href;
   // Without it a CONNECT that the proxy does not answer would take a place among CONNECTIONS_MAX for five minutes.
@@ -155,7 +161,18 @@ function createDispatcher(api: ApiConfig, origin: string): Dispatcher {
     requestTls: { ...tls, allowH2: false },
     proxyTls: tls,
     clientFactory: (proxy, given) => new Pool(proxy, { ...given, headersTimeout }),
+    factory: (to, given: { readonly connect: Connect }) =>
+      new Pool(to, { ...given, connect: watched(given.connect) }),
   });
+}
+
+function watchConnect(connect: Connect, opening: { isNow: boolean }): Connect {
+  return (options, callback) =>
+    connect(options, (...result) => {
+      opening.isNow = true;
+      callback(...result);
+      opening.isNow = false;
+    });
 }
 
 function refuse(key: string, message: string, hint: string): never {

@@ -70,6 +70,8 @@ interface Way {
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
+  /** See Connection. */
+  readonly isOpening: () => boolean;
   /** True if there is a proxy: then it is the proxy that refuses connections. */
   readonly isProxied: boolean;
 }
@@ -83,7 +85,12 @@ export type Outcome =
       readonly body: Buffer;
       readonly wireBytes: number;
     }
-  | { readonly kind: 'fault'; readonly fault: Fault };
+  | {
+      readonly kind: 'fault';
+      readonly fault: Fault;
+      /** The kept connection on which the request was sent had just been closed: it may be sent again. */
+      readonly isStale?: boolean;
+    };
 
 /** The most bytes that are read of an answer without success. */
 const ERROR_BODY_BYTES_MAX: number = 64 * 1024;
@@ -117,11 +124,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** What is left for the connection, the answer's head and the last byte of its body. */
   readonly timeoutMs: number;
   readonly #call: Call;
-  readonly #isProxied: boolean;
+  readonly #way: Way;
   readonly #resolve: (outcome: Outcome) => void;
   readonly #onAbort = (): void => this.#fail({ reason: 'aborted' });
   readonly #cancelTimeout: () => void;
   #isSettled = false;
+  #isOnKept = false;
   #phase: Phase = 'connect';
   #controller: Dispatcher.DispatchController | null = null;
   /** Unpacks the body while it arrives (undici does not), in small steps off the main thread. */
@@ -132,9 +140,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #wireBytes = 0;
   #bodyBytes = 0;
 
-  constructor(call: Call, { clock, isProxied }: Way, resolve: (outcome: Outcome) => void) {
+  constructor(call: Call, way: Way, resolve: (outcome: Outcome) => void) {
+    const { clock } = way;
     this.#call = call;
-    this.#isProxied = isProxied;
+    this.#way = way;
     this.#resolve = resolve;
     this.timeoutMs = Math.max(call.deadlineMs - clock.monotonicMs(), 1);
     call.into.clear();
@@ -144,9 +153,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    // An abort would also end the connection, which later requests may use.
+    if (this.#isSettled) throw new Error('given up');
     this.#controller = controller;
-    if (this.#isSettled) controller.abort(new Error('given up'));
-    else this.#phase = 'head';
+    this.#phase = 'head';
+    this.#isOnKept = !this.#way.isOpening();
   }
 
   onResponseStart(
@@ -189,7 +200,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    if (!this.#isSettled) this.#fail(faultOfError(error, this.#phase, this.#isProxied));
+    if (!this.#isSettled) this.#fail(faultOfError(error, this.#phase, this.#way.isProxied));
   }
 
   get #isSuccess(): boolean {
@@ -262,7 +273,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #fail(fault: Fault): void {
     // The status of a failed answer is the reason; its body only adds details.
     if (this.#status !== 0 && !this.#isSuccess && fault.reason !== 'aborted') return this.#finish();
-    this.#settle({ kind: 'fault', fault });
+    const isStale = fault.reason === 'reset' && this.#isOnKept;
+    this.#settle({ kind: 'fault', fault, ...(isStale ? { isStale } : {}) });
     // Frees the memory that an oversized body has filled.
     if (fault.reason === 'too_large' || fault.reason === 'bomb') this.#call.into.release();
   }

@@ -242,7 +242,7 @@ export class ServiceHttp {
 
   /** Sends a GET once more if the other side had just closed the kept connection that it was sent on. */
   async #exchangeOnce(call: Call, credentials: Credentials): Promise<Outcome> {
-    const { dispatcher, origin, connectCount } = this.#connection;
+    const { dispatcher, origin, isOpening } = this.#connection;
     const headers = {
       ...this.#headers,
       ...credentials,
@@ -252,13 +252,10 @@ export class ServiceHttp {
       ...(call.sink === null ? {} : { 'accept-encoding': 'identity' }),
     };
     const isProxied = this.#api.proxy !== null;
-    const way = { dispatcher, origin, headers, clock: this.#clock, isProxied };
-    const run = (): Promise<Outcome> => exchange(call, way);
-    const connectionsBefore = connectCount();
-    const outcome = await run();
-    const isReset = outcome.kind === 'fault' && outcome.fault.reason === 'reset';
-    const isKept = connectCount() === connectionsBefore;
-    return isReset && isKept && call.method === 'GET' ? run() : outcome;
+    const way = { dispatcher, origin, headers, clock: this.#clock, isOpening, isProxied };
+    const outcome = await exchange(call, way);
+    const isStale = outcome.kind === 'fault' && outcome.isStale === true;
+    return isStale && call.method === 'GET' ? await exchange(call, way) : outcome;
   }
 
   #judge(call: Call, sent: Credentials, outcome: Outcome): Result<ServiceAnswer> {

@@ -175,6 +175,41 @@ test('a GET on a kept-alive connection that the server has just closed is sent o
   expect(requestCount).toBe(4);
 });
 
+test('it is sent once more also if another request connects meanwhile', async () => {
+  let connections = 0;
+  await using server = await startTcpServer(socket => {
+    const isFirst = ++connections === 1;
+    let requests = 0;
+    socket.on('data', () => {
+      if (isFirst && ++requests === 2)
+        void expect
+          .poll(() => connections)
+          .toBe(2)
+          .then(() => socket.destroy());
+      else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+    });
+  });
+  await using opened = open(server.origin);
+  await opened.client.get('/', METRICS);
+  await isIdle();
+  const results = await Promise.all([1, 2].map(() => opened.client.get('/', METRICS)));
+  expect(results.map(result => result.ok || result.error.message)).toEqual([true, true]);
+});
+
+test('a GET that is reset on a new connection is not sent again', async () => {
+  let requestCount = 0;
+  await using server = await startTcpServer(socket => {
+    socket.on('data', () => {
+      requestCount++;
+      socket.destroy();
+    });
+  });
+  await using opened = open(server.origin);
+  const result = await opened.client.get('/', METRICS);
+  expect(result.ok || result.error.reason).toBe('reset');
+  expect(requestCount).toBe(1);
+});
+
 test('Retry-After delays requests of the same or lower priority, and lets metrics through', async () => {
   await using server = await startHttpServer(({ path }, response) => {
     if (path === '/logs') response.writeHead(429, { 'retry-after': '120' });

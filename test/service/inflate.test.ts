@@ -56,6 +56,7 @@ function answer(
     origin: 'http://127.0.0.1:1',
     headers: {},
     clock: systemClock,
+    isOpening: () => true,
     isProxied: false,
   });
 }

@@ -34,6 +34,7 @@ async function receive(
       origin,
       headers: {},
       clock: systemClock,
+      isOpening: () => true,
       isProxied: false,
     });
   const outcomes = await Promise.all(Array.from({ length: options.requests ?? 1 }, ask));
