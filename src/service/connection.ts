@@ -169,6 +169,10 @@ function createDispatcher(api: ApiConfig, origin: string, opening: { isNow: bool
 function watchConnect(connect: Connect, opening: { isNow: boolean }): Connect {
   return (options, callback) =>
     connect(options, (...result) => {
+      // To undici a reset is the end of an answer without a length, which may be cut anywhere.
+      result[1]?.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED';
+      });
       opening.isNow = true;
       callback(...result);
       opening.isNow = false;

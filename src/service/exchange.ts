@@ -92,6 +92,9 @@ export type Outcome =
       readonly isStale?: boolean;
     };
 
+/** The end of an OpenMetrics page, which needs no newline. */
+const EOF = '# EOF';
+
 /** The most bytes that are read of an answer without success. */
 const ERROR_BODY_BYTES_MAX: number = 64 * 1024;
 
@@ -211,6 +214,21 @@ class Exchange implements Dispatcher.DispatchHandler {
     return this.#isSuccess ? this.#call.sink : null;
   }
 
+  /**
+   * The last line of a page without a length is not complete: digits of its number may be missing. A packed body and
+   * JSON show by themselves that they are cut.
+   */
+  get #isCutLine(): boolean {
+    const call = this.#call;
+    const headers = this.#headers;
+    const hasLength =
+      headers['content-length'] !== undefined ||
+      /\bchunked\b/i.test(headerText(headers, 'transfer-encoding'));
+    if (hasLength || !this.#isSuccess || !call.accept.includes('text/plain')) return false;
+    const end = call.into.bytes.subarray(-EOF.length).toString('latin1');
+    return this.#encoding === '' && end !== '' && !end.endsWith('\n') && end !== EOF;
+  }
+
   get #bodyBytesMax(): number {
     return this.#isSuccess ? this.#call.maxBodyBytes : ERROR_BODY_BYTES_MAX;
   }
@@ -281,6 +299,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #finish(): void {
     const sink = this.#sink;
+    if (this.#isCutLine) return this.#fail({ reason: 'cut', detail: 'in the middle of a line' });
     if (sink === null) return this.#answer();
     void sink.end().then(() => {
       if (sink.failure === null) this.#answer();

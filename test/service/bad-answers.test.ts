@@ -145,6 +145,27 @@ describe('bodies', () => {
     });
   });
 
+  test.each(['HTTP/1.0 200 OK', 'HTTP/1.1 200 OK', 'HTTP/1.1 200 OK\r\nconnection: close'])(
+    'one without a length is cut if a reset ends it: %j',
+    async head => {
+      const body = 'engine_up 1\nengine_queries_total 12';
+      for (const text of [body, `${body}3\n`])
+        await checkTcp('cut', socket =>
+          socket.write(`${head}\r\n\r\n${text}`, () => socket.resetAndDestroy()),
+        );
+    },
+  );
+
+  test('a page without a length is cut if it ends within a line', async () => {
+    const end = (text: string) => (socket: Socket) =>
+      void socket.end(`HTTP/1.1 200 OK\r\n\r\n${text}`);
+    const failure = await checkTcp('cut', end('engine_up 1\nengine_queries_total 12'));
+    expect(failure.message).toMatch(/before it was complete \(in the middle of a line\)$/);
+    for (const whole of ['engine_up 1\n', 'engine_up 1\n# EOF', ''])
+      await expect(checkTcp('cut', end(whole)), whole).rejects.toThrow('unexpected success');
+    await expect(checkHttp('cut', send(200, 'up 1'))).rejects.toThrow('unexpected success');
+  });
+
   test('one that is too large is refused by its declared length, or as soon as it is', async () => {
     const failure = await checkHttp('too_large', response => {
       response.writeHead(200, { 'content-length': String(LIMIT_BYTES + 1) });
