@@ -287,7 +287,7 @@ function keyNewsOf(isKeyChanged: boolean | undefined): string {
   if (isKeyChanged === undefined) return '';
   return isKeyChanged
     ? '; its source has a new key, which is used from now on'
-    : '; its source was read again and has the same key';
+    : '; its source was read again and has no other usable key';
 }
 
 /** Matches messages of a 400 that concern the key. */

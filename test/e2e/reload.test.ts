@@ -155,3 +155,33 @@ test('a rotated key is used once its file changes, and appears nowhere', async (
   for (const secret of [CANARY, ROTATED]) expect(stdout + stderr + shown).not.toContain(secret);
   expectUndisturbed();
 });
+
+test('a rotated key that cannot be used is reported, and the former one stays in use', async () => {
+  configure(1);
+  const running = run('config.yaml');
+  await until('a scrape', () => rig.receiver.requestCount > 0);
+  // The daemon reads the file again every two seconds while the key is refused.
+  rig.simulator.key = ROTATED;
+  await until(
+    'the service refuses the key',
+    async () => (await running.statusIfKnown())?.services[0]?.isUp === false,
+  );
+  rig.directory.write('key.new', '\n');
+  replace('key');
+  const told = await until('the mistake on the page', async () => {
+    const seen = await running.statusIfKnown();
+    return seen?.reload?.mistakes.length === 1 && seen;
+  });
+  expect(told.reload?.mistakes[0]).toMatch(/config\.yaml:.*api\.key: .*empty/);
+  expect(running.stderr()).toContain('the changed configuration is not used');
+  rig.directory.write('key.new', ROTATED);
+  replace('key');
+  await until(
+    'the service is up',
+    async () => (await running.statusIfKnown())?.services[0]?.isUp === true,
+  );
+  await until('no mistake', async () => {
+    const seen = await running.statusIfKnown();
+    return seen?.reload?.mistakes.length === 0;
+  });
+});

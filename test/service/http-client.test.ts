@@ -131,7 +131,7 @@ test('a refused key that has not changed is tried once only', async () => {
     kind: 'key',
     reason: 'auth',
     message: `cannot get ${server.origin}/metrics: the service refused the key (401: invalid key)`,
-    hint: 'the key may be wrong or may lack access: check api.key; its source was read again and has the same key',
+    hint: 'the key may be wrong or may lack access: check api.key; its source was read again and has no other usable key',
     status: 401,
     traceId: 'abc-1',
     isKeyChanged: false,
