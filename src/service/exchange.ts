@@ -328,10 +328,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** A download must be there and whole: 202 only announces it, and 206 is a part. */
+/** A download must be there: 202 only announces it. 206 is a part, which nobody asks for. */
 export function isSuccess({ sink }: Pick<Call, 'sink'>, status: number): boolean {
   if (sink !== null) return status === 200 || status === 204;
-  return status >= 200 && status < 300;
+  return status >= 200 && status < 300 && status !== 206;
 }
 
 /** A header's text; repeated headers are joined by commas; '' if it is absent. */

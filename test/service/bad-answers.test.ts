@@ -90,6 +90,7 @@ describe('statuses', () => {
     await check(429, 'rate_limited');
     await check(500, 'server_error');
     await check(503, 'server_error');
+    await check(206, 'http_status');
     await check(304, 'http_status');
     await check(410, 'http_status');
   });
