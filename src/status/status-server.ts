@@ -10,17 +10,19 @@
 //
 // It only reads. Everything that a client can use has a limit: connections, headers, time. If there
 // are too many connections, it closes an old one, so that nobody can keep a probe out. A connection
-// has one answer at a time. No answer repeats anything from its request, so an answer never
-// contains a token.
+// has one answer at a time, and the server makes one page at a time. No answer repeats anything from
+// its request, so an answer never contains a token.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip as gzipCallback } from 'node:zlib';
 import type { Secret } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { causeText, OperatorError } from '../errors.ts';
+import { Permits } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Counters, type CountersOf, renderCounters } from '../lib/counters.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
@@ -132,6 +134,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   const limits = { ...STATUS_LIMITS, ...options.limits };
   const meter = options.counters.of(STATUS_COUNTERS);
   const book = new ProblemBook();
+  const pages = new Permits(1);
   const server = createServer({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.requestMs,
@@ -147,7 +150,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   const onTurn = makeWay(server, limits.connections, { clock: options.clock, onClosed });
   takeTurns(server, onClosed, (request, response) => {
     onTurn(request.socket, response);
-    return respond(request, response, { options, meter, book });
+    return respond(request, response, { options, meter, book, pages });
   });
   await listen(server, options.host, options.port);
   // Later errors come from accept(): one connection is lost.
@@ -286,6 +289,8 @@ interface Context {
   readonly options: StatusServerOptions;
   readonly meter: CountersOf<typeof STATUS_COUNTERS>;
   readonly book: ProblemBook;
+  /** One page at a time, so that many clients do not hold up the program. */
+  readonly pages: Permits;
 }
 
 async function respond(
@@ -297,6 +302,7 @@ async function respond(
   response.on('error', () => undefined);
   // A mistake in a report must not end the daemon.
   const { status, type, body, headers } = await answer(request, context).catch(failure);
+  if (request.socket.destroyed) return;
   context.meter.requests.add(1, String(status));
   const { 'accept-encoding': accepted = '' } = request.headers;
   const isPacked = body.length > PACKED_MIN && GZIP_ACCEPTED.test(accepted);
@@ -317,11 +323,12 @@ const PACKED_MIN = 1024;
 const gzip = promisify<string, Buffer>(gzipCallback);
 const GZIP_ACCEPTED = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
 
-async function answer(request: IncomingMessage, { options, book }: Context): Promise<Answer> {
+async function answer(request: IncomingMessage, context: Context): Promise<Answer> {
+  const { options } = context;
   if (request.method !== 'GET' && request.method !== 'HEAD')
     // After closing the connection, the server need not read a body.
     return text(405, 'only GET and HEAD are answered', { allow: 'GET, HEAD', connection: 'close' });
-  const path = request.url?.split('?', 1)[0];
+  const [path = ''] = (request.url ?? '').split('?', 1);
   if (path === '/healthz') return text(200, 'ok');
   if (path === '/readyz') return readiness(options.waitingFor());
   const access = checkAccess(request.headers, options);
@@ -331,6 +338,16 @@ async function answer(request: IncomingMessage, { options, book }: Context): Pro
     });
   if (access === 'foreign_host')
     return text(403, 'use the name localhost, or set status.token to allow other names');
+  const pageAt = (): Promise<Answer> => pageOf(path, context);
+  // It waits for the service.
+  if (path.endsWith('/live')) return pageAt();
+  return context.pages.run(async () => {
+    await nextTurn();
+    return request.socket.destroyed ? text(503, 'the client is gone') : await pageAt();
+  });
+}
+
+async function pageOf(path: string, { options, book }: Context): Promise<Answer> {
   switch (path) {
     case '/':
       return page(renderPage(withProblems(await options.report(false), book)));
@@ -341,7 +358,7 @@ async function answer(request: IncomingMessage, { options, book }: Context): Pro
     case '/metrics':
       return ok('text/plain; version=0.0.4; charset=utf-8', renderCounters(options.counters));
     default:
-      return closeLook(path ?? '', options, book);
+      return closeLook(path, options, book);
   }
 }
 

@@ -371,6 +371,33 @@ describe('bounds', () => {
     for (const socket of sockets) socket.removeAllListeners('close').destroy();
   });
 
+  test('pages are made one at a time, none for a client that has gone, and a probe waits for none', async () => {
+    const gate = Promise.withResolvers<void>();
+    let [reports, running, most] = [0, 0, 0];
+    const report = async (): Promise<ReturnType<typeof sampleReport>> => {
+      reports++;
+      most = Math.max(most, ++running);
+      await gate.promise;
+      running--;
+      return sampleReport();
+    };
+    await using server = await start({ report });
+    const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
+    const gone = Array.from({ length: 20 }, () => connect(server.server.port, '127.0.0.1'));
+    for (const socket of gone) {
+      // The answer to the first request shows that the second one has arrived.
+      await firstBytes(socket, get('/healthz') + get('/status.json'));
+      socket.destroy();
+    }
+    const asked = ['/', '/status.json', '/services/dbpgf1'].map(path => statusOf(server, path));
+    expect(await statusOf(server, '/healthz')).toBe(200);
+    gate.resolve();
+    expect(await Promise.all(asked)).toEqual([200, 200, 200]);
+    expect(most).toBe(1);
+    // The first one of those that have gone, and two of the three others.
+    expect(reports).toBe(3);
+  });
+
   describe('requests that are sent without waiting for the answers', () => {
     const GET = 'GET /status.json HTTP/1.1\r\nhost: localhost\r\n\r\n';
     let reports = 0;
