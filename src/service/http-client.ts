@@ -99,6 +99,8 @@ const BODY_BYTES_MAX = 16 * 1024 * 1024;
 const DOWNLOAD_TIMEOUT_MS = 900_000;
 
 const SHOWN_PATH_LENGTH_MAX = 200;
+/** Errors of TLS name all hosts of a certificate, and those of the HTTP library may have several lines. */
+const SHOWN_DETAIL_LENGTH_MAX = 300;
 
 /** The bucket that clients of one origin and key share. */
 export function createServiceBucket(clock: Clock): TokenBucket {
@@ -291,7 +293,8 @@ export class ServiceHttp {
   #fail(call: Call, { reason, detail }: Fault, facts: AnswerFacts): ErrorResult {
     const redact = this.#redact;
     const path = redact(call.path.replace(/\?.*/s, '')).slice(0, SHOWN_PATH_LENGTH_MAX);
-    const fault = { reason, detail: detail === undefined ? undefined : redact(detail) };
+    const line = detail === undefined ? undefined : redact(detail).replace(/[\s\p{C}]+/gu, ' ');
+    const fault = { reason, detail: line?.trim().slice(0, SHOWN_DETAIL_LENGTH_MAX) };
     const request = { method: call.method, address: `${this.#connection.origin}${path}` };
     return { ok: false, error: requestError(fault, request, facts) };
   }

@@ -322,6 +322,8 @@ const REASON_OF_CODE: Readonly<Record<string, RequestReason>> = {
   EPERM: 'network',
   EMFILE: 'network',
   ENFILE: 'network',
+  // undici's parser: a status below 100.
+  ERR_ASSERTION: 'protocol',
   EPROTO: 'tls',
   HOSTNAME_MISMATCH: 'tls',
   INVALID_CA: 'tls',

@@ -273,6 +273,8 @@ describe('connections', () => {
 
   test('an answer that is not HTTP', async () => {
     await checkTcp('protocol', socket => socket.end('SSH-2.0-OpenSSH_9.2\r\n'));
+    const failure = await checkTcp('protocol', socket => socket.end('HTTP/1.1 000 X\r\n\r\n'));
+    expect(failure.message).not.toContain('\n');
     await checkTcp('protocol', socket =>
       socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nno chunk\r\n'),
     );
