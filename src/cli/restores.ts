@@ -65,8 +65,8 @@ export const verb: Verb = {
     action({
       name: 'create',
       summary: 'replaces all data of a service with a backup: ITS DATA IS ERASED',
-      about: `If an answer gets lost, the program checks the list of restores before it tries again, once. If it cannot
-        know the outcome, it says so.`,
+      about: `The request is sent once and never repeated. If its answer gets lost, the program looks for the restore in the
+        list of restores. If it cannot know the outcome, it says so.`,
       options: CREATE_OPTIONS,
       run: restoresCreate,
     }),

@@ -132,9 +132,9 @@ export class RestoresApi extends ApiArea {
   }
 }
 
-// Begins a restore exactly once, even if an answer is lost. The service cannot distinguish a repeated request from a
-// second restore, and a restore erases data: so it lists the restores first, and after a lost answer compares before it
-// tries again.
+// Begins a restore at most once, even if an answer is lost. The service cannot distinguish a repeated request from a second
+// restore, and a restore erases data: so the request is never repeated. After a lost answer the list of restores tells
+// whether it has begun; a list without it proves nothing, because the request may still be on its way.
 
 export interface RestoreOnceOptions extends ReadOptions {
   readonly clock: Clock;
@@ -150,67 +150,67 @@ export interface Begun {
 /** A request without an answer may still arrive: how often, and at which interval, the list is checked. */
 const LOOKS = 3;
 const LOOK_APART_MS = 5000;
-const ATTEMPTS_MAX = 2;
 
-/** An error with `isOutcomeUnknown` means that the restore may be running: check the list before you try again. */
+/** An error with `isOutcomeUnknown` means that the restore may be running: check the service before you try again. */
 export async function restoreOnce(
   api: RestoresApi,
   request: RestoreRequest,
   options: RestoreOnceOptions,
 ): Promise<Result<Begun>> {
   const { signal, onNews = () => undefined } = options;
-  const before = await listAll(api, request, signal);
-  for (let attempt = 1; ; attempt++) {
-    const result = await api.create(request, { signal });
-    if (result.ok || !result.error.isOutcomeUnknown) return result;
-    onNews(`${result.error.message}: the restore may have begun anyway`);
-    if (before === null) return unsure(result, 'the restores cannot be listed');
-    const found = await findNew(api, request, new Set(before.map(keyOf)), options);
-    if (signal?.aborted === true) return unsure(result, 'it was given up');
-    if (found === null) return unsure(result, 'the restores cannot be listed');
-    const [first] = found;
-    if (first !== undefined) {
-      onNews('it has begun: it is in the list of restores, and was not before');
-      return { ok: true, restore: first };
-    }
-    if (attempt >= ATTEMPTS_MAX) return unsure(result, 'it is not in the list of restores');
-    onNews('it is not in the list of restores: trying once more');
-  }
+  const before = await listKnown(api, request, signal);
+  const result = await api.create(request, { signal });
+  if (result.ok || !result.error.isOutcomeUnknown) return result;
+  onNews(`${result.error.message}: the restore may have begun anyway`);
+  if (typeof before === 'string') return unsure(result, before);
+  const found = await findNew(api, request, before, options);
+  if (typeof found === 'string') return unsure(result, found);
+  onNews('it has begun: it is in the list of restores, and was not before');
+  return { ok: true, restore: found };
 }
 
-/** The restores into the service; null if not all of them can be listed. */
-async function listAll(
+/** The restores into the service by what tells them apart, or why they cannot be compared. */
+async function listKnown(
   api: RestoresApi,
   { service_id }: RestoreRequest,
   signal: AbortSignal | undefined,
-): Promise<readonly Restore[] | null> {
+): Promise<ReadonlyMap<string, Restore> | string> {
   const list = await api.list({ service_id, signal });
-  return list.ok && list.isComplete ? list.restores : null;
+  if (!list.ok || !list.isComplete) return 'the restores cannot be listed';
+  const known = new Map<string, Restore>();
+  for (const one of list.restores) {
+    // A restore may get its time later: the time counts only without an id.
+    const key = one.id ?? one.created_at;
+    if (key === undefined) return 'a restore in the list has neither an id nor a time';
+    known.set(String(key), one);
+  }
+  return known;
 }
 
-/** New restores; empty if there is none after several checks, null if they cannot be listed. */
+/** The new restore, or why it is not known whether there is one. */
 async function findNew(
   api: RestoresApi,
   request: RestoreRequest,
-  before: ReadonlySet<string>,
+  before: ReadonlyMap<string, Restore>,
   { clock, signal }: RestoreOnceOptions,
-): Promise<readonly Restore[] | null> {
+): Promise<Restore | string> {
+  let why = 'it is not in the list of restores';
   for (let look = 0; look < LOOKS; look++) {
     await clock.sleep(LOOK_APART_MS, signal);
-    if (signal?.aborted === true) return null;
-    const list = await listAll(api, request, signal);
-    if (list === null) return null;
-    const found = list.filter(one => !before.has(keyOf(one)));
-    if (found.length > 0) return found;
+    if (signal?.aborted === true) return 'the program was stopped before it could check';
+    const list = await listKnown(api, request, signal);
+    if (typeof list === 'string') {
+      why = list;
+      continue;
+    }
+    for (const [key, one] of list) if (!before.has(key)) return one;
   }
-  return [];
-}
-
-function keyOf({ id, created_at }: Restore): string {
-  return JSON.stringify([id, created_at]);
+  return why;
 }
 
 function unsure({ error }: ErrorResult, why: string): ErrorResult {
-  const hint = `it is not known whether it has begun (${why}): check the service before you try again`;
+  const hint =
+    `it is not known whether it has begun (${why}). A second restore would erase the service again: ` +
+    'check the list of restores and the data of the service before you try again';
   return { ok: false, error: { ...error, hint } };
 }

@@ -114,37 +114,43 @@ describe('restoreOnce', () => {
     expect(news).toContain('it has begun: it is in the list');
   });
 
-  test('sends it once more if it is not in the list after several checks', async () => {
-    const posts = [{ isLost: true }, { body: running }];
-    const { result, methods } = await play([{ body: [old] }], posts);
-    expect([result, methods]).toEqual([
-      { ok: true, restore: running },
-      'GET POST GET GET GET POST',
-    ]);
+  const entry = { service_id: REQUEST.service_id, status: 'Succeeded' };
+  const timed = { ...entry, created_at: '2026-03-04T09:00:00Z' };
+
+  test.each<[why: string, lists: ScriptedAnswer[]]>([
+    ['it is not in the list', [{ body: [old] }]],
+    [
+      'it is not in the list',
+      [{ body: [{ id: 1, created_at: null }] }, { body: [{ ...timed, id: 1 }] }],
+    ],
+    ['neither an id nor a time', [{ body: [entry] }]],
+    ['neither an id nor a time', [{ body: [] }, { body: [{ ...entry, status: 'Running' }] }]],
+    ['neither an id nor a time', [{ body: [entry] }, { body: [timed] }]],
+    ['cannot be listed', [{ status: 404 }]],
+    ['cannot be listed', [{ body: [old] }, { status: 500 }]],
+    ['cannot be listed', [{ body: [old, 'unreadable'] }]],
+  ])('never sends it again: %s', async (why, lists) => {
+    for (const post of [{ isLost: true }, { status: 502 }]) {
+      const { result, methods } = await play([...lists], [post, { body: running }]);
+      expect(result).toMatchObject({
+        ok: false,
+        error: { isOutcomeUnknown: true, hint: expect.stringContaining(why) },
+      });
+      expect(result).toMatchObject({ error: { hint: expect.stringContaining('not known') } });
+      expect(methods.match(/POST/g)).toHaveLength(1);
+    }
     expect(slept.every(ms => ms >= 1000)).toBe(true);
   });
 
-  test('never sends it a third time', async () => {
-    const { result, methods } = await play([{ body: [old] }], [{ status: 502 }]);
-    expect(result).toMatchObject({
-      ok: false,
-      error: { kind: 'server', isOutcomeUnknown: true, hint: expect.stringContaining('not known') },
-    });
-    expect(methods.match(/POST/g)).toHaveLength(2);
-  });
-
-  test('does not send it again if it cannot compare', async () => {
-    for (const lists of [
-      [{ status: 404 }],
-      [{ body: [old] }, { status: 500 }],
-      [{ body: [old, 'unreadable'] }],
-    ]) {
-      const { result, methods } = await play(lists, [{ isLost: true }]);
-      expect(result).toMatchObject({
-        error: { hint: expect.stringContaining('cannot be listed') },
-      });
-      expect(methods.match(/POST/g)).toHaveLength(1);
-    }
+  test('finds it by its time where the list has no ids, and after a list that failed', async () => {
+    const lists = [
+      { body: [timed] },
+      { status: 500 },
+      { body: [timed, { ...timed, created_at: '2026-03-04T10:00:00Z' }] },
+    ];
+    const { result, methods } = await play(lists, [{ isLost: true }]);
+    expect(result).toMatchObject({ ok: true, restore: { created_at: '2026-03-04T10:00:00Z' } });
+    expect(methods).toBe('GET POST GET GET');
   });
 
   test('returns a refusal unchanged', async () => {
