@@ -292,7 +292,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     // The status of a failed answer is the reason; its body only adds details.
     if (this.#status !== 0 && !this.#isSuccess && fault.reason !== 'aborted') return this.#finish();
     const isStale = fault.reason === 'reset' && this.#isOnKept;
-    this.#settle({ kind: 'fault', fault, ...(isStale ? { isStale } : {}) });
+    // Nothing was sent before there was a connection; after that only an answer can tell.
+    const found = { ...fault, mayBeDone: this.#phase !== 'connect' };
+    this.#settle({ kind: 'fault', fault: found, ...(isStale ? { isStale } : {}) });
     // Frees the memory that an oversized body has filled.
     if (fault.reason === 'too_large' || fault.reason === 'bomb') this.#call.into.release();
   }
@@ -328,9 +330,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** A download must be there: 202 only announces it. 206 is a part, which nobody asks for. */
-export function isSuccess({ sink }: Pick<Call, 'sink'>, status: number): boolean {
+/**
+ * A download must be there: 202 only announces it. 206 is a part, which nobody asks for. 303 is the answer to a request
+ * that was carried out and has its result elsewhere.
+ */
+export function isSuccess(
+  { method, sink }: Pick<Call, 'method' | 'sink'>,
+  status: number,
+): boolean {
   if (sink !== null) return status === 200 || status === 204;
+  if (status === 303 && method !== 'GET') return true;
   return status >= 200 && status < 300 && status !== 206;
 }
 

@@ -238,8 +238,8 @@ export class ServiceHttp {
     if (redirect === null) return first;
     if (redirect.kind === 'fault') return redirect;
     const second = await this.#exchangeOnce({ ...call, path: redirect.path }, credentials);
-    const isAgain = redirectOf(second, { method, origin, path: redirect.path, isSafe }) !== null;
-    return isAgain ? faulty('redirect', 'more than one') : second;
+    const again = redirectOf(second, { method, origin, path: redirect.path, isSafe });
+    return again?.kind === 'follow' ? faulty('redirect', 'more than one') : (again ?? second);
   }
 
   /** Sends a GET once more if the other side had just closed the kept connection that it was sent on. */
@@ -290,11 +290,12 @@ export class ServiceHttp {
   }
 
   /** Shows the configured origin; every other text is redacted. */
-  #fail(call: Call, { reason, detail }: Fault, facts: AnswerFacts): ErrorResult {
+  #fail(call: Call, found: Fault, facts: AnswerFacts): ErrorResult {
     const redact = this.#redact;
     const path = redact(call.path.replace(/\?.*/s, '')).slice(0, SHOWN_PATH_LENGTH_MAX);
+    const { detail } = found;
     const line = detail === undefined ? undefined : redact(detail).replace(/[\s\p{C}]+/gu, ' ');
-    const fault = { reason, detail: line?.trim().slice(0, SHOWN_DETAIL_LENGTH_MAX) };
+    const fault = { ...found, detail: line?.trim().slice(0, SHOWN_DETAIL_LENGTH_MAX) };
     const request = { method: call.method, address: `${this.#connection.origin}${path}` };
     return { ok: false, error: requestError(fault, request, facts) };
   }
@@ -358,22 +359,27 @@ type Redirect =
 
 /** These keep the method and the body. */
 const KEEPING_STATUSES: ReadonlySet<number> = new Set([307, 308]);
-/** These would turn a POST into a GET, which is another operation. */
+/** These would turn a POST into a GET, which is another operation; some services send them after the POST was done. */
 const REWRITING_STATUSES: ReadonlySet<number> = new Set([301, 302, 303]);
 
-/** Null if the outcome is not a redirect. */
+/** Null if the outcome is not a redirect, or a 303 that says where the result of the request is. */
 export function redirectOf(outcome: Outcome, options: RedirectOptions): Redirect | null {
   if (outcome.kind === 'fault') return null;
   const { status, headers } = outcome;
   if (!KEEPING_STATUSES.has(status) && !REWRITING_STATUSES.has(status)) return null;
-  const target = URL.parse(headerText(headers, 'location'), `${options.origin}${options.path}`);
-  if (headerText(headers, 'location') === '' || target === null)
-    return faulty('redirect', `${status} without a readable Location`);
-  if (target.origin !== options.origin)
-    return faulty('redirect', `${status} to ${placeOf(target)}`);
-  if (!options.isSafe) return faulty('redirect', `${status} over plain http`);
-  if (options.method !== 'GET' && REWRITING_STATUSES.has(status))
-    return faulty('redirect', `${status} to a ${options.method}`);
+  const isRewriting = options.method !== 'GET' && REWRITING_STATUSES.has(status);
+  const refuse = (detail: string): Redirect => ({
+    kind: 'fault',
+    fault: { reason: 'redirect', detail: `${status} ${detail}`, mayBeDone: isRewriting },
+  });
+  const location = headerText(headers, 'location');
+  const target = URL.parse(location, `${options.origin}${options.path}`);
+  // It was carried out: the result is there. Elsewhere, there may be a page to log in.
+  if (isRewriting && status === 303 && target?.origin === options.origin) return null;
+  if (location === '' || target === null) return refuse('without a readable Location');
+  if (target.origin !== options.origin) return refuse(`to ${placeOf(target)}`);
+  if (!options.isSafe) return refuse('over plain http');
+  if (isRewriting) return refuse(`to a ${options.method}`);
   return { kind: 'follow', path: `${target.pathname}${target.search}` };
 }
 

@@ -122,11 +122,13 @@ export type Phase = 'connect' | 'head' | 'body';
 export interface Fault {
   readonly reason: RequestReason;
   readonly detail?: string | undefined;
+  /** The service may have executed the request; if absent, the reason decides. */
+  readonly mayBeDone?: boolean;
 }
 
 interface Reason {
   readonly kind: ServiceError['kind'];
-  /** The service may have executed the request although there was no usable answer. */
+  /** The service may have executed the request although its answer says otherwise. */
   readonly mayBeDone?: boolean;
   readonly cause: string;
   readonly hint: string;
@@ -150,7 +152,6 @@ const REASONS = {
   },
   network: {
     kind: 'network',
-    mayBeDone: true,
     cause: 'the network failed',
     hint: 'check the route from this machine to the service',
   },
@@ -166,43 +167,36 @@ const REASONS = {
   },
   timeout: {
     kind: 'timeout',
-    mayBeDone: true,
     cause: 'no complete answer within the timeout',
     hint: 'raise api.timeout if the service normally needs longer',
   },
   reset: {
     kind: 'network',
-    mayBeDone: true,
     cause: 'the connection was closed before an answer came',
     hint: 'check the service and the network path if this lasts',
   },
   cut: {
     kind: 'network',
-    mayBeDone: true,
     cause: 'the answer ended before it was complete',
     hint: 'check the service and the network path if this lasts',
   },
   protocol: {
     kind: 'unreadable',
-    mayBeDone: true,
     cause: 'the answer is not HTTP/1.1',
     hint: 'check scheme and port in api.base_url',
   },
   encoding: {
     kind: 'unreadable',
-    mayBeDone: true,
     cause: 'the answer could not be unpacked',
     hint: 'check the network path between this machine and the service',
   },
   too_large: {
     kind: 'unreadable',
-    mayBeDone: true,
     cause: 'the answer is larger than the limit',
     hint: 'raise the limit if answers of this size are expected',
   },
   bomb: {
     kind: 'unreadable',
-    mayBeDone: true,
     cause: 'the compressed answer unpacks to far more than such text normally does',
     hint: 'check the answer of the service at this address',
   },
@@ -259,7 +253,6 @@ const REASONS = {
   },
   aborted: {
     kind: 'aborted',
-    mayBeDone: true,
     cause: 'the request was given up',
     hint: 'nothing: the program is stopping or no longer needs the answer',
   },
@@ -267,18 +260,18 @@ const REASONS = {
 
 /** The error of a request, or of a refusal to send it. */
 export function requestError(
-  { reason, detail }: Fault,
+  { reason, detail, mayBeDone }: Fault,
   request: { readonly method: string; readonly address: string },
   facts: Omit<ErrorFacts, 'reason' | 'message' | 'hint' | 'isOutcomeUnknown'>,
 ): ServiceError {
-  const { kind, mayBeDone = false, cause, hint }: Reason = REASONS[reason];
+  const { kind, cause, hint, ...usual }: Reason = REASONS[reason];
   const { method, address } = request;
   const error = {
     reason,
     message: `cannot ${method.toLowerCase()} ${address}: ${cause}${detail === undefined ? '' : ` (${detail})`}`,
     hint: `${hint}${keyNewsOf(facts.isKeyChanged)}`,
     ...facts,
-    isOutcomeUnknown: mayBeDone && method !== 'GET',
+    isOutcomeUnknown: (mayBeDone ?? usual.mayBeDone ?? false) && method !== 'GET',
   };
   return kind === 'bad_request' ? { kind, problems: [], ...error } : { kind, ...error };
 }
@@ -303,6 +296,7 @@ function reasonOfStatus(status: number, isPlain: boolean, message: string): Requ
   if (status === 401 || status === 403) return 'auth';
   if (status === 404) return 'not_found';
   if (status === 407) return 'proxy';
+  if (status === 408) return 'server_error';
   if (status === 409) return 'conflict';
   if (status === 422) return 'bad_request';
   if (status === 429) return 'rate_limited';

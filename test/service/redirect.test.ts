@@ -9,7 +9,9 @@ import {
   type ServiceAnswer,
   type ServiceResult,
 } from '../../src/service/http-client.ts';
+import { ServiceClient } from '../../src/service/client.ts';
 import { startHttpServer } from '../support/http-server.ts';
+import { openService } from '../support/service-client.ts';
 import { testApi } from '../support/test-api.ts';
 
 async function get(baseUrl: string): Promise<ServiceResult<ServiceAnswer>> {
@@ -102,7 +104,61 @@ test('an operation is redirected only if its method and body are kept', () => {
   check('/c', '/c', { ...post, status: 308 });
   check('/c', '301 to a POST', { ...post, status: 301 });
   check('/c', '302 to a POST', { ...post, status: 302 });
-  check('/c', '303 to a POST', { ...post, status: 303 });
+  check('https://b.example.com/', '303 to https://b.example.com', { ...post, status: 303 });
+});
+
+const DONE = { ok: true, schedule: null };
+const UNKNOWN = { ok: false, error: { isOutcomeUnknown: true } };
+const NOT_DONE = { ok: false, error: { isOutcomeUnknown: false } };
+
+test.each<[what: string, outcome: object, answers: readonly (readonly [number, string?])[]]>([
+  ['303 to the result', DONE, [[303, '/backup/v1/x']]],
+  ['303 to nowhere', DONE, [[303]]],
+  [
+    '303 after another path',
+    DONE,
+    [
+      [307, '/c'],
+      [303, '/d'],
+    ],
+  ],
+  ['303 to another origin', UNKNOWN, [[303, 'http://127.0.0.1:9/']]],
+  ['302', UNKNOWN, [[302, '/c']]],
+  [
+    '302 after another path',
+    UNKNOWN,
+    [
+      [308, '/c'],
+      [302, '/d'],
+    ],
+  ],
+  ['408', UNKNOWN, [[408]]],
+  ['307 to another origin', NOT_DONE, [[307, 'http://127.0.0.1:9/']]],
+  [
+    'a third path',
+    NOT_DONE,
+    [
+      [307, '/c'],
+      [307, '/d'],
+    ],
+  ],
+])('what is known after a POST: %s', async (_, outcome, answers) => {
+  await using service = await openService((_request, response) => {
+    const [status, location] = answers[service.server.requests.length - 1] ?? [500];
+    response.writeHead(status, location === undefined ? {} : { location }).end('<html>');
+  });
+  const { schedules } = new ServiceClient({ http: service.http });
+  const request = { backup_type: 'full', schedule: 'once', service_id: 'a' };
+  expect(await schedules.create(request)).toMatchObject(outcome);
+  expect(service.server.requests.map(({ method }) => method)).toEqual(answers.map(() => 'POST'));
+});
+
+test('a POST that never left has had no effect', async () => {
+  const request = { backup_type: 'full', schedule: 'once', service_id: 'a' };
+  await using client = new ServiceClient({ baseUrl: 'http://127.0.0.1:1', key: 'test-key' });
+  expect(await client.schedules.create(request)).toMatchObject(NOT_DONE);
+  const signal = AbortSignal.abort();
+  expect(await client.schedules.create(request, { signal })).toMatchObject(NOT_DONE);
 });
 
 test('over plain http to another machine none is followed', async () => {
