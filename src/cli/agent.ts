@@ -8,6 +8,7 @@ import {
   type ChatAnswer,
   chatProblems,
   type ChatRequest,
+  type Session,
   sessionProblems,
 } from '../service/agent-api.ts';
 import { rowsOf } from './logs.ts';
@@ -21,7 +22,7 @@ import {
   tellError,
   withService,
 } from './service-access.ts';
-import { renderTable } from './table.ts';
+import { renderTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
@@ -134,10 +135,11 @@ function agentSession(call: Call<typeof SESSION_OPTIONS>, context: VerbContext):
     const creating = client.agent.createSession(request, { signal: context.stop });
     const result = await withProgress(context, 'opening the session', creating);
     if (!result.ok) return tellError(context, result.error);
-    return printOne(values, context, result.session, sessions => [
+    const rows = (sessions: readonly Session[]): Rows => [
       ['SESSION', 'AGENT', 'CREATED'],
       ...sessions.map(one => [one.session_id, one.agent_id ?? '', one.created_at ?? '']),
-    ]);
+    ];
+    return printOne(values, context, result.session, rows, ['session_id']);
   });
 }
 

@@ -14,6 +14,7 @@ import { paint, withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
   credentialsFromFile,
+  EXPECTED,
   JSON_OPTION,
   type OpenService,
   printListing,
@@ -118,7 +119,8 @@ function schedulesList(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): P
     if (!result.isComplete) context.err.line('there are more schedules than could be read');
     return result.schedules;
   };
-  return printListing(call, context, { read, rows: rowsOf, empty: 'no schedules' });
+  const shown = { read, rows: rowsOf, empty: 'no schedules', expected: EXPECTED };
+  return printListing(call, context, shown);
 }
 
 type Listed = Result<{ readonly schedules: readonly Schedule[]; readonly isComplete: boolean }>;
@@ -176,7 +178,7 @@ function schedulesCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext
 function rowsOf(schedules: readonly Schedule[]): Rows {
   const head = ['ID', 'SERVICE', 'NAME', 'TYPE', 'SCHEDULE', 'NEXT', 'STATUS', 'MESSAGE'];
   const rows = schedules.map(one => [
-    String(one.id ?? ''),
+    String(one.id ?? '-'),
     one.service_id ?? '',
     one.service_name ?? '',
     one.type ?? '',

@@ -13,6 +13,7 @@ import { tellMeanwhile, withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
   credentialsFromFile,
+  EXPECTED,
   JSON_OPTION,
   keyFromFile,
   type OpenService,
@@ -186,7 +187,8 @@ function restoresList(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Pr
     if (!result.isComplete) context.err.line('there are more restores than could be read');
     return result.restores;
   };
-  return printListing(call, context, { read, rows: rowsOf, empty: 'no restores' });
+  const shown = { read, rows: rowsOf, empty: 'no restores', expected: EXPECTED };
+  return printListing(call, context, shown);
 }
 
 function restoresShow(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Promise<number> {
@@ -203,7 +205,7 @@ function rowsOf(restores: readonly Restore[], config: Config): Rows {
   const labelOf = labelsOf(config);
   const head = ['ID', 'SERVICE', 'TYPE', 'STATUS', 'CREATED', 'MESSAGE'];
   const rows = restores.map(one => [
-    String(one.id ?? ''),
+    String(one.id ?? '-'),
     labelOf(one.service_id ?? ''),
     one.type ?? '',
     one.status ?? '',

@@ -197,13 +197,15 @@ interface Listing<Item> {
   /** What --json prints, where it is not the items as they are. */
   readonly json?: (items: readonly Item[]) => unknown;
   readonly empty: string;
+  /** The fields that every item has; where some lack one, a line says so. */
+  readonly expected?: readonly (keyof Item & string)[];
 }
 
 /** Prints the items of every API that is meant, as a table or as JSON. Returns the exit code: 1 where one has failed. */
 export function printListing<Item>(
   call: AccessCall & { readonly values: { readonly json: boolean } },
-  context: Pick<VerbContext, 'environment' | 'clock' | 'out'>,
-  { read, rows, json = items => items, empty }: Listing<Item>,
+  context: Pick<VerbContext, 'environment' | 'clock' | 'out' | 'err'>,
+  { read, rows, json = items => items, empty, expected = [] }: Listing<Item>,
 ): Promise<number> {
   return withServices(call, context, async (services, config) => {
     let code = 0;
@@ -213,6 +215,10 @@ export function printListing<Item>(
       if (items === null) code = 1;
       else found.push(...items);
     }
+    for (const name of expected) {
+      const count = found.filter(one => one[name] === undefined).length;
+      if (count > 0) context.err.line(`${count} of ${found.length} have no ${name}`);
+    }
     if (call.values.json) printJson(context, json(found));
     else if (code === 0 || found.length > 0)
       printTable(context.out, rows(found, config), { empty });
@@ -220,20 +226,36 @@ export function printListing<Item>(
   });
 }
 
+/** What is expected of every schedule and restore. */
+export const EXPECTED = ['id', 'status'] as const;
+
 /**
  * Prints one thing that the service has shown or made; null where it says nothing about what it has made, which is `done`
- * then. Returns the exit code.
+ * then. Of an answer without an expected field, prints what it has. Returns the exit code: 1 if nothing was made and
+ * nothing expected is shown.
  */
-export function printOne<Item>(
+export function printOne<Item extends Readonly<Record<string, unknown>>>(
   { json, done = '' }: { readonly json: boolean; readonly done?: string },
   context: Pick<VerbContext, 'out' | 'err'>,
   item: Item | null,
   rows: (items: readonly Item[]) => Rows,
-): 0 {
+  expected: readonly (keyof Item & string)[] = EXPECTED,
+): 0 | 1 {
   if (item === null) context.err.line(`${done}; the service says nothing about it`);
+  const there = Object.entries(item ?? {}).filter(([, value]) => value !== undefined);
+  const missing = item === null ? [] : expected.filter(name => item[name] === undefined);
+  if (missing.length > 0) {
+    const begin = done === '' ? '' : `${done}; `;
+    context.err.line(`${begin}the answer of the service has no ${missing.join(' and no ')}`);
+  }
   if (json) printJson(context, item);
-  else if (item !== null) printTable(context.out, rows([item]));
-  return 0;
+  else if (item !== null && missing.length === 0) printTable(context.out, rows([item]));
+  else if (there.length > 0)
+    printTable(context.out, [
+      there.map(([name]) => name.toUpperCase()),
+      there.map(([, value]) => (typeof value === 'string' ? value : JSON.stringify(value))),
+    ]);
+  return done === '' && missing.length > 0 && missing.length === expected.length ? 1 : 0;
 }
 
 // Wrong requests are reported in the words of the command line, every mistake at once, before anything is sent; failed

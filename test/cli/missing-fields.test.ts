@@ -1,0 +1,55 @@
+// What the verbs for restores, schedules and sessions print of answers that lack fields, or hold what must not be shown.
+
+import { describe, expect, test } from 'vitest';
+import { verb as agent } from '../../src/cli/agent.ts';
+import { verb as backups } from '../../src/cli/backups.ts';
+import { verb as restores } from '../../src/cli/restores.ts';
+import type { Verb } from '../../src/cli/verb.ts';
+import { startHttpServer } from '../support/http-server.ts';
+import { tempDirectory } from '../support/program.ts';
+import { callVerb, type Printed } from '../support/verb-context.ts';
+
+const ACCESS = '[default]\naws_access_key_id=AKIA\naws_secret_access_key=canary\nregion=eu-1\n';
+
+/** What is printed when a GET is answered by an empty list or by `answer`, and a POST by `answer`. */
+async function ask(verb: Verb, args: string, answer: unknown): Promise<Printed> {
+  await using server = await startHttpServer(({ method, path }, response) => {
+    const isListed = method === 'GET' && args.includes('create') && path.includes('restores');
+    response.end(JSON.stringify(isListed ? [] : answer));
+  });
+  using files = tempDirectory();
+  const all = args.replace('FILE', files.write('access.ini', ACCESS)).split(' ');
+  const environment = { PROM2OTLP_API_KEY: 'test-key' };
+  return await callVerb(verb, [...all, '--base-url', server.origin], { environment });
+}
+
+const CREATE = `create --service-id a --key k --bucket s3://backups --method enginedump --credentials-file FILE --yes-erase a`;
+const SCHEDULE = `schedules create --service-id a --type full --schedule once`;
+const AGENT = '6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a';
+
+describe('an answer that lacks fields', () => {
+  test.each<[verb: Verb, args: string, answer: unknown, code: number, out: RegExp, err: RegExp]>([
+    [restores, CREATE, {}, 0, /^$/, /^begun; .* has no id and no status\n$/],
+    [restores, CREATE, { id: 7 }, 0, /^ID\n 7\n$/, /^begun; .* has no status\n$/],
+    [restores, 'show 7', {}, 1, /^$/, /^the answer .* has no id and no status\n$/],
+    [restores, 'show 7', { state: ['x'] }, 1, /^STATE\n\["x"\]\n$/, /no id and no status/],
+    [restores, 'show 7 --json', { id: 7 }, 0, /^\{\n {2}"id": 7\n\}\n$/, /no status/],
+    [
+      restores,
+      'list',
+      [{}, { id: 7 }],
+      0,
+      /\n +-\n +7\n$/,
+      /^1 of 2 have no id\n2 of 2 have no status\n$/,
+    ],
+    [backups, SCHEDULE, {}, 0, /^$/, /^created; .* has no id and no status\n$/],
+    [agent, `session create --agent-id ${AGENT}`, {}, 1, /^$/, /no session_id/],
+  ])('%#: says what is missing, and prints the rest', async (verb, args, answer, ...printed) => {
+    const { code, out, err } = await ask(verb, args, answer);
+    expect([code, out, err]).toEqual([
+      printed[0],
+      expect.stringMatching(printed[1]),
+      expect.stringMatching(printed[2]),
+    ]);
+  });
+});
