@@ -25,8 +25,7 @@ export function backupEvents(
   now: KnownBackups,
 ): readonly BackupEvent[] {
   if (before === null) return [];
-  const old = new Map(before.schedules.map(schedule => [schedule.id, schedule]));
-  const current = new Map(now.schedules.map(schedule => [schedule.id, schedule]));
+  const [old, current] = [byId(before), byId(now)];
   const context = { service, atMs: now.readAtMs };
   const events: BackupEvent[] = [];
   for (const [id, schedule] of current) {
@@ -38,6 +37,10 @@ export function backupEvents(
   for (const [id, schedule] of old)
     if (!current.has(id)) events.push(eventOf('vanished', schedule, [], context));
   return events;
+}
+
+function byId({ schedules }: KnownBackups): ReadonlyMap<string, KnownSchedule> {
+  return new Map(schedules.filter(({ id }) => id !== '').map(one => [one.id, one]));
 }
 
 function eventOf(

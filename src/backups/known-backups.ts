@@ -1,5 +1,6 @@
 // The known backups of one service: the last good answer, how it is read, and the state that follows from it at a given
-// time. Answers are read tolerantly, but an incomplete list counts as no answer, or schedules would seem to vanish.
+// time. Answers are read tolerantly, but an incomplete list counts as no answer, and a schedule is gone only if two lists
+// in a row lack it, or schedules would seem to vanish.
 
 import { nextCronRun } from '../lib/cron.ts';
 import { printableLine } from '../lib/printable.ts';
@@ -50,6 +51,7 @@ export function typeAmong(types: readonly string[], type: string): string {
 
 /** The remembered fields of a schedule, in the service's words. */
 export interface KnownSchedule {
+  /** '' if it has none: then nothing tells it from others, and it makes no events. */
   readonly id: string;
   /** `full`, or another word of the service; `unknown` if it has none. */
   readonly type: string;
@@ -59,6 +61,8 @@ export interface KnownSchedule {
   readonly isSuspended: boolean;
   /** When a schedule runs that runs once; null for others, or if unknown. */
   readonly scheduledAtMs: number | null;
+  /** The last list lacked it, for the first time: a single list may be cut or empty by mistake. */
+  readonly isMissing?: true | undefined;
 }
 
 export const SCHEDULE_STATES = ['active', 'suspended', 'ended', 'failed', 'unknown'] as const;
@@ -153,7 +157,12 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
   if (!listed.isComplete) return unreadableAnswer(what, NOT_WHOLE, STATUS_OK);
   if (listed.schedules.length > SCHEDULES_MAX)
     return unreadableAnswer(what, `has more than ${SCHEDULES_MAX} of them`, STATUS_OK);
-  const schedules = listed.schedules.map(knownSchedule);
+  const there = listed.schedules.map(knownSchedule);
+  const ids = new Set(there.map(({ id }) => id));
+  const missing = (before?.schedules ?? [])
+    .filter(({ id, isMissing }) => id !== '' && isMissing !== true && !ids.has(id))
+    .map(one => ({ ...one, isMissing: true as const }));
+  const schedules = [...there, ...missing];
   const backups = await client.backups.list(query);
   const backupsError = backupsErrorOf(backups, serviceId);
   const finished = backups.ok ? finishedOf(backups.backups) : [];
@@ -183,7 +192,7 @@ function knownSchedule(schedule: Schedule): KnownSchedule {
   const type = typeWord(schedule.type ?? UNKNOWN_TYPE);
   const times = shortText(schedule.schedule ?? '');
   return {
-    id: shortText(id === undefined ? `${type} ${times}` : String(id)),
+    id: shortText(String(id ?? '')),
     type,
     schedule: times,
     status: shortText(schedule.status ?? ''),

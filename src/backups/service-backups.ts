@@ -344,6 +344,7 @@ const SAVED: z.ZodType<KnownBackups> = z.object({
       status: z.string(),
       isSuspended: z.boolean(),
       scheduledAtMs: z.number().nullable(),
+      isMissing: z.literal(true).optional(),
     }),
   ),
   types: z.array(z.string()),

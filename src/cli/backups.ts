@@ -116,7 +116,7 @@ function schedulesList(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): P
     const listed = listAll(service, call.values, context.stop);
     const result = await withProgress(context, 'reading the schedules', listed);
     if (!result.ok) return tellNone(context, result.error);
-    if (!result.isComplete) context.err.line('there are more schedules than could be read');
+    if (!result.isComplete) context.err.line('the list is not whole: there may be more schedules');
     return result.schedules;
   };
   const shown = { read, rows: rowsOf, empty: 'no schedules', expected: EXPECTED };

@@ -184,7 +184,7 @@ function restoresList(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Pr
     const list = client.restores.list({ service_id, signal: context.stop });
     const result = await withProgress(context, 'reading the restores', list);
     if (!result.ok) return tellNone(context, result.error);
-    if (!result.isComplete) context.err.line('there are more restores than could be read');
+    if (!result.isComplete) context.err.line('the list is not whole: there may be more restores');
     return result.restores;
   };
   const shown = { read, rows: rowsOf, empty: 'no restores', expected: EXPECTED };

@@ -25,7 +25,7 @@ export interface Kind<Item> {
 interface List<Item> {
   readonly ok: true;
   readonly items: readonly Item[];
-  /** False when something is missing: pages beyond the limit, or items that are not objects. */
+  /** False when something is missing: pages, items that the service has counted, or items that are not objects. */
   readonly isComplete: boolean;
 }
 
@@ -47,6 +47,7 @@ export class ApiArea {
   ): Promise<List<Item> | ErrorResult> {
     const items: Item[] = [];
     let isComplete = true;
+    let seenCount = 0;
     let last = '';
     for (let page = 1; ; page++) {
       const paged = page === 1 ? query : { ...query, page };
@@ -55,18 +56,22 @@ export class ApiArea {
       const found = itemsIn(answer.json, name);
       if (found === null)
         return unreadableAnswer(`read the ${name}`, 'holds no list', answer.status);
+      if (isInPart(answer.json, answer.status)) isComplete = false;
       // A service that ignores the parameter returns the same page again.
       const text = JSON.stringify(found);
-      if (found.length === 0 || text === last)
-        return { ok: true, items, isComplete: isComplete && found.length === 0 };
+      const isRepeated = text === last && found.length > 0;
       last = text;
-      for (const one of found) {
-        const item = read(one);
-        if (item === null) isComplete = false;
-        else items.push(item);
+      if (!isRepeated) {
+        seenCount += found.length;
+        for (const one of found) {
+          const item = read(one);
+          if (item === null) isComplete = false;
+          else items.push(item);
+        }
       }
-      if (page >= pagesIn(answer.json)) return { ok: true, items, isComplete };
-      if (page >= PAGES_MAX) return { ok: true, items, isComplete: false };
+      if (!isMoreAfter(answer.json, name, page, seenCount)) return { ok: true, items, isComplete };
+      if (isRepeated || found.length === 0 || page >= PAGES_MAX)
+        return { ok: true, items, isComplete: false };
     }
   }
 
@@ -104,16 +109,50 @@ export function readOne<Item>(json: unknown, { name, read }: Kind<Item>): Item |
   return read(membersOf(json)[name.slice(0, -1)]) ?? read(json);
 }
 
-/** The answer itself, the list at its member, or the only list in the answer. */
+/**
+ * The answer itself, the list at its member, or the only list in the answer. A member that is null is an empty list if the
+ * answer counts none.
+ */
 function itemsIn(json: unknown, name: string): readonly unknown[] | null {
   if (Array.isArray(json)) return json;
   const members = membersOf(json);
   if (Array.isArray(members[name])) return members[name];
-  const [only, ...others] = Object.values(members).filter(Array.isArray);
+  if (members[name] === null) return members[`${name}_count`] === 0 ? [] : null;
+  const lists = Object.entries(members).filter(([member]) => !FAILURES.includes(member));
+  const [only, ...others] = lists.map(([, value]) => value).filter(Array.isArray);
   return others.length > 0 ? null : (only ?? null);
 }
 
-function pagesIn(json: unknown): number {
-  const count = membersOf(json)['pages_count'];
-  return typeof count === 'number' ? count : 1;
+/** The members of an answer that say what went wrong. */
+const FAILURES: readonly string[] = ['errors', 'error', 'exception', 'detail'];
+const PARTIAL_STATUSES: ReadonlySet<number> = new Set([206, 207]);
+
+/** True if the answer says that something is missing from it. */
+function isInPart(json: unknown, status: number): boolean {
+  const members = membersOf(json);
+  const said = FAILURES.map(name => members[name]).filter(value => value !== undefined);
+  return PARTIAL_STATUSES.has(status) || said.some(value => !isNothing(value));
+}
+
+function isNothing(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  return value === null || value === '' || value === false;
+}
+
+/**
+ * True if there are more items after this page, by the number of pages; without it by the number of items, or a link to the
+ * next page.
+ */
+function isMoreAfter(json: unknown, name: string, page: number, seenCount: number): boolean {
+  const members = membersOf(json);
+  const pages = numberOf(members['pages_count']);
+  if (pages !== null) return page < pages;
+  const isLinked = NEXT_MEMBERS.some(member => !isNothing(members[member] ?? null));
+  return isLinked || seenCount < (numberOf(members[`${name}_count`]) ?? 0);
+}
+
+const NEXT_MEMBERS: readonly string[] = ['next', 'next_page', 'next_page_token', 'has_more'];
+
+function numberOf(value: unknown): number | null {
+  return typeof value === 'number' || typeof value === 'string' ? Number(value) : null;
 }

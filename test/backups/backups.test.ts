@@ -167,6 +167,7 @@ describe('events', () => {
     await change('PATCH', '/1', { suspended: true });
     await change('DELETE', '/5');
     await backups.cycle(never);
+    await backups.cycle(never);
     expect((await eventsSent()).map(({ eventName }) => eventName)).toEqual([
       'prom2otlp.backup.schedule.changed',
       'prom2otlp.backup.schedule.vanished',
@@ -180,6 +181,8 @@ describe('events', () => {
   test('report changes during a stop after the restart', async () => {
     await backups.cycle(never);
     await change('DELETE', '/1');
+    await openBackups(configOf()).cycle(never);
+    expect(await eventsSent()).toEqual([]);
     await openBackups(configOf()).cycle(never);
     expect((await eventsSent()).map(({ eventName }) => eventName)).toEqual([
       'prom2otlp.backup.schedule.vanished',
@@ -210,6 +213,8 @@ test('a service without schedules any more keeps its values; its next run ends',
   await backups.cycle(never);
   await gaugesOf(ORDERS);
   await change('DELETE', '/1');
+  await backups.cycle(never);
+  expect(await gaugesOf(ORDERS)).toContain('full_scheduled{} 1');
   await backups.cycle(never);
   expect(await gaugesOf(ORDERS)).toEqual([
     'up{} 1',

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type KnownBackups, readBackups } from '../../src/backups/known-backups.ts';
+import { backupEvents } from '../../src/backups/backup-events.ts';
+import { readKnown, saveKnown } from '../../src/backups/service-backups.ts';
 import { type ScriptedAnswer, scriptedService } from '../support/service-client.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
@@ -57,8 +59,8 @@ describe('schedules', () => {
     const body = [{}, { schedule: 'once', scheduled_at: ENDED }];
     const { schedules } = await knownOf({ schedules: { body } });
     expect(schedules).toMatchObject([
-      { id: 'unknown', type: 'unknown', schedule: '', status: '', isSuspended: false },
-      { id: 'unknown once', scheduledAtMs: Date.parse(ENDED) },
+      { id: '', type: 'unknown', schedule: '', status: '', isSuspended: false },
+      { id: '', scheduledAtMs: Date.parse(ENDED) },
     ]);
   });
 
@@ -85,6 +87,41 @@ describe('schedules', () => {
       error: { kind: 'unreadable', message: expect.stringContaining('not the whole list') },
     });
     expect(await read({ schedules: { status: 500 } })).toMatchObject({ error: { kind: 'server' } });
+  });
+});
+
+describe('a schedule that a list lacks', () => {
+  const [a, b] = [
+    { id: 1, schedule: '0 2 * * *' },
+    { id: 2, schedule: '0 3 * * *' },
+  ];
+  const whole = { schedules: { body: [a, b] } };
+  const namesOf = (before: KnownBackups | null, now: KnownBackups): readonly string[] =>
+    backupEvents('db1', before, now).map(({ kind }) => kind);
+
+  test.each<[string, unknown]>([
+    ['an empty list', []],
+    ['a list without its end', [a]],
+    ['a schedule without its id', [a, { ...b, id: null }]],
+    ['lists without ids', [{ schedule: a.schedule }, { schedule: b.schedule }]],
+    ['a list of nothing', { schedules: null, schedules_count: 0 }],
+  ])('makes no event when it comes back: %s', async (_, body) => {
+    const first = await knownOf(whole);
+    const second = await knownOf({ schedules: { body } }, first);
+    const third = await knownOf(whole, second);
+    expect([...namesOf(first, second), ...namesOf(second, third)]).toEqual([]);
+    expect(third.schedules).toEqual(first.schedules);
+  });
+
+  test('vanishes when the next list lacks it, too', async () => {
+    const first = await knownOf(whole);
+    const second = await knownOf({ schedules: { body: [a] } }, first);
+    const third = await knownOf(
+      { schedules: { body: [a] } },
+      readKnown(saveKnown(second)) ?? first,
+    );
+    expect(namesOf(second, third)).toEqual(['vanished']);
+    expect(third.schedules).toMatchObject([{ id: '1' }]);
   });
 });
 

@@ -117,7 +117,7 @@ describe('restoreOnce', () => {
   const entry = { service_id: REQUEST.service_id, status: 'Succeeded' };
   const timed = { ...entry, created_at: '2026-03-04T09:00:00Z' };
 
-  test.each<[why: string, lists: ScriptedAnswer[]]>([
+  const unsure: [why: string, lists: ScriptedAnswer[]][] = [
     ['it is not in the list', [{ body: [old] }]],
     [
       'it is not in the list',
@@ -129,7 +129,8 @@ describe('restoreOnce', () => {
     ['cannot be listed', [{ status: 404 }]],
     ['cannot be listed', [{ body: [old] }, { status: 500 }]],
     ['cannot be listed', [{ body: [old, 'unreadable'] }]],
-  ])('never sends it again: %s', async (why, lists) => {
+  ];
+  test.each(unsure)('never sends it again: %s', async (why, lists) => {
     for (const post of [{ isLost: true }, { status: 502 }]) {
       const { result, methods } = await play([...lists], [post, { body: running }]);
       expect(result).toMatchObject({

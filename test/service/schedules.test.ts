@@ -4,7 +4,7 @@ import {
   scheduleProblems,
   scheduleWarnings,
 } from '../../src/service/backups-api.ts';
-import { scriptedService } from '../support/service-client.ts';
+import { type ScriptedAnswer, scriptedService } from '../support/service-client.ts';
 
 const REQUEST: ScheduleRequest = {
   backup_type: 'full',
@@ -60,6 +60,67 @@ describe('list', () => {
     const result = await service.client.schedules.list();
     expect(result).toMatchObject({ schedules: [{ id: 1 }], isComplete: false });
     expect(service.server.requests).toHaveLength(2);
+  });
+
+  const [one, two] = [{ id: 1 }, { id: 2 }];
+
+  test.each<[what: string, pages: readonly ScriptedAnswer[], ids: readonly number[]]>([
+    [
+      'a page of a promised list is empty',
+      [{ body: { schedules: [one], pages_count: 3 } }, { body: { schedules: [], pages_count: 3 } }],
+      [1],
+    ],
+    [
+      'the first page is empty, and others are promised',
+      [{ body: { schedules: [], pages_count: 2 } }, { body: { schedules: [] } }],
+      [],
+    ],
+    ['fewer come than are counted', [{ body: { schedules: [one], schedules_count: 2 } }], [1]],
+    ['there is a next page that does not come', [{ body: { schedules: [one], next: '/x' } }], [1]],
+    [
+      'the service could read a part only',
+      [{ body: { schedules: [one], errors: [{ message: 'x' }] } }],
+      [1],
+    ],
+    ['the status says so', [{ status: 206, body: [one] }], [1]],
+  ])('is not whole if %s', async (_, pages, ids) => {
+    await using service = await scriptedService(
+      (_request, index) => pages[Math.min(index, pages.length - 1)] ?? {},
+    );
+    expect(await service.client.schedules.list()).toMatchObject({
+      ok: true,
+      schedules: ids.map(id => ({ id })),
+      isComplete: false,
+    });
+  });
+
+  test.each<[what: string, ...bodies: unknown[]]>([
+    [
+      'without a number of pages',
+      { schedules: [one], schedules_count: 2 },
+      { schedules: [two], schedules_count: 2 },
+    ],
+    [
+      'that became shorter meanwhile',
+      { schedules: [one, two], pages_count: 2 },
+      { schedules: [], pages_count: 1 },
+    ],
+    ['with a count of all services', { schedules: [one, two], schedules_count: 9, pages_count: 1 }],
+    ['with an empty list of errors', { schedules: [one, two], errors: [] }],
+  ])('reads a list %s', async (_, ...bodies) => {
+    await using service = await scriptedService((_request, index) => ({ body: bodies[index] }));
+    const whole = { ok: true, schedules: [one, two], isComplete: true };
+    expect(await service.client.schedules.list()).toEqual(whole);
+    expect(service.server.requests).toHaveLength(bodies.length);
+  });
+
+  test.each([
+    { errors: [{ message: 'x' }] },
+    { detail: [{ msg: 'x' }] },
+    { schedules: null, ids: [] },
+  ])('takes no other list for one of schedules: %j', async body => {
+    await using service = await scriptedService(() => ({ body }));
+    expect(await service.client.schedules.list()).toMatchObject({ error: { kind: 'unreadable' } });
   });
 
   test('leaves out schedules of other services if the parameter is ignored', async () => {
