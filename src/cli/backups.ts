@@ -84,7 +84,7 @@ export const verb: Verb = {
       summary:
         'checks the credentials of a bucket member by member and encodes them; sends nothing',
       about: `For s3, FILE has a section [default] with aws_access_key_id, aws_secret_access_key and region, a line for
-        each. For gs, FILE is the JSON key of a service account.`,
+        each; other sections and keys are left out. For gs, FILE is the JSON key of a service account.`,
       options: ENCODE_OPTIONS,
       run: credentialsEncode,
     }),

@@ -37,26 +37,25 @@ export function storageOf(bucket: string): Storage {
   return bucket.startsWith('gs://') ? 'gs' : 's3';
 }
 
-/** Checks the text of a credentials file, and encodes it unchanged: standard base64. */
+/**
+ * Checks the text of a credentials file, and encodes what the service takes of it in standard base64: an account's JSON
+ * unchanged, of an INI file the section `[default]`.
+ */
 export function encodeCredentials(storage: Storage, text: string): Encoded {
-  const problems = credentialsProblems(storage, text);
-  if (problems.length > 0) return { ok: false, problems };
-  return { ok: true, encoded: Buffer.from(text).toString('base64') };
+  const plain = text.replace(/^\uFEFF/, '');
+  if (plain.trim() === '') return { ok: false, problems: ['it is empty'] };
+  const read = storage === 'gs' ? { plain, problems: accountProblems(plain) } : readAccess(plain);
+  if (read.problems.length > 0) return { ok: false, problems: read.problems };
+  return { ok: true, encoded: Buffer.from(read.plain).toString('base64') };
 }
 
-/** Like `encodeCredentials`, but a text that is already encoded is checked and returned unchanged. */
+/** Like `encodeCredentials`, but also takes a text that is already encoded, in one line or several. */
 export function readCredentials(storage: Storage, text: string): Encoded {
-  const encoded = text.trim();
-  const isEncoded = encoded !== '' && /^[A-Za-z\d+/]+={0,2}$/.test(encoded);
-  if (!isEncoded) return encodeCredentials(storage, text);
-  const decoded = Buffer.from(encoded, 'base64').toString();
-  const problems = credentialsProblems(storage, decoded).map(one => `decoded from base64: ${one}`);
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, encoded };
-}
-
-function credentialsProblems(storage: Storage, text: string): readonly string[] {
-  if (text.trim() === '') return ['it is empty'];
-  return storage === 'gs' ? accountProblems(text) : accessProblems(text);
+  const encoded = text.replaceAll(/[\s\uFEFF]/g, '');
+  if (!/^[A-Za-z\d+/]+={0,2}$/.test(encoded)) return encodeCredentials(storage, text);
+  const read = encodeCredentials(storage, Buffer.from(encoded, 'base64').toString());
+  if (read.ok) return read;
+  return { ok: false, problems: read.problems.map(one => `decoded from base64: ${one}`) };
 }
 
 function accountProblems(text: string): readonly string[] {
@@ -75,28 +74,69 @@ function accountProblems(text: string): readonly string[] {
   });
 }
 
-function accessProblems(text: string): readonly string[] {
-  if (isObject(parseJson(text))) return ['expected a section [default], got JSON, as for gs'];
+/** `NAME = value`, as in an INI file or a script that sets variables. */
+const ENTRY = /^(export\s+)?(\w+)\s*[=:]\s*(.*)$/;
+/** What the names of variables stand for. */
+const KEY_OF_VARIABLE: Readonly<Record<string, string>> = {
+  aws_region: 'region',
+  aws_default_region: 'region',
+};
+
+/**
+ * The section `[default]` with the keys that the service takes. Other sections, keys and comments are left out: they are
+ * none of the service's business. A file of nothing else is unchanged.
+ */
+function readAccess(text: string): {
+  readonly plain: string;
+  readonly problems: readonly string[];
+} {
+  if (isObject(parseJson(text)))
+    return { plain: '', problems: ['expected a section [default], got JSON, as for gs'] };
   const problems: string[] = [];
-  const found = new Set<string>();
+  /** Of other keys: one of them may be a misspelled one, if one is missing. */
+  const unknown: string[] = [];
+  const values = new Map<string, string>();
   let section: string | null = null;
+  let isUnchanged = true;
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     const at = `line ${index + 1}`;
     const trimmed = line.trim();
     if (trimmed === '') continue;
-    const [, header] = /^\[([^\]]*)\]$/.exec(trimmed) ?? [];
-    const [, name = '', value = ''] = /^(\w+)\s*=\s*(.*)$/.exec(trimmed) ?? [];
-    if (header !== undefined) {
-      if (section !== null || header !== 'default')
-        problems.push(`${at}: expected [default] alone`);
-      section = header;
-    } else if (section === null) problems.push(`${at}: expected [default] before anything else`);
-    else if (!ACCESS_KEYS.includes(name))
-      problems.push(`${at}: expected ${ACCESS_KEYS.join(', ')}`);
-    else if (found.has(name)) problems.push(`${at}: ${name} is there twice`);
-    else if (value === '') problems.push(`${at}: ${name} is empty`);
-    found.add(name);
+    const [, header] = /^\[([^\]]*)\]\s*(?:[#;].*)?$/.exec(trimmed) ?? [];
+    section = header?.trim() ?? section;
+    if (trimmed === '[default]') continue;
+    const [, exported, name = '', written = ''] = ENTRY.exec(trimmed) ?? [];
+    const isVariable = exported !== undefined || name.startsWith('AWS_');
+    if (isVariable) section ??= 'default';
+    const key = KEY_OF_VARIABLE[name.toLowerCase()] ?? name.toLowerCase();
+    const value = valueOf(written);
+    isUnchanged &&= ACCESS_KEYS.includes(name) && /^\w+\s*=/.test(trimmed) && value === written;
+    if (header !== undefined || /^[#;]/.test(trimmed)) continue;
+    if (section === null) problems.push(`${at}: expected [default] before anything else`);
+    if (section !== null && section !== 'default') continue;
+    const isKnown = ACCESS_KEYS.includes(key);
+    if (!isKnown)
+      (name === '' ? problems : unknown).push(`${at}: expected ${ACCESS_KEYS.join(', ')}`);
+    if (key === 'aws_session_token')
+      problems.push(`${at}: the service takes no temporary credentials, which have an ${key}`);
+    if (!isKnown) continue;
+    if (values.has(key)) problems.push(`${at}: ${key} is there twice`);
+    else if (value === '') problems.push(`${at}: ${key} is empty`);
+    values.set(key, value);
   }
-  const missing = ACCESS_KEYS.filter(name => !found.has(name));
-  return [...problems, ...missing.map(name => `the key ${name} is missing`)];
+  if (values.size === 0 && problems.length === 0) problems.push('there is no section [default]');
+  else {
+    const missing = ACCESS_KEYS.filter(key => !values.has(key));
+    if (missing.length > 0) problems.push(...unknown);
+    problems.push(...missing.map(key => `the key ${key} is missing`));
+  }
+  const entries = ACCESS_KEYS.map(key => `${key} = ${values.get(key) ?? ''}\n`);
+  return { plain: isUnchanged ? text : `[default]\n${entries.join('')}`, problems };
+}
+
+/** Without quotes around it, and without a comment after it. */
+function valueOf(written: string): string {
+  const bare = written.replace(/(?:^|\s+)[#;].*$/, '').trim();
+  const [, , quoted] = /^(["'])(.*)\1$/.exec(bare) ?? [];
+  return quoted ?? bare;
 }

@@ -65,20 +65,57 @@ describe('the INI text of an access key', () => {
     }
   });
 
-  test('has one section, and no unknown keys', () => {
+  test('has one section, and in it nothing that is no entry', () => {
     expect(problemsOf('s3', ACCESS.replace('[default]', '[prod]'))).toEqual([
-      'line 1: expected [default] alone',
+      'there is no section [default]',
     ]);
-    expect(problemsOf('s3', `${ACCESS}[other]\n`)).toEqual(['line 5: expected [default] alone']);
     expect(problemsOf('s3', ACCESS.replace('[default]\n', ''))[0]).toBe(
       'line 1: expected [default] before anything else',
     );
     expect(problemsOf('s3', `${ACCESS}canary\n`)).toEqual([
       'line 5: expected aws_access_key_id, aws_secret_access_key, region',
     ]);
+    expect(problemsOf('s3', `${ACCESS}aws_session_token = canary\n`)).toEqual([
+      'line 5: the service takes no temporary credentials, which have an aws_session_token',
+    ]);
+    expect(problemsOf('s3', ACCESS.replace('access_key=', 'acess_key='))).toEqual([
+      'line 3: expected aws_access_key_id, aws_secret_access_key, region',
+      'the key aws_secret_access_key is missing',
+    ]);
     expect(problemsOf('s3', JSON.stringify(ACCOUNT))).toEqual([
       'expected a section [default], got JSON, as for gs',
     ]);
+  });
+
+  const own = `${ACCESS.replaceAll(/ ?= ?/g, ' = ').replace('s/e+c = ret', 's/e+c=ret')}`;
+  test.each([
+    ['comments', ACCESS.replaceAll('\n', '\n# one\n  ; two\n')],
+    [
+      'other sections, which are not sent',
+      `[a]\nregion=x\n${ACCESS}[prod]\naws_access_key_id=canary\n-\n`,
+    ],
+    ['other keys', `${ACCESS}output = json\n`],
+    ['quotes', ACCESS.replaceAll(/= ?(.*)$/gm, '= "$1"')],
+    ['blanks, and comments at the end', ACCESS.replaceAll(/^(\w.*|\[.*)$/gm, '  $1  # why')],
+    ['colons', ACCESS.replaceAll(/ ?=/g, ':').replace('c:ret', 'c=ret')],
+    [
+      'colons and capitals',
+      ACCESS.replaceAll(/^(\w+) ?=/gm, (_, name: string) => `${name.toUpperCase()} :`),
+    ],
+    [
+      'variables',
+      ACCESS.replace('[default]\n', '#!/bin/sh\n')
+        .replaceAll(
+          /^(a\w+) ?= ?(.*)$/gm,
+          (_, name: string, value: string) => `export ${name.toUpperCase()}='${value}'`,
+        )
+        .replace('region', 'export AWS_DEFAULT_REGION'),
+    ],
+  ])('may have %s', (_, text) => {
+    expect(readCredentials('s3', text)).toEqual({
+      ok: true,
+      encoded: Buffer.from(own).toString('base64'),
+    });
   });
 });
 
@@ -86,6 +123,16 @@ test('an encoded file is checked and accepted unchanged', () => {
   const encoded = Buffer.from(ACCESS).toString('base64');
   expect(readCredentials('s3', `${encoded}\n`)).toEqual({ ok: true, encoded });
   expect(readCredentials('s3', ACCESS)).toEqual({ ok: true, encoded });
+  for (const wrapped of [
+    `\uFEFF${ACCESS}`,
+    `\uFEFF${encoded}`,
+    encoded.replaceAll(/.{20}/g, '$&\r\n'),
+    encoded.replace(/=+$/, ''),
+  ])
+    expect(readCredentials('s3', wrapped)).toEqual({ ok: true, encoded });
+  const account = JSON.stringify(ACCOUNT);
+  const lines = Buffer.from(account).toString('base64').replaceAll(/.{76}/g, '$&\n');
+  expect(readCredentials('gs', lines)).toEqual(encodeCredentials('gs', `\uFEFF${account}`));
   expect(readCredentials('gs', encoded)).toEqual({
     ok: false,
     problems: [expect.stringContaining('decoded from base64: expected the JSON')],
