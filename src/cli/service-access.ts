@@ -12,7 +12,7 @@ import { programVersion } from '../lib/version.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
-import type { ServiceHttp } from '../service/http-client.ts';
+import type { ServiceHttp, SettingNames } from '../service/http-client.ts';
 import { LogsApi } from '../service/logs-api.ts';
 import { errorLine, type RequestProblem, type ServiceError } from '../service/service-error.ts';
 import { readTextFile } from '../config/text-file.ts';
@@ -104,7 +104,7 @@ export async function withServices<T>(
 ): Promise<T> {
   const { config, targets } = readAccess(call, context.environment);
   const { backups, logs } = config;
-  const clients = clientsOf(context.clock);
+  const clients = clientsOf(context.clock, namesOf(call.values));
   const openService = (target: Target): OpenService => {
     const http = clients.get(target.api);
     const client = new ServiceClient({ http, paths: backups.endpoints });
@@ -118,9 +118,20 @@ export async function withServices<T>(
 }
 
 /** The connections of a verb to the service. */
-export function clientsOf(clock: Clock): ServiceClients {
+export function clientsOf(clock: Clock, names: SettingNames = {}): ServiceClients {
   const userAgent = `prom2otlp/${programVersion()}`;
-  return new ServiceClients({ clock, counters: new Counters(), userAgent });
+  return new ServiceClients({ clock, counters: new Counters(), userAgent, names });
+}
+
+/** With --base-url there is no configuration to correct. */
+function namesOf({ 'base-url': baseUrl, 'key-file': keyFile }: AccessValues): SettingNames {
+  if (baseUrl === undefined) return {};
+  const others = ['timeout', 'ca', 'proxy'].map(name => `api.${name}`);
+  return {
+    ...Object.fromEntries(others.map(key => [key, `${key} (in a configuration: --config)`])),
+    'api.base_url': '--base-url',
+    'api.key': keyFile === undefined ? KEY_VARIABLE : `--key-file ${keyFile}`,
+  };
 }
 
 /** For verbs that act on one API: a configuration with several needs --service-id. */

@@ -27,6 +27,8 @@ export interface Config {
 export interface Secret {
   /** The text itself; call it where it is sent, and nowhere else. */
   reveal(): string;
+  /** The references that it came from, such as `${file:api-key}`; '' if the text itself is in the configuration. */
+  readonly source: string;
   /** Reads the source (file or variable) again; true when the text has changed. */
   refresh(): boolean;
   toString(): string;
@@ -62,7 +64,10 @@ export interface OtlpConfig {
 export type OtlpSignalConfig = Pick<
   OtlpKeys,
   'protocol' | 'compression' | 'headers' | 'timeoutMs' | 'tls'
->;
+> & {
+  /** What a hint calls a key that is not set by itself in the YAML: the variable that sets it, say. */
+  readonly names?: Readonly<Record<string, string>>;
+};
 
 /** What the memory of the process has made of the limits that the YAML leaves out, or sets. */
 export interface MemoryConfig {

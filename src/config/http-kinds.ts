@@ -161,7 +161,7 @@ function secret({ expected, refuse, isFile }: SecretKind): Kind<Secret> {
         const again = expanded?.reread() ?? '';
         return again === '' || refuse(again) !== undefined ? undefined : again;
       };
-      return refuse(text) ?? { value: new ConfigSecret(text, reread) };
+      return refuse(text) ?? { value: new ConfigSecret(text, reread, expanded?.template) };
     },
   });
 }

@@ -18,7 +18,12 @@ import type {
 import { kindAt, readKey, type Violation } from './declare.ts';
 import { type Judgement, warningsOf } from './examine.ts';
 import { CONFIG, GRPC_ENDPOINT, type ApiKeys, type ConfigKeys, type ServiceEntry } from './keys.ts';
-import { layerVariables, readOtelVariables, type OtelVariables } from './otel-variables.ts';
+import {
+  layerVariables,
+  type LayeredTree,
+  readOtelVariables,
+  type OtelVariables,
+} from './otel-variables.ts';
 import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
 import { isPlainMap, UNREADABLE, valueAt, type KeyPath } from './places.ts';
 import { orderMistakes, violationMistakes, type JudgedTree } from './problems.ts';
@@ -132,8 +137,9 @@ function judge(root: Readonly<Record<string, unknown>>, sources: Sources): Judge
     ...violationMistakes(found.logs, logs),
   ];
   if (mistakes.length > 0 || keys === undefined) throw new OperatorError(orderMistakes(mistakes));
-  const read = { keys, root: metrics.root, logsOtlp, logsRoot: logs.root };
-  return { config: resolveConfig(read, sources), places: tree.places, trees: { metrics, logs } };
+  const trees = { metrics, logs };
+  const read = { keys, root: metrics.root, logsOtlp, logsRoot: logs.root, trees };
+  return { config: resolveConfig(read, sources), places: tree.places, trees };
 }
 
 /** Likely mistakes in a valid configuration. `isContainer`: the process runs in a container. */
@@ -155,6 +161,7 @@ interface ReadKeys {
   /** The same for the block `otlp` with the variables of logs. */
   readonly logsOtlp: OtlpKeys;
   readonly logsRoot: unknown;
+  readonly trees: Judgement['trees'];
 }
 
 function resolveConfig(read: ReadKeys, { file, variables, memory: readings }: Sources): Config {
@@ -231,13 +238,13 @@ function mergeHeaders(global: Headers, own: Headers): Headers {
   return { ...Object.fromEntries(kept), ...own };
 }
 
-function resolveOtlp({ root, logsRoot, keys: { otlp }, logsOtlp }: ReadKeys): OtlpConfig {
+function resolveOtlp({ root, logsRoot, keys: { otlp }, logsOtlp, trees }: ReadKeys): OtlpConfig {
   const { concurrency, maxRequestBytes, temporality } = otlp;
   return {
     metricsEndpoint: endpointOf('metrics', otlp, root),
     logsEndpoint: endpointOf('logs', logsOtlp, logsRoot),
-    metrics: signalKeys(otlp),
-    logs: signalKeys(logsOtlp),
+    metrics: { ...signalKeys(otlp), names: namesOf('metrics', otlp, trees.metrics) },
+    logs: { ...signalKeys(logsOtlp), names: namesOf('logs', logsOtlp, trees.logs) },
     concurrency,
     maxRequestBytes,
     temporality,
@@ -247,6 +254,25 @@ function resolveOtlp({ root, logsRoot, keys: { otlp }, logsOtlp }: ReadKeys): Ot
 function signalKeys(otlp: OtlpKeys): OtlpSignalConfig {
   const { protocol, compression, headers, timeoutMs, tls } = otlp;
   return { protocol, compression, headers, timeoutMs, tls };
+}
+
+/** Keys that hints name, and that a variable may set. */
+const NAMED = ['endpoint', 'headers', 'protocol', 'compression', 'timeout', 'tls.ca', 'tls.cert'];
+
+function namesOf(
+  signal: Signal,
+  { headers }: OtlpKeys,
+  { root, variableOf }: LayeredTree,
+): Readonly<Record<string, string>> {
+  const names = NAMED.flatMap(name => {
+    const key = `otlp.${name}`;
+    const own = name === 'endpoint' ? `otlp.${signal}_endpoint` : key;
+    const used = (valueAt(root, own.split('.')) ?? null) === null ? key : own;
+    const isUnset = name === 'headers' && Object.keys(headers).length === 0;
+    const shown = variableOf(used.split('.')) ?? (isUnset ? `${key} (there are none)` : used);
+    return shown === key ? [] : [[key, shown] as const];
+  });
+  return Object.fromEntries(names);
 }
 
 /** The signal's own endpoint, unchanged; else the general one with the signal's path, which gRPC does not have. */

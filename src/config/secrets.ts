@@ -77,13 +77,19 @@ const HIDDEN = '[secret]';
 
 /** The Secret of the configuration. It keeps its text while the source cannot be read or holds nothing usable. */
 export class ConfigSecret implements Secret {
+  readonly #source: string;
   #text: string;
   readonly #reread: () => string | undefined;
 
   /** `reread` gives undefined when there is nothing usable now. */
-  constructor(text: string, reread: () => string | undefined = () => undefined) {
+  constructor(text: string, reread: () => string | undefined = () => undefined, template = '') {
+    this.#source = (template.match(REFERENCE) ?? []).join(' ');
     this.#text = text;
     this.#reread = reread;
+  }
+
+  get source(): string {
+    return this.#source;
   }
 
   reveal(): string {

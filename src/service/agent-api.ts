@@ -6,12 +6,7 @@ import * as z from 'zod';
 import { ApiArea } from './api-area.ts';
 import { kindOf, lenient, problemsOf, someText, textField } from './operations.ts';
 import type { ReadOptions } from './http-client.ts';
-import {
-  refusedRequest,
-  type RequestProblem,
-  type Result,
-  unreadableAnswer,
-} from './service-error.ts';
+import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';
 
 export interface SessionRequest {
   /** UUID of the agent. */
@@ -139,7 +134,7 @@ export class AgentApi extends ApiArea {
     const result = await this.createOne(SESSIONS, request, signal, path);
     if (!result.ok) return result;
     if (result.created !== null) return { ok: true, session: result.created };
-    return unreadableAnswer('create the session', 'holds no session_id', STATUS_OK);
+    return this.unreadable('create the session', 'holds no session_id', STATUS_OK);
   }
 
   /** Ends a session. The specification only recommends it; a service without this operation answers 404. */
@@ -164,7 +159,7 @@ export class AgentApi extends ApiArea {
     if (!answer.ok) return answer;
     const read = readChat(answer.json);
     if (read !== null) return { ok: true, answer: read };
-    return unreadableAnswer('ask the agent', 'holds no response', answer.status);
+    return this.unreadable('ask the agent', 'holds no response', answer.status);
   }
 }
 

@@ -39,6 +39,11 @@ export class ApiArea {
     this.path = path;
   }
 
+  /** The error of an answer with a status of success and an unusable body. */
+  protected unreadable(what: string, cause: string, status: number): ErrorResult {
+    return unreadableAnswer(what, cause, status, this.http.nameOf('api.base_url'));
+  }
+
   /** Reads all pages of a list. The first request has no page parameter, because some services do not know it. */
   protected async readList<Item>(
     { name, read }: Kind<Item>,
@@ -55,7 +60,7 @@ export class ApiArea {
       if (!answer.ok) return answer;
       const found = itemsIn(answer.json, name);
       if (found === null)
-        return unreadableAnswer(`read the ${name}`, 'holds no list', answer.status);
+        return this.unreadable(`read the ${name}`, 'holds no list', answer.status);
       if (isInPart(answer.json, answer.status)) isComplete = false;
       // A service that ignores the parameter returns the same page again.
       const text = JSON.stringify(found);

@@ -10,7 +10,7 @@ import { Counters } from '../lib/counters.ts';
 import { AgentApi } from './agent-api.ts';
 import { ApiArea } from './api-area.ts';
 import { BackupsApi, SchedulesApi } from './backups-api.ts';
-import { type ReadOptions, ServiceHttp } from './http-client.ts';
+import { type ReadOptions, ServiceHttp, type SettingNames } from './http-client.ts';
 import { LogsApi } from './logs-api.ts';
 import { RestoresApi } from './restores-api.ts';
 import type { Result } from './service-error.ts';
@@ -92,6 +92,13 @@ export interface ServiceAddress {
 }
 
 const TIMEOUT_MS = 10_000;
+const NAMES: SettingNames = {
+  'api.base_url': 'baseUrl',
+  'api.key': 'key',
+  'api.timeout': 'timeoutMs',
+  'api.ca': 'ca',
+  'api.proxy': 'proxy',
+};
 
 function openHttp(address: ServiceAddress): ServiceHttp {
   const { baseUrl, key, headers = {}, timeoutMs = TIMEOUT_MS, ca, proxy } = address;
@@ -108,6 +115,7 @@ function openHttp(address: ServiceAddress): ServiceHttp {
     },
     clock: systemClock,
     counters: new Counters(),
+    names: NAMES,
   });
 }
 

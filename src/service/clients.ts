@@ -6,7 +6,12 @@ import type { ApiConfig, Config } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
-import { createServiceBucket, ServiceHttp, type ServiceHttpOptions } from './http-client.ts';
+import {
+  createServiceBucket,
+  ServiceHttp,
+  type ServiceHttpOptions,
+  type SettingNames,
+} from './http-client.ts';
 import { followPulls, KeyWatch, PullReport, type PullReportOptions } from './pull-report.ts';
 
 export interface ServiceClientsOptions {
@@ -14,6 +19,7 @@ export interface ServiceClientsOptions {
   readonly counters: Counters;
   readonly userAgent?: string;
   readonly acceptEncoding?: string;
+  readonly names?: SettingNames;
   /** The reports of the replaced daemon. */
   readonly formerReports?: readonly PullReport[];
 }

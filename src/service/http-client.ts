@@ -45,7 +45,12 @@ export interface ServiceHttpOptions {
   /** The Accept-Encoding header; by default identity for this machine, else gzip. */
   readonly acceptEncoding?: string;
   readonly userAgent?: string;
+  /** What the user calls the settings, by their keys in the configuration, where that is another name. */
+  readonly names?: SettingNames;
 }
+
+/** Such as `--base-url` for `api.base_url`. */
+export type SettingNames = Readonly<Record<string, string>>;
 
 /** A successful answer (see `isSuccess`), read to its end. */
 export interface ServiceAnswer {
@@ -124,12 +129,14 @@ export class ServiceHttp {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #counters: CountersOf<typeof SERVICE_COUNTERS>;
   readonly #isKeyRefused: () => boolean;
+  readonly #names: SettingNames;
   #refused: Credentials | null = null;
 
   /** Opens no connection yet. Throws an OperatorError if the key would not be safe with these settings. */
   constructor(options: ServiceHttpOptions) {
     const { api, clock, counters } = options;
     this.#api = api;
+    this.#names = options.names ?? {};
     this.#clock = clock;
     this.#bucket = options.bucket ?? createServiceBucket(clock);
     this.#connection = createConnection(api);
@@ -168,6 +175,13 @@ export class ServiceHttp {
     if (json !== undefined || body.length === 0) return { ...answer, json };
     const { status, startedAtMs, durationMs } = answer;
     return { ...this.#fail(call, { reason: 'not_json' }, { status }), startedAtMs, durationMs };
+  }
+
+  /** What the user calls a setting: its key, the option in place of it, or where the key of the API comes from. */
+  nameOf(key: string): string {
+    const { source } = this.#api.key;
+    const isReferred = key === 'api.key' && source !== '';
+    return this.#names[key] ?? (isReferred ? `${key} (${source})` : key);
   }
 
   /** Reads the key's source again: true if the key differs from the last refused one. */
@@ -297,7 +311,9 @@ export class ServiceHttp {
     const line = detail === undefined ? undefined : redact(detail).replace(/[\s\p{C}]+/gu, ' ');
     const fault = { ...found, detail: line?.trim().slice(0, SHOWN_DETAIL_LENGTH_MAX) };
     const request = { method: call.method, address: `${this.#connection.origin}${path}` };
-    return { ok: false, error: requestError(fault, request, facts) };
+    const error = requestError(fault, request, facts);
+    const hint = error.hint.replaceAll(/\bapi\.[a-z_]+/g, key => this.nameOf(key));
+    return { ok: false, error: { ...error, hint } };
   }
 }
 

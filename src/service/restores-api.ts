@@ -9,7 +9,6 @@ import {
   refusedRequest,
   type RequestProblem,
   type Result,
-  unreadableAnswer,
 } from './service-error.ts';
 import {
   anyId,
@@ -112,7 +111,7 @@ export class RestoresApi extends ApiArea {
     if (!answer.ok) return answer;
     const found = readOne(answer.json, RESTORES);
     if (found !== null) return { ok: true, restore: found };
-    return unreadableAnswer('read the restore', 'is no JSON object', answer.status);
+    return this.unreadable('read the restore', 'is no JSON object', answer.status);
   }
 
   /**

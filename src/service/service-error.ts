@@ -102,8 +102,13 @@ export function ownError(reason: FailureReason, message: string, hint: string): 
 }
 
 /** The error of an answer with a status of success and an unusable body. */
-export function unreadableAnswer(what: string, cause: string, status: number): ErrorResult {
-  const hint = 'check that api.base_url and the path are those of the service';
+export function unreadableAnswer(
+  what: string,
+  cause: string,
+  status: number,
+  address = 'api.base_url',
+): ErrorResult {
+  const hint = `check that ${address} and the path are those of the service`;
   const error = ownError('unreadable', `cannot ${what}: the answer ${cause}`, hint);
   return { ok: false, error: { ...error, status } };
 }

@@ -22,6 +22,7 @@ function answering(json: unknown): ServiceHttp {
     get: never,
     download: never,
     isKeyNew: never,
+    nameOf: (key: string) => key,
     close: never,
   } as unknown as ServiceHttp;
 }

@@ -180,7 +180,7 @@ export class Scraper {
       message: `cannot read metrics from ${address}: the answer is ${what}`,
       hint: isEmpty
         ? 'check that the key may see the services that are configured'
-        : 'check api.base_url and metrics.path',
+        : `check ${this.#options.client.nameOf('api.base_url')} and metrics.path`,
       status,
       isOutcomeUnknown: false,
     };

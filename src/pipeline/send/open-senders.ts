@@ -129,9 +129,22 @@ export async function openTransport(
   const shared = { endpoint, config: settings, apis, version: programVersion(), clock };
   if (settings.protocol === 'grpc') {
     const { OtlpGrpc } = await import('./otlp-grpc.ts');
-    return new OtlpGrpc(shared);
+    return withNames(new OtlpGrpc(shared), settings);
   }
-  return new OtlpHttp({ ...shared, concurrency, compression });
+  return withNames(new OtlpHttp({ ...shared, concurrency, compression }), settings);
+}
+
+/** Hints name what the user has set. */
+function withNames(transport: Transport, { names = {} }: OtlpSignalConfig): Transport {
+  const named = (text: string): string =>
+    text.replaceAll(/\botlp\.[a-z_]+(?:\.[a-z]+)?/g, key => names[key] ?? key);
+  return {
+    send: async (request, abort) => {
+      const result = await transport.send(request, abort);
+      return 'reason' in result ? { ...result, reason: named(result.reason) } : result;
+    },
+    close: () => transport.close(),
+  };
 }
 
 /** The decision of an earlier run for an endpoint, from a queue that may be in use; null when there is none. */
