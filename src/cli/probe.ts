@@ -23,6 +23,7 @@ import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
 import { openTransport, rememberedCompression } from '../pipeline/send/open-senders.ts';
+import type { SendResult } from '../pipeline/send/transport.ts';
 import { ServiceClient } from '../service/client.ts';
 import { apisOf, type ServiceClients } from '../service/clients.ts';
 import { type LogItem, LogsApi } from '../service/logs-api.ts';
@@ -64,6 +65,9 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
     if (derived.services.some(service => !service.isUp)) isGood = false;
     if (config.auto !== null && derived.services.length === 0) isGood = false;
   }
+  const { metrics, logs, backups } = config;
+  if (!metrics.isEnabled && !logs.isEnabled && !backups.isEnabled)
+    context.out.line('service  not asked: metrics, logs and backups are off');
   const clients = clientsOf(clock);
   if (config.logs.isEnabled && !(await probeLogs(config, clients, context))) isGood = false;
   if (config.backups.isEnabled && !(await probeBackups(config, clients, context))) isGood = false;
@@ -165,10 +169,13 @@ function serviceTable(
   return renderTable([[...head, 'REASON'], ...rows]);
 }
 
-function unconfiguredLines({ table }: Translation, { auto }: Config): readonly string[] {
+function unconfiguredLines({ table }: Translation, { auto, services }: Config): readonly string[] {
+  // Another poll, with another key, may have a service that this key sees, too.
+  const configured = new Set(services.map(({ id }) => id));
   const ids = table.services
     .filter(({ configIndex, isElsewhere }) => configIndex < 0 && !isElsewhere)
-    .map(({ id }) => id);
+    .map(({ id }) => id)
+    .filter(id => !configured.has(id));
   if (ids.length === 0) return [];
   const shown = ids.slice(0, 10).map(id => (id === '' ? '(no namespace)' : printableLine(id)));
   const cause = auto === null ? 'not configured' : 'left out by services: auto';
@@ -209,8 +216,7 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
     const result = await transport.send(request, new AbortController().signal);
     await transport.close();
     const isAccepted = result.kind === 'accepted';
-    const outcome = isAccepted ? 'accepts' : `${FAILURES[result.kind]}: ${result.reason}`;
-    context.out.line(`back end ${signal} ${printableUrl(endpoint)}: ${outcome}`);
+    context.out.line(`back end ${signal} ${printableUrl(endpoint)}: ${outcomeText(result)}`);
     const compression = compressionLine(signal, endpoint, settings, config);
     if (compression !== null) context.out.line(`  ${compression}`);
     isGood &&= isAccepted;
@@ -218,11 +224,15 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
   return isGood;
 }
 
-const FAILURES = {
-  retry: 'is not available now',
-  hold: 'refuses the request',
-  split: 'refuses the request',
-} as const;
+function outcomeText(result: SendResult): string {
+  if (result.kind === 'accepted')
+    return result.message === '' ? 'accepts' : `accepts, and says: ${result.message}`;
+  const { kind, reason } = result;
+  if (kind === 'retry') return `is not available now: ${reason}`;
+  if (kind === 'split')
+    return `refuses an empty request: ${reason}; the path or the key may be wrong, or it takes no empty requests`;
+  return `${result.mayBeContent ? 'fails' : 'refuses the request'}: ${reason}`;
+}
 
 /** How `compression: auto` has decided so far, as the queue remembers it; null where another setting decides. */
 function compressionLine(
@@ -348,7 +358,7 @@ function answerText(answer: Result<{ readonly items: readonly LogItem[] }>, what
   const names = answer.items.map(item => {
     const member = [what, 'name', 'value'].find(name => name in item);
     const value: unknown = member === undefined ? item : item[member];
-    return typeof value === 'string' ? value : JSON.stringify(value);
+    return printableLine(typeof value === 'string' ? value : JSON.stringify(value));
   });
   const more = names.length > SHOWN_MAX ? `, … (${names.length})` : '';
   return names.length === 0 ? 'none' : `${names.slice(0, SHOWN_MAX).join(', ')}${more}`;
