@@ -264,7 +264,7 @@ export function printOne<Item extends Readonly<Record<string, unknown>>>(
   else if (there.length > 0)
     printTable(context.out, [
       there.map(([name]) => name.toUpperCase()),
-      there.map(([, value]) => (typeof value === 'string' ? value : JSON.stringify(value))),
+      there.map(([name, value]) => cellOf(shownOf(name, value))),
     ]);
   return done === '' && missing.length > 0 && missing.length === expected.length ? 1 : 0;
 }
@@ -309,12 +309,24 @@ export function printJson({ out }: Pick<VerbContext, 'out'>, value: unknown): vo
   out.line(printableJson(respelled(value)));
 }
 
+/** Members that a service may echo, and that nobody may see. */
+const SECRETS: ReadonlySet<string> = new Set(['credentials', 'encryption_key']);
+
+function shownOf(name: string, value: unknown): unknown {
+  if (SECRETS.has(name)) return '[secret]';
+  return FOREIGN.has(name) ? value : respelled(value);
+}
+
+function cellOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 function respelled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(respelled);
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).map(([name, one]: [string, unknown]) => [
     name.replaceAll(/(?<=[a-z\d])_([a-z\d])/g, (_, letter: string) => letter.toUpperCase()),
-    FOREIGN.has(name) ? one : respelled(one),
+    shownOf(name, one),
   ]);
   return Object.fromEntries(members);
 }

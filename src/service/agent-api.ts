@@ -131,7 +131,7 @@ export class AgentApi extends ApiArea {
     const problems = sessionProblems(request);
     if (problems !== null) return refusedRequest('create the session', problems);
     const path = `${this.path}/session`;
-    const result = await this.createOne(SESSIONS, request, signal, path);
+    const result = await this.createOne(SESSIONS, request, { signal }, path);
     if (!result.ok) return result;
     if (result.created !== null) return { ok: true, session: result.created };
     return this.unreadable('create the session', 'holds no session_id', STATUS_OK);

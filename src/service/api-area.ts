@@ -2,7 +2,7 @@
 // wrapped, whole or in pages, a single item bare or wrapped.
 
 import { membersOf } from '../lib/json-pointer.ts';
-import type { ReadOptions, ServiceHttp } from './http-client.ts';
+import type { ReadOptions, RequestOptions, ServiceHttp } from './http-client.ts';
 import { type ErrorResult, type Result, unreadableAnswer } from './service-error.ts';
 
 /** The most pages of a list; a longer one is marked as incomplete. */
@@ -99,10 +99,10 @@ export class ApiArea {
   protected async createOne<Item>(
     kind: Kind<Item>,
     body: unknown,
-    signal: AbortSignal | undefined,
+    options: Pick<RequestOptions, 'signal' | 'secrets'>,
     path: string = this.path,
   ): Promise<Result<{ readonly created: Item | null }>> {
-    const answer = await this.http.requestJson('POST', path, { body, signal });
+    const answer = await this.http.requestJson('POST', path, { body, ...options });
     if (answer.ok) return { ok: true, created: readOne(answer.json, kind) };
     if (answer.error.reason === 'not_json') return { ok: true, created: null };
     return answer;

@@ -16,6 +16,7 @@ import {
   serviceId,
   someText,
 } from './operations.ts';
+import { secretsIn } from './credentials-file.ts';
 import type { ReadOptions } from './http-client.ts';
 import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';
 
@@ -111,7 +112,8 @@ export class SchedulesApi extends ApiArea {
   ): Promise<Result<{ readonly schedule: Schedule | null }>> {
     const problems = scheduleProblems(request);
     if (problems !== null) return refusedRequest('create the schedule', problems);
-    const result = await this.createOne(SCHEDULES, request, signal);
+    const secrets = secretsIn(request.external_storage?.bucket.credentials);
+    const result = await this.createOne(SCHEDULES, request, { signal, secrets });
     return result.ok ? { ok: true, schedule: result.created } : result;
   }
 }

@@ -1,7 +1,7 @@
 // The credentials of external storage (service-spec 2.6): the required members of a file, and its encoding. Problems
 // name members and line numbers; they never repeat a value.
 
-import { isObject, parseJson } from '../lib/json-pointer.ts';
+import { isObject, membersOf, parseJson } from '../lib/json-pointer.ts';
 
 /** By the scheme of the bucket's address. */
 export type Storage = 's3' | 'gs';
@@ -32,6 +32,9 @@ export const ACCESS_KEYS: readonly string[] = [
   'region',
 ];
 
+/** Shorter texts occur in ordinary words. */
+const SECRET_LENGTH_MIN = 8;
+
 /** The storage of a bucket's address. */
 export function storageOf(bucket: string): Storage {
   return bucket.startsWith('gs://') ? 'gs' : 's3';
@@ -56,6 +59,16 @@ export function readCredentials(storage: Storage, text: string): Encoded {
   const read = encodeCredentials(storage, Buffer.from(encoded, 'base64').toString());
   if (read.ok) return read;
   return { ok: false, problems: read.problems.map(one => `decoded from base64: ${one}`) };
+}
+
+/** What is secret in encoded credentials: they themselves, and the keys in them, each line of a long one too. */
+export function secretsIn(encoded: string = ''): readonly string[] {
+  const text = Buffer.from(encoded, 'base64').toString();
+  const { private_key: long, private_key_id: id } = membersOf(parseJson(text));
+  const lines = typeof long === 'string' ? [long, ...long.split('\n')] : [];
+  const access = [...text.matchAll(/^aws_\w+\s*=\s*(\S+)/gm)].map(([, value]) => value);
+  const all = [encoded, ...lines, id, ...access].filter(one => typeof one === 'string');
+  return all.filter(one => one.length >= SECRET_LENGTH_MIN && !one.startsWith('-----'));
 }
 
 function accountProblems(text: string): readonly string[] {

@@ -43,6 +43,8 @@ export interface Call {
   readonly path: string;
   readonly accept: string;
   readonly body: string | null;
+  /** Texts in the body that no message may show, besides the secrets of the API. */
+  readonly secrets: readonly string[];
   /** True if it has neither body nor query, so that only the key can be wrong. */
   readonly isPlain: boolean;
   /** For the whole call, including waits and repeated requests. */

@@ -79,11 +79,13 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface RequestOptions extends ReadOptions {
+export interface RequestOptions extends ReadOptions {
   readonly accept?: string;
   readonly query?: Readonly<Record<string, string | number>>;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** Texts in it that no message may show: the service may echo them. */
+  readonly secrets?: readonly string[];
   /** For the whole request, including the wait for the token bucket; `api.timeout` if absent. */
   readonly timeoutMs?: number;
   /** The limit of the unpacked body; 16 MiB if absent. A larger one fails as `too_large`. */
@@ -195,7 +197,7 @@ export class ServiceHttp {
 
   /** `path` begins with a slash, so that it cannot change the origin. */
   #prepare(method: Method, path: string, options: RequestOptions): Call {
-    const { body, query = {}, sink = null } = options;
+    const { body, secrets = [], query = {}, sink = null } = options;
     const atLeastMs = sink === null ? 0 : DOWNLOAD_TIMEOUT_MS;
     const { timeoutMs = Math.max(atLeastMs, this.#api.timeoutMs) } = options;
     if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
@@ -207,6 +209,7 @@ export class ServiceHttp {
       path: `${url.pathname}${url.search}`,
       accept: options.accept ?? '*/*',
       body: body === undefined ? null : JSON.stringify(body),
+      secrets,
       isPlain: body === undefined && Object.keys(query).length === 0,
       timeoutMs,
       deadlineMs: this.#clock.monotonicMs() + timeoutMs,
@@ -285,7 +288,7 @@ export class ServiceHttp {
       ? readBadAnswer(
           { ...outcome, retryAfter: headerText(outcome.headers, 'retry-after') },
           call.isPlain || this.#isKeyRefused(),
-          this.#redact,
+          this.#redactorOf(call),
           this.#clock.nowMs(),
         )
       : { fault: outcome.fault, facts: {} };
@@ -303,9 +306,15 @@ export class ServiceHttp {
     return this.#fail(call, { reason: 'rate_limited', detail }, { retryAfterMs });
   }
 
+  #redactorOf({ secrets }: Call): Redact {
+    if (secrets.length === 0) return this.#redact;
+    const redact = createRedactor(() => secrets);
+    return text => redact(this.#redact(text));
+  }
+
   /** Shows the configured origin; every other text is redacted. */
   #fail(call: Call, found: Fault, facts: AnswerFacts): ErrorResult {
-    const redact = this.#redact;
+    const redact = this.#redactorOf(call);
     const path = redact(call.path.replace(/\?.*/s, '')).slice(0, SHOWN_PATH_LENGTH_MAX);
     const { detail } = found;
     const line = detail === undefined ? undefined : redact(detail).replace(/[\s\p{C}]+/gu, ' ');

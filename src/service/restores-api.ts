@@ -21,6 +21,7 @@ import {
   secretText,
   serviceId,
 } from './operations.ts';
+import { secretsIn } from './credentials-file.ts';
 import type { ReadOptions, ServiceHttp } from './http-client.ts';
 
 /** The tool that made the backup: a physical one or a logical one. */
@@ -126,7 +127,10 @@ export class RestoresApi extends ApiArea {
     if (problems !== null) return refusedRequest('create the restore', problems);
     const { key, ...others } = request;
     const body = { ...others, [this.#keyMember]: key };
-    const result = await this.createOne(RESTORES, body, signal);
+    const { credentials, encryption_key } = request.external_source;
+    const own = encryption_key === undefined ? [] : [encryption_key];
+    const secrets = [...secretsIn(credentials), ...own];
+    const result = await this.createOne(RESTORES, body, { signal, secrets });
     return result.ok ? { ok: true, restore: result.created } : result;
   }
 }

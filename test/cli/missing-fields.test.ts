@@ -12,13 +12,19 @@ import { callVerb, type Printed } from '../support/verb-context.ts';
 const ACCESS = '[default]\naws_access_key_id=AKIA\naws_secret_access_key=canary\nregion=eu-1\n';
 
 /** What is printed when a GET is answered by an empty list or by `answer`, and a POST by `answer`. */
-async function ask(verb: Verb, args: string, answer: unknown): Promise<Printed> {
+async function ask(
+  verb: Verb,
+  args: string,
+  answer: unknown,
+  { status = 200, access = ACCESS }: { readonly status?: number; readonly access?: string } = {},
+): Promise<Printed> {
   await using server = await startHttpServer(({ method, path }, response) => {
     const isListed = method === 'GET' && args.includes('create') && path.includes('restores');
+    response.statusCode = isListed ? 200 : status;
     response.end(JSON.stringify(isListed ? [] : answer));
   });
   using files = tempDirectory();
-  const all = args.replace('FILE', files.write('access.ini', ACCESS)).split(' ');
+  const all = args.replace('FILE', files.write('access.ini', access)).split(' ');
   const environment = { PROM2OTLP_API_KEY: 'test-key' };
   return await callVerb(verb, [...all, '--base-url', server.origin], { environment });
 }
@@ -51,5 +57,42 @@ describe('an answer that lacks fields', () => {
       expect.stringMatching(printed[1]),
       expect.stringMatching(printed[2]),
     ]);
+  });
+});
+
+describe('secrets that the service echoes', () => {
+  const source = { bucket: 's3://backups', credentials: 'canary', encryption_key: 'canary' };
+  const echo = { id: 7, external_source: source };
+
+  test.each([
+    ['a table', 'show 7', echo],
+    ['JSON', 'show 7 --json', { ...echo, status: 'Running' }],
+    ['the JSON of a list', 'list --json', [echo]],
+  ])('are hidden in %s', async (_, args, answer) => {
+    const { out } = await ask(restores, args, answer);
+    expect(out).toContain('[secret]');
+    expect(out).not.toContain('canary');
+  });
+
+  test('are hidden in the message of an error, encoded or not', async () => {
+    const access =
+      '[default]\naws_access_key_id=AKIACANARY\naws_secret_access_key=canary/secret\nregion=eu\n';
+    const encoded = Buffer.from(access).toString('base64');
+    for (const said of [
+      encoded,
+      'canary/secret',
+      'AKIACANARY',
+      access,
+      encodeURIComponent(encoded),
+    ]) {
+      const { code, err } = await ask(
+        restores,
+        CREATE,
+        { message: `bad: ${said}` },
+        { status: 400, access },
+      );
+      expect([code, err]).toEqual([1, expect.stringMatching(/bad: .*\[secret\]/)]);
+      expect(err).not.toMatch(/canary|W2RlZ/i);
+    }
   });
 });

@@ -4,6 +4,7 @@ import {
   ACCOUNT_MEMBERS,
   encodeCredentials,
   readCredentials,
+  secretsIn,
 } from '../../src/service/credentials-file.ts';
 
 const ACCOUNT = Object.fromEntries(ACCOUNT_MEMBERS.map(name => [name, `the ${name}`]));
@@ -137,4 +138,13 @@ test('an encoded file is checked and accepted unchanged', () => {
     ok: false,
     problems: [expect.stringContaining('decoded from base64: expected the JSON')],
   });
+});
+
+test('what is secret in encoded credentials is known: keys, each line of them, and all of it', () => {
+  const key = `-----BEGIN PRIVATE KEY-----\n${'a'.repeat(64)}\nshort\n-----END PRIVATE KEY-----\n`;
+  const account = Buffer.from(JSON.stringify({ ...ACCOUNT, private_key: key })).toString('base64');
+  expect(secretsIn(account)).toEqual([account, 'a'.repeat(64), 'the private_key_id']);
+  const access = Buffer.from(ACCESS).toString('base64');
+  expect(secretsIn(access)).toEqual([access, 's/e+c=ret']);
+  expect(secretsIn()).toEqual([]);
 });

@@ -38,6 +38,7 @@ export function testCall(changes: Partial<Call> = {}): Call {
     path: '/',
     accept: '*/*',
     body: null,
+    secrets: [],
     isPlain: true,
     timeoutMs: 10_000,
     deadlineMs: Infinity,
