@@ -278,11 +278,14 @@ function printAnswer(
     ].filter(part => part !== '');
     if (parts.length > 0) out.line(parts.join('\n\n'));
   }
+  const isEmpty = response === '' && sql === null && data.length === 0;
+  if (isEmpty && failure === null)
+    err.line('the answer is empty: it has no text, no SQL and no rows');
   if (session !== undefined && answer.session_id !== null && answer.session_id !== session)
     err.line(`the answer names another session: ${printableLine(answer.session_id)}`);
   if (failure !== null)
     err.line(`the agent could not answer: ${printableLine(failure)}; put the question differently`);
-  return failure === null;
+  return failure === null && !isEmpty;
 }
 
 /** Rows with their members in the order of the columns; members without a column come last. */

@@ -55,8 +55,13 @@ async function reasonAgainst(url: string): Promise<string | null> {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' });
     if (answer.status === 200) return null;
-    const text = (await answer.text()).trim().replaceAll('\n', '; ');
-    return printableLine(`${answer.status}: ${text}`).slice(0, REASON_LENGTH_MAX);
+    let text = '';
+    for await (const piece of answer.body ?? []) {
+      text += Buffer.from(piece).toString();
+      if (text.length > REASON_LENGTH_MAX) break;
+    }
+    const reasons = text.trim().replaceAll('\n', '; ');
+    return printableLine(`${answer.status}: ${reasons}`).slice(0, REASON_LENGTH_MAX);
   } catch (error) {
     return causeText(error);
   }

@@ -5,6 +5,7 @@ import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
 import { defaultConfig, loadConfig } from '../config/load.ts';
 import { bug, causeText, OperatorError } from '../errors.ts';
+import { printableJson } from '../lib/printable.ts';
 import type { Metric } from '../model/metric.ts';
 import { type ExpositionFormat, type Page, type Problem, PROBLEMS_MAX } from '../model/page.ts';
 import type { Exemplar, RepeatedSample } from '../model/memory.ts';
@@ -138,9 +139,9 @@ async function showDecode(
         ? await readByReference(file, bytes)
         : readByUs(file, bytes, format, values.strict);
     if (!shown.ok) exitCode = 1;
-    if (values.jsonl) context.out.line(JSON.stringify(shown));
+    if (values.jsonl) context.out.line(printableJson(shown, 0));
     else if (values.output === 'prom2json')
-      context.out.line(JSON.stringify(toProm2Json(shown.families)));
+      context.out.line(printableJson(toProm2Json(shown.families), 0));
     else printFile(context, shown);
     const tellOf = values.jsonl ? tellMore : tellProblems;
     tellOf(context.err, file, shown.problems);
@@ -196,7 +197,7 @@ async function showDerive(
     err.line(id === undefined ? 'no series' : `no series of the service ${JSON.stringify(id)}`);
     return 1;
   }
-  if (values.jsonl) for (const one of series) out.line(JSON.stringify(one));
+  if (values.jsonl) for (const one of series) out.line(printableJson(one, 0));
   else printTable(out, tableOf(series, out.columns));
   return exitCode;
 }

@@ -3,6 +3,7 @@
 // conversation.
 
 import * as z from 'zod';
+import { isObject } from '../lib/json-pointer.ts';
 import { ApiArea } from './api-area.ts';
 import { kindOf, lenient, problemsOf, someText, textField } from './operations.ts';
 import type { ReadOptions } from './http-client.ts';
@@ -98,7 +99,10 @@ const session: z.ZodType<Session> = z.looseObject({
 
 const SESSIONS = kindOf('sessions', session);
 
-const rows = lenient(z.array(z.record(z.string(), z.unknown())));
+/** A row that is no object is kept as the value of one: nothing of an answer gets lost. */
+const rows = lenient(
+  z.array(z.unknown()).transform(all => all.map(one => (isObject(one) ? one : { value: one }))),
+);
 const plainChat = z.object({ response: z.string(), sql: text, data: rows, session_id: text });
 const nestedChat = z.object({
   response: z.object({

@@ -5,6 +5,7 @@ import { verb } from '../../src/cli/health.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startStatusServer, type StatusServer } from '../../src/status/status-server.ts';
+import { startHttpServer } from '../support/http-server.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
 import { callVerb, type Printed } from '../support/verb-context.ts';
 
@@ -58,6 +59,20 @@ test('1 with the reason when nobody answers, and when nobody can know where', as
   const broken = directory.write('broken.yaml', 'api: {}');
   const bad = await callVerb(verb, ['--config', broken]);
   expect([bad.code, bad.err]).toEqual([1, expect.stringContaining('base_url: missing')]);
+});
+
+test('1 with the beginning of an answer without end', async () => {
+  await using server = await startHttpServer((_request, response) => {
+    response.statusCode = 503;
+    response.on('error', () => undefined);
+    const write = (): void => {
+      if (!response.destroyed && response.write('x'.repeat(1000))) setImmediate(write);
+    };
+    response.on('drain', write);
+    write();
+  });
+  const { code, err } = await ask(server.origin.replace('http://', ''));
+  expect([code, err]).toEqual([1, expect.stringContaining(': 503: xxx')]);
 });
 
 test('finds the configuration by the variable', async () => {

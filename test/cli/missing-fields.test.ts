@@ -49,6 +49,15 @@ describe('an answer that lacks fields', () => {
       /^1 of 2 have no id\n2 of 2 have no status\n$/,
     ],
     [backups, SCHEDULE, {}, 0, /^$/, /^created; .* has no id and no status\n$/],
+    [agent, `chat --agent-id ${AGENT} hi`, { response: {} }, 1, /^$/, /^the answer is empty: /],
+    [
+      agent,
+      `chat --agent-id ${AGENT} hi`,
+      { response: '', data: [7, { a: 8 }] },
+      0,
+      /VALUE +A\n +7\n +8\n/,
+      /^$/,
+    ],
     [agent, `session create --agent-id ${AGENT}`, {}, 1, /^$/, /no session_id/],
   ])('%#: says what is missing, and prints the rest', async (verb, args, answer, ...printed) => {
     const { code, out, err } = await ask(verb, args, answer);

@@ -1,3 +1,6 @@
+import { verb as show } from '../../src/cli/show.ts';
+import { tempDirectory } from '../support/program.ts';
+import { callVerb } from '../support/verb-context.ts';
 import { expect, test } from 'vitest';
 import { shownValue } from '../../src/status/series-report.ts';
 import { decodePage } from '../support/decode-page.ts';
@@ -96,3 +99,14 @@ test('numbers that JSON lacks are shown as words', () => {
     '-Inf',
   ]);
 });
+
+test.each(['decode --jsonl', 'decode --output prom2json', 'derive --jsonl'])(
+  'show %s escapes what controls a terminal',
+  async what => {
+    using files = tempDirectory();
+    const page = files.write('page.prom', 'a{b="\u009B2J\u202E\u007F"} 1\n');
+    const { code, out } = await callVerb(show, [...what.split(' '), page]);
+    expect([code, out]).toEqual([0, expect.stringContaining('"\\u009b2J\\u202e\\u007f"')]);
+    expect(JSON.stringify(JSON.parse(out))).toContain('\u009B2J\u202E\u007F');
+  },
+);
