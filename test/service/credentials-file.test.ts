@@ -88,7 +88,7 @@ describe('the INI text of an access key', () => {
     ]);
   });
 
-  const own = `${ACCESS.replaceAll(/ ?= ?/g, ' = ').replace('s/e+c = ret', 's/e+c=ret')}`;
+  const own = ACCESS.replaceAll(/ ?= ?/g, ' = ').replace('s/e+c = ret', 's/e+c=ret');
   test.each([
     ['comments', ACCESS.replaceAll('\n', '\n# one\n  ; two\n')],
     [
