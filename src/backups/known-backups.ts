@@ -6,7 +6,12 @@ import { nextCronRun } from '../lib/cron.ts';
 import { printableLine } from '../lib/printable.ts';
 import type { Backup, Schedule } from '../service/backups-api.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { type Result, type ServiceError, unreadableAnswer } from '../service/service-error.ts';
+import {
+  type ErrorResult,
+  ownError,
+  type Result,
+  type ServiceError,
+} from '../service/service-error.ts';
 
 export interface KnownBackups {
   readonly schedules: readonly KnownSchedule[];
@@ -141,7 +146,6 @@ export interface ReadBackupsOptions {
 const UNKNOWN_TYPE = 'unknown';
 /** The beginnings of status words for a successful backup. */
 const SUCCESS = /^(?:succe|complet|finish|done|ok)/i;
-const STATUS_OK = 200;
 const NOT_WHOLE = 'is not the whole list';
 /** The most schedules of one service; a longer list is taken for a mistake. */
 const SCHEDULES_MAX = 1000;
@@ -154,9 +158,9 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
   const listed = await client.schedules.list(query);
   if (!listed.ok) return listed;
   const what = `read the backup schedules of ${serviceId}`;
-  if (!listed.isComplete) return unreadableAnswer(what, NOT_WHOLE, STATUS_OK);
+  if (!listed.isComplete) return unusable(what, NOT_WHOLE);
   if (listed.schedules.length > SCHEDULES_MAX)
-    return unreadableAnswer(what, `has more than ${SCHEDULES_MAX} of them`, STATUS_OK);
+    return unusable(what, `has more than ${SCHEDULES_MAX} of them`);
   const there = listed.schedules.map(knownSchedule);
   const ids = new Set(there.map(({ id }) => id));
   const missing = (before?.schedules ?? [])
@@ -184,7 +188,12 @@ function backupsErrorOf(
 ): ServiceError | null {
   if (!listed.ok) return listed.error.kind === 'not_found' ? null : listed.error;
   if (listed.isComplete) return null;
-  return unreadableAnswer(`read the backups of ${serviceId}`, NOT_WHOLE, STATUS_OK).error;
+  return unusable(`read the backups of ${serviceId}`, NOT_WHOLE).error;
+}
+
+function unusable(what: string, cause: string): ErrorResult {
+  const hint = 'the next reading asks again; check the service if this lasts';
+  return { ok: false, error: ownError('unreadable', `cannot ${what}: the answer ${cause}`, hint) };
 }
 
 function knownSchedule(schedule: Schedule): KnownSchedule {

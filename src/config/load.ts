@@ -257,7 +257,16 @@ function signalKeys(otlp: OtlpKeys): OtlpSignalConfig {
 }
 
 /** Keys that hints name, and that a variable may set. */
-const NAMED = ['endpoint', 'headers', 'protocol', 'compression', 'timeout', 'tls.ca', 'tls.cert'];
+const NAMED = [
+  'endpoint',
+  'headers',
+  'protocol',
+  'compression',
+  'timeout',
+  'tls.ca',
+  'tls.cert',
+  'tls.key',
+];
 
 function namesOf(
   signal: Signal,

@@ -123,13 +123,15 @@ function itemsIn(json: unknown, name: string): readonly unknown[] | null {
   const members = membersOf(json);
   if (Array.isArray(members[name])) return members[name];
   if (members[name] === null) return members[`${name}_count`] === 0 ? [] : null;
-  const lists = Object.entries(members).filter(([member]) => !FAILURES.includes(member));
+  const lists = Object.entries(members).filter(
+    ([member]) => ![...FAILURES, 'detail'].includes(member),
+  );
   const [only, ...others] = lists.map(([, value]) => value).filter(Array.isArray);
   return others.length > 0 ? null : (only ?? null);
 }
 
 /** The members of an answer that say what went wrong. */
-const FAILURES: readonly string[] = ['errors', 'error', 'exception', 'detail'];
+const FAILURES: readonly string[] = ['errors', 'error', 'exception'];
 const PARTIAL_STATUSES: ReadonlySet<number> = new Set([206, 207]);
 
 /** True if the answer says that something is missing from it. */

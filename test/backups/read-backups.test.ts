@@ -84,7 +84,11 @@ describe('schedules', () => {
   test('are rejected as a whole if some are missing', async () => {
     expect(await read({ schedules: { body: [{ id: 1 }, 'x'] } })).toMatchObject({
       ok: false,
-      error: { kind: 'unreadable', message: expect.stringContaining('not the whole list') },
+      error: {
+        kind: 'unreadable',
+        message: expect.stringContaining('not the whole list'),
+        hint: expect.stringContaining('the next reading asks again'),
+      },
     });
     expect(await read({ schedules: { status: 500 } })).toMatchObject({ error: { kind: 'server' } });
   });

@@ -137,7 +137,7 @@ describe('over HTTP', () => {
   test('timeout', async () => {
     const backEnd = await startHttp(() => () => undefined);
     const { code, stdout } = await probe({ ENDPOINT: backEnd.url, TIMEOUT: '250' });
-    expect(stdout).toContain('no answer: none within 250 ms; raise otlp.timeout');
+    expect(stdout).toContain('no answer: none within 250 ms; raise OTEL_EXPORTER_OTLP_TIMEOUT');
     expect(code).toBe(1);
   });
 
