@@ -93,11 +93,11 @@ export interface ServiceAddress {
 
 const TIMEOUT_MS = 10_000;
 const NAMES: SettingNames = {
-  'api.base_url': 'baseUrl',
-  'api.key': 'key',
-  'api.timeout': 'timeoutMs',
-  'api.ca': 'ca',
-  'api.proxy': 'proxy',
+  'api.base_url': 'the option `baseUrl`',
+  'api.key': 'the option `key`',
+  'api.timeout': 'the option `timeoutMs`',
+  'api.ca': 'the option `ca`',
+  'api.proxy': 'the option `proxy`',
 };
 
 function openHttp(address: ServiceAddress): ServiceHttp {

@@ -95,6 +95,14 @@ describe('a failure is one of a few kinds', () => {
     });
   });
 
+  test('a refused key, with the option that gave it', async () => {
+    await using service = await scriptedService(() => ({ status: 401 }));
+    await using client = new ServiceClient({ baseUrl: service.server.origin, key: KEY });
+    expect(await client.schedules.list()).toMatchObject({
+      error: { kind: 'key', hint: expect.stringContaining('check the option `key`') },
+    });
+  });
+
   test('a timeout that leaves the outcome of a new schedule unknown', async () => {
     await using simulator = await startSimulator({ clock: systemClock, key: KEY });
     simulator.setFaults({ path: '/backup/v1', method: 'POST', isSilent: true });
