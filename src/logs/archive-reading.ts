@@ -13,11 +13,12 @@ import {
   afterFlush,
   afterRead,
   afterUndelivered,
+  endOf,
   isLastTry,
   type SetAsideReason,
 } from './archive-state.ts';
 import type { Chunk } from './chunk.ts';
-import { DAY_MS, isHeld } from './cursor.ts';
+import { isHeld } from './cursor.ts';
 import type { Keeping } from './downloads.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
@@ -258,7 +259,7 @@ async function noteBroken(
   }
   meter.counters.archives.add(1, 'set_aside');
   meter.setAside(partition, { archive: id, reason, cause, kept });
-  const span = { fromMs: state.dayMs, toMs: state.dayMs + DAY_MS };
+  const span = { fromMs: state.dayMs, toMs: endOf(state) };
   await commit(pull, { gaps: [{ partition, span, reason, archive: id }] });
 }
 
@@ -275,7 +276,7 @@ export async function noteUndelivered(
   for (const [archive, { reason, message: cause }] of failures) {
     if (NOT_OF_ARCHIVE.has(reason)) continue;
     const { partition, id, state } = archive;
-    if (isHeld(state.dayMs, state.undeliveredMs ?? nowMs, nowMs)) {
+    if (isHeld(endOf(state), state.undeliveredMs ?? nowMs, nowMs)) {
       ledger.setArchive(archive, afterUndelivered(state, nowMs));
       meter.broken(partition, id, cause);
     } else await noteBroken(pull, archive, { reason: 'refused', cause }, null);
@@ -296,7 +297,7 @@ class ArchiveWriter {
     const { floorMs } = pull.ledger.track(partition.service.id).cursor;
     // Later days have no record from before the floor: its time can only be wrong, and SQL may have set it. A floor after
     // its day was raised later: what was read before that is no part of the gap.
-    const isOfDay = state.dayMs < floorMs && floorMs < state.dayMs + DAY_MS;
+    const isOfDay = state.dayMs < floorMs && floorMs < endOf(state);
     this.#floorMs = isOfDay ? floorMs : -Infinity;
     this.#chunk = pull.sink.chunk(partition);
   }

@@ -8,6 +8,7 @@
 import type { ArchiveFault } from './archive.ts';
 import type { EntryProgress } from './entry-reader.ts';
 import { DAY_MS } from './cursor.ts';
+import type { Descriptor } from './item.ts';
 
 /** A fault in its bytes, or `refused`: the service lists the archive and refuses the download. */
 export type SetAsideReason = ArchiveFault | 'refused';
@@ -15,6 +16,8 @@ export type SetAsideReason = ArchiveFault | 'refused';
 /** Plain data, stored as JSON. */
 export interface ArchiveState {
   readonly dayMs: number;
+  /** Descriptor.endMs. Earlier versions did not store it. */
+  readonly endMs?: number;
   /** The size in the last list; null when the list has no sizes. */
   readonly listedSize: number | null;
   /** True once it was read to its end; `readSize` is the listed size then, `readBytes` its unpacked size. */
@@ -53,9 +56,10 @@ const TRY_WAITS_MS = [240_000, 540_000, 840_000, 1_740_000];
 const SECOND_CHANCE_MS = 3_600_000;
 const FINAL_FAULTS: ReadonlySet<string> = new Set(['encrypted', 'nested', 'method']);
 
-export function newArchive(dayMs: number): ArchiveState {
+export function newArchive({ dayMs, endMs }: Pick<Descriptor, 'dayMs' | 'endMs'>): ArchiveState {
   return {
     dayMs,
+    endMs,
     listedSize: null,
     isRead: false,
     readSize: null,
@@ -70,6 +74,11 @@ export function newArchive(dayMs: number): ArchiveState {
     absentFromMs: null,
     entries: {},
   };
+}
+
+/** The time up to which it may grow. */
+export function endOf({ dayMs, endMs }: ArchiveState): number {
+  return endMs ?? dayMs + DAY_MS;
 }
 
 /** The state after a list that contains it; the same object if nothing has changed. */
@@ -103,8 +112,8 @@ export function lostFromMs(state: ArchiveState): number | null {
   const { absentFromMs, dayMs } = state;
   if (absentFromMs === null || state.setAside !== '') return null;
   if (!isCurrent(state)) return dayMs;
-  // It may have grown unseen until the end of its day.
-  return absentFromMs < dayMs + DAY_MS ? Math.max(dayMs, absentFromMs) : null;
+  // It may have grown unseen until its end.
+  return absentFromMs < endOf(state) ? Math.max(dayMs, absentFromMs) : null;
 }
 
 function quieter(state: ArchiveState): ArchiveState {
@@ -112,7 +121,7 @@ function quieter(state: ArchiveState): ArchiveState {
   return { ...state, quietCount: state.quietCount + 1 };
 }
 
-/** `graceMs`: how long after the end of its day it may still grow. */
+/** `graceMs`: how long after its end it may still grow. */
 export function actionFor(state: ArchiveState, nowMs: number, graceMs: number): ArchiveAction {
   if (state.setAside !== '') return secondChance(state, nowMs) ? 'download' : 'nothing';
   if (state.tryCount > 0 && nowMs < state.nextTryMs) return 'nothing';
@@ -122,7 +131,7 @@ export function actionFor(state: ArchiveState, nowMs: number, graceMs: number): 
     return isQuiet && state.isRead && !state.isFlushed ? 'flush' : 'nothing';
   // Without a size in the list only a download shows whether it has grown, until the grace period is over.
   if (state.listedSize === null && isQuiet && state.isFlushed)
-    return nowMs < state.dayMs + DAY_MS + graceMs ? 'download' : 'nothing';
+    return nowMs < endOf(state) + graceMs ? 'download' : 'nothing';
   if (!isCurrent(state)) return isQuiet ? 'final' : 'download';
   if (!isQuiet || state.isFlushed) return 'nothing';
   return Object.values(state.entries).some(({ hasTail }) => hasTail) ? 'final' : 'flush';

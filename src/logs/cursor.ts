@@ -93,6 +93,7 @@ export function atFloor(cursor: Cursor, oldestMs: number): Step {
   const { lowMs, listedMs } = cursor;
   const floorMs = Math.max(cursor.floorMs, oldestMs);
   if (oldestMs <= lowMs) return { cursor: { ...cursor, floorMs }, gap: null };
+  const fromMs = Math.max(cursor.floorMs, lowMs);
   return {
     cursor: {
       ...cursor,
@@ -101,7 +102,7 @@ export function atFloor(cursor: Cursor, oldestMs: number): Step {
       failureCount: 0,
       listedMs: listedMs === null ? null : Math.max(listedMs, oldestMs),
     },
-    gap: { fromMs: Math.max(cursor.floorMs, lowMs), toMs: oldestMs },
+    gap: fromMs < oldestMs ? { fromMs, toMs: oldestMs } : null,
   };
 }
 
@@ -110,28 +111,33 @@ export function dayOf(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS) * DAY_MS;
 }
 
-/** The first day to list: yesterday, or the oldest day that is not closed, but not before the floor's day. */
+/** The first day to list: the oldest that is not closed, or yesterday if that is not before the floor's day. */
 export function firstListedDay(
   { lowMs, floorMs }: Pick<Cursor, 'lowMs' | 'floorMs'>,
   nowMs: number,
 ): number {
-  return Math.max(dayOf(floorMs), Math.min(lowMs, dayOf(nowMs) - DAY_MS));
+  return Math.min(lowMs, Math.max(dayOf(floorMs), dayOf(nowMs) - DAY_MS));
 }
 
-/** True when archives of this day are no longer expected to grow. */
-export function isDayOver(dayMs: number, nowMs: number, rules: WindowRules): boolean {
-  return nowMs >= dayMs + DAY_MS + rules.dayCloseGraceMs;
+/** True when archives are no longer expected to grow that end with this day, or as much later as `lateMs`. */
+export function isDayOver(
+  dayMs: number,
+  lateMs: number,
+  nowMs: number,
+  rules: WindowRules,
+): boolean {
+  return nowMs >= dayMs + DAY_MS + lateMs + rules.dayCloseGraceMs;
 }
 
 /** Longer than a weekend: who has lost a permission on Friday evening may get it back on Monday. */
 const HELD_MS = 3 * DAY_MS;
 
 /**
- * True while a day stays open for what the service has failed to deliver since `sinceMs`. Logs that are old when they are
+ * True while what ends at `endMs` is waited for, although the service has failed to deliver it since `sinceMs`. Logs that are old when they are
  * first asked for, as after a long downtime, get as much time as others.
  */
-export function isHeld(dayMs: number, sinceMs: number, nowMs: number): boolean {
-  return nowMs < Math.max(dayMs + DAY_MS, sinceMs) + HELD_MS;
+export function isHeld(endMs: number, sinceMs: number, nowMs: number): boolean {
+  return nowMs < Math.max(endMs, sinceMs) + HELD_MS;
 }
 
 /**

@@ -4,7 +4,7 @@
 import type { ServiceConfig } from '../config/config.ts';
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
 import type { LogPointers } from '../service/logs-api.ts';
-import { dayOf, type Span } from './cursor.ts';
+import { DAY_MS, dayOf, type Span } from './cursor.ts';
 import { readInstant } from './formats/time.ts';
 
 /** One type of log of one source (a server) of one database service. */
@@ -30,7 +30,10 @@ export interface Descriptor {
   readonly partition: Partition;
   /** In the service's unit: only a change matters. Null when the list has no sizes. */
   readonly size: number | null;
+  /** The day (UTC) on which it begins. */
   readonly dayMs: number;
+  /** It may grow until then. */
+  readonly endMs: number;
 }
 
 export type Refusal = 'no_id' | 'no_time' | 'type' | 'service' | 'out_of_window';
@@ -60,11 +63,12 @@ export function readDescriptor(
   if (id === '') return 'no_id';
   const partition = readPartition(item, context);
   if (typeof partition === 'string') return partition;
-  const dayMs = archiveDay(item, pointers);
+  const { fromMs, toMs: endMs } = archiveSpan(item, pointers);
+  const dayMs = dayOf(fromMs);
   if (Number.isNaN(dayMs)) return 'no_time';
   if (dayMs < dayOf(days.fromMs) || dayMs > days.toMs) return 'out_of_window';
   const name = textAt(pointers.name, item);
-  return { id, name, partition, size: sizeAt(pointers.size, item), dayMs };
+  return { id, name, partition, size: sizeAt(pointers.size, item), dayMs, endMs };
 }
 
 /** The partition of an item, or the reason to ignore it. */
@@ -113,14 +117,21 @@ function sizeAt(pointer: JsonPointer, item: unknown): number | null {
   return typeof size === 'number' && Number.isFinite(size) && size >= 0 ? size : null;
 }
 
-/** The day on which an archive begins, by its start time, else by a date in its name; NaN if it has neither. */
-export function archiveDay(item: unknown, pointers: LogPointers): number {
+/** A date without a zone may end this much later than the day in UTC. */
+const BEHIND_UTC_MS = DAY_MS / 2;
+
+/**
+ * The day of an archive, which need not begin at midnight UTC: from its start time on, else by a date in its name; NaN if
+ * it has neither.
+ */
+export function archiveSpan(item: unknown, pointers: LogPointers): Span {
   const start = textAt(pointers.start, item);
-  const instant = readInstant(start);
-  if (instant !== null) return dayOf(instant.timeMs);
-  const startMs = Number(start);
-  if (start !== '' && startMs > 0) return dayOf(startMs < 1e11 ? startMs * 1000 : startMs);
+  const number = Number(start);
+  const startMs =
+    readInstant(start)?.timeMs ?? (number > 0 && number < 1e11 ? number * 1000 : number);
+  if (startMs > 0) return { fromMs: startMs, toMs: startMs + DAY_MS };
   const names = `${textAt(pointers.name, item)} ${textAt(pointers.id, item)}`;
   const [, date = start] = DAY_IN_NAME.exec(start === '' ? names : start) ?? [];
-  return dayOf(Date.parse(`${date}T00:00:00Z`));
+  const fromMs = Date.parse(`${date}T00:00:00Z`);
+  return { fromMs, toMs: fromMs + DAY_MS + BEHIND_UTC_MS };
 }

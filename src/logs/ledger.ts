@@ -61,6 +61,11 @@ export interface Track {
   readonly sent: Map<string, number>;
   /** Archives: since when a type could not be listed although others could, by type; '' for all types. */
   unlistedMs: Readonly<Record<string, number>>;
+  /**
+   * Archives: how long after the day (UTC) on which they begin they end at the latest, as far as was seen; null before the
+   * first.
+   */
+  lateMs: number | null;
   /** Where they are stored. */
   segments: readonly Segment[];
   readonly key: string;
@@ -105,6 +110,7 @@ interface StoredTrack extends Partial<Cursor> {
   /** Archives: the low watermark. */
   readonly openDayMs?: number;
   readonly unlistedMs?: Track['unlistedMs'];
+  readonly lateMs?: Track['lateMs'];
   readonly segments?: readonly Segment[];
   readonly partitions?: readonly Pick<Partition, 'source' | 'server' | 'type'>[];
 }
@@ -149,6 +155,11 @@ export class Ledger {
     this.#noteTrack(track);
   }
 
+  setLate(track: Track, lateMs: number): void {
+    track.lateMs = lateMs;
+    this.#noteTrack(track);
+  }
+
   get partitions(): readonly Partition[] {
     return [...this.#partitions.values()];
   }
@@ -171,11 +182,12 @@ export class Ledger {
   }
 
   /** The archive that was listed, a new one if it is not known yet. Its partition must be known. */
-  archive({ partition, id, name, dayMs }: Omit<Descriptor, 'size'>): KnownArchive {
+  archive(descriptor: Omit<Descriptor, 'size'>): KnownArchive {
+    const { partition, id, name } = descriptor;
     const key = partitionKey(partition);
     const archives = this.#archivesOf(key);
     const known = archives.get(id);
-    const archive = known ?? openArchive(partition, id, newArchive(dayMs));
+    const archive = known ?? openArchive(partition, id, newArchive(descriptor));
     archives.set(id, archive);
     if (known === undefined) this.#noteArchives(key);
     return Object.assign(archive, { partition, name });
@@ -253,7 +265,7 @@ export class Ledger {
 
   #noteTrack(track: Track): void {
     this.#changed.set(this.#keyOf(track), () => {
-      const { service, segments, unlistedMs } = track;
+      const { service, segments, unlistedMs, lateMs } = track;
       const { lowMs, floorMs, sizeMs, failureCount, listedMs } = track.cursor;
       if (this.#options.shape === 'records')
         return jsonOf({ lowMs, floorMs, sizeMs, failureCount, segments });
@@ -261,7 +273,8 @@ export class Ledger {
         .filter(partition => partition.service.id === service.id)
         .map(({ source, server, type }) => ({ source, server, type }));
       const unlisted = Object.keys(unlistedMs).length === 0 ? {} : { unlistedMs };
-      return jsonOf({ floorMs, openDayMs: lowMs, listedMs, ...unlisted, partitions });
+      const late = lateMs === null ? {} : { lateMs };
+      return jsonOf({ floorMs, openDayMs: lowMs, listedMs, ...late, ...unlisted, partitions });
     });
   }
 
@@ -277,11 +290,13 @@ export class Ledger {
       segments: [],
       sent: new Map(),
       unlistedMs: {},
+      lateMs: null,
     };
     this.#tracks.set(key, track);
     const stored = await this.#read<StoredTrack>(this.#keyOf(track));
     if (stored === null) return this.#noteTrack(track);
     const { segments = [], partitions = [], listedMs = null, unlistedMs = {} } = stored;
+    const { lateMs = null } = stored;
     const { sizeMs = start.sizeMs, failureCount = 0, floorMs = start.floorMs } = stored;
     const lowMs = stored.openDayMs ?? stored.lowMs ?? start.lowMs;
     Object.assign(track, {
@@ -289,6 +304,7 @@ export class Ledger {
       cursor: { lowMs, floorMs, sizeMs, failureCount, listedMs },
       segments,
       unlistedMs,
+      lateMs,
     });
     for (const { number } of segments) {
       const blob = await this.#queue.readState(STATE_KIND, segmentKey(track, number));

@@ -11,6 +11,7 @@ import {
   afterAbsent,
   afterListed,
   afterUnlisted,
+  endOf,
   isBehind,
   isClosed,
   isVanished,
@@ -119,7 +120,7 @@ export class ArchiveLister implements Lister {
   #isGivenUp(one: FailedDay, { unlistedMs }: Track, nowMs: number): boolean {
     const isOften = this.#failedCount(one) >= WINDOW_TRIES_MAX;
     const sinceMs = unlistedMs[one.type ?? ''] ?? nowMs;
-    return isOften && (isTooMuch(one) || !isHeld(one.dayMs, sinceMs, nowMs));
+    return isOften && (isTooMuch(one) || !isHeld(one.dayMs + DAY_MS, sinceMs, nowMs));
   }
 
   /** Notes the listing in the ledger. Returns the archives that may have to be read. */
@@ -127,8 +128,11 @@ export class ArchiveLister implements Lister {
     const { fromDayMs, toMs } = listing;
     const listed = new Set<KnownArchive>();
     for (const descriptor of listing.found.values()) {
-      const { partition, dayMs, size } = descriptor;
-      if (dayMs < ledger.track(partition.service.id).cursor.lowMs) continue;
+      const { partition, dayMs, endMs, size } = descriptor;
+      const track = ledger.track(partition.service.id);
+      const lateMs = endMs - dayMs - DAY_MS;
+      if (lateMs > (track.lateMs ?? -1)) ledger.setLate(track, lateMs);
+      if (dayMs < track.cursor.lowMs || endMs <= track.cursor.floorMs) continue;
       if (!ledger.addPartition(partition)) {
         meter.counters.refused.add(1, 'too_many');
         continue;
@@ -225,10 +229,11 @@ export class ArchiveLister implements Lister {
   async #closeDays(pull: Pull, track: Track, listing: Listing): Promise<void> {
     const { config, ledger } = pull;
     const { toMs } = listing;
-    const { service } = track;
+    const { service, lateMs } = track;
     for (;;) {
       const dayMs = track.cursor.lowMs;
-      if (!isDayOver(dayMs, toMs, config.window)) break;
+      // Until an archive was seen, its day may end as late as the next one.
+      if (!isDayOver(dayMs, lateMs ?? DAY_MS, toMs, config.window)) break;
       const failed = listing.failed.filter(one => one.dayMs === dayMs);
       if (!failed.every(one => this.#isGivenUp(one, track, toMs))) break;
       const ofDay = ledger
@@ -240,12 +245,15 @@ export class ArchiveLister implements Lister {
       if (!read.every(({ state }) => isClosed(state) || isVanished(state))) break;
       const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
       const { types } = config;
+      const isBeforeStart = day.toMs + (lateMs ?? 0) <= track.cursor.floorMs;
       // What is no longer listed because its type was taken out of the configuration is not missing.
       const isWanted = ({ partition }: KnownArchive): boolean =>
         types.length === 0 || types.includes(partition.type);
       const gaps = [
         ...read.filter(isWanted).flatMap(archive => archiveGap(archive, track.cursor.floorMs)),
-        ...gapTypes(listing, dayMs).map(type => trackGap({ service, type }, day, 'window')),
+        ...(isBeforeStart ? [] : gapTypes(listing, dayMs)).map(type =>
+          trackGap({ service, type }, day, 'window'),
+        ),
       ];
       // Their open records will never be completed.
       for (const archive of unread) await flushArchive(pull, archive);
@@ -447,7 +455,7 @@ async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
 /** None below the floor: that time was reported when the floor was raised. */
 function archiveGap({ partition, id, state }: KnownArchive, floorMs: number): Gap[] {
   const fromMs = lostFromMs(state);
-  const span = { fromMs: fromMs ?? Infinity, toMs: state.dayMs + DAY_MS };
+  const span = { fromMs: fromMs ?? Infinity, toMs: endOf(state) };
   if (fromMs === null || span.toMs <= floorMs) return [];
   return [{ partition, span, reason: 'vanished', archive: id }];
 }

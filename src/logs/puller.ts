@@ -145,7 +145,8 @@ export class LogPuller {
     const firstMs = firstLowMs(config.firstStart, nowMs);
     if (config.shape === 'records')
       return startCursor(Math.max(firstMs, nowMs - OLDEST_RECORDS_MS), config.window);
-    return { ...startCursor(firstMs, config.window), lowMs: dayOf(firstMs) };
+    // What began on the day before may still grow.
+    return { ...startCursor(firstMs, config.window), lowMs: dayOf(firstMs) - DAY_MS };
   }
 
   /** With `first_start: beginning` tracks begin on the first day that the service lists. */

@@ -3,7 +3,7 @@
 
 import { atFloor, DAY_MS, dayOf, findFloor, type Span } from './cursor.ts';
 import { trackGap } from './gap.ts';
-import { archiveDay } from './item.ts';
+import { archiveSpan } from './item.ts';
 import type { Track } from './ledger.ts';
 import { isOfList, isRefused } from './list.ts';
 import { commit, type Pull, type PulledApi } from './pull.ts';
@@ -62,7 +62,7 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
       return isRefused(error) ? findOldestDay(api, refused, signal) : null;
     }
     for (const item of page.value) {
-      const dayMs = archiveDay(item, api.items.pointers);
+      const dayMs = dayOf(archiveSpan(item, api.items.pointers).fromMs);
       // A time such as 0001-01-01 stands for none, and each day since then would be listed.
       if (Number.isNaN(dayMs) || dayMs < span.toMs - OLDEST_MS) continue;
       if (dayMs < lastMs) isAscending = false;

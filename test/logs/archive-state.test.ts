@@ -18,7 +18,7 @@ import type { EntryProgress } from '../../src/logs/entry-reader.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
 const MINUTE = 60_000;
-const FRESH = newArchive(Date.UTC(2026, 2, 4));
+const FRESH = newArchive({ dayMs: Date.UTC(2026, 2, 4), endMs: Date.UTC(2026, 2, 5) });
 
 const ENTRY: EntryProgress = { bytes: 1, lines: 1, hash: '', hasTail: false, reader: 'open' };
 

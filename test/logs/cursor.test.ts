@@ -102,6 +102,9 @@ describe('the low watermark', () => {
       gap: { fromMs: NOW - 9 * DAY_MS, toMs: floorMs },
     });
     expect(atFloor(cursor, NOW - 10 * DAY_MS)).toEqual({ cursor, gap: null });
+    // The first day to list may lie below.
+    const early = { ...cursor, floorMs: floorMs + HOUR };
+    expect(atFloor(early, floorMs)).toEqual({ cursor: { ...early, lowMs: floorMs }, gap: null });
   });
 
   test('always covers every moment once: by windows or by gaps', () => {
@@ -144,25 +147,27 @@ describe('days', () => {
     expect(dayOf(Date.UTC(2026, 2, 4) - 1)).toBe(Date.UTC(2026, 2, 3));
   });
 
-  test('are listed from yesterday or the oldest open day on, and never from before the floor', () => {
+  test('are listed from yesterday or the oldest open day on, and yesterday never from before the floor', () => {
     const day = (date: number): number => Date.UTC(2026, 2, date);
     const check = (lowMs: number, floorMs: number, want: number): void =>
       expect(firstListedDay({ lowMs, floorMs }, NOW)).toBe(want);
     check(day(4), day(1), day(3));
     check(day(3), day(1), day(3));
     check(day(1), day(1), day(1));
-    check(day(3), NOW - HOUR, day(4));
-    check(day(1), day(2) + HOUR, day(2));
+    check(day(4), NOW - HOUR, day(4));
+    check(day(1), day(2) + HOUR, day(1));
   });
 
   test('are over after their end and the grace period', () => {
     const dayMs = Date.UTC(2026, 2, 3);
-    const check = (hour: number, minute: number, want: boolean): void =>
-      expect(isDayOver(dayMs, Date.UTC(2026, 2, 4, hour, minute), RULES)).toBe(want);
+    const check = (hour: number, minute: number, want: boolean, lateMs = 0): void =>
+      expect(isDayOver(dayMs, lateMs, Date.UTC(2026, 2, 4, hour, minute), RULES)).toBe(want);
     check(0, 0, false);
     check(5, 59, false);
     check(6, 0, true);
     check(9, 0, true);
+    check(27, 59, false, 22 * HOUR);
+    check(28, 0, true, 22 * HOUR);
   });
 });
 

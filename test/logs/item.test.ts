@@ -11,7 +11,8 @@ import { DAY_MS } from '../../src/logs/cursor.ts';
 import { ENDPOINTS, testService } from '../support/log-api.ts';
 
 const DAY = Date.UTC(2026, 2, 4);
-const DAYS = { fromMs: DAY - DAY_MS, toMs: DAY + 9 * 3_600_000 };
+const HOUR_MS = 3_600_000;
+const DAYS = { fromMs: DAY - DAY_MS, toMs: DAY + 9 * HOUR_MS };
 const SERVICES = [testService('db1', 'orders'), testService('db2', 'ledger')];
 const pointers = Object.fromEntries(
   Object.entries(ENDPOINTS.pointers).map(([name, text]) => [name, parsePointer(text)]),
@@ -47,7 +48,15 @@ describe('an archive', () => {
       },
       size: 1234,
       dayMs: DAY,
+      endMs: DAY + DAY_MS,
     });
+  });
+
+  test('may grow for a day from its start on, or until the day in its name is over in every zone', () => {
+    const endOf = (changes: object): unknown => read(changes);
+    const startTime = '2026-03-03T22:00:00Z';
+    expect(endOf({ startTime })).toMatchObject({ dayMs: DAY - DAY_MS, endMs: DAY + 22 * HOUR_MS });
+    expect(endOf({ startTime: null })).toMatchObject({ dayMs: DAY, endMs: DAY + 36 * HOUR_MS });
   });
 
   test('has the day of its start, or that in its name', () => {

@@ -30,6 +30,8 @@ export class LogBook implements LogSource {
   /** Every line in the order of writing, also of archives that are gone. */
   readonly issued: WrittenLine[] = [];
   onList?: () => void;
+  /** When the days of its archives begin, from midnight UTC on. */
+  dayStartMs = 0;
   readonly #archives = new Map<string, { readonly archive: LogArchive; lines: LogLine[] }>();
 
   constructor(services: readonly SimulatedService[]) {
@@ -39,7 +41,8 @@ export class LogBook implements LogSource {
   /** Writes a line at the end of an archive: that of its own day, or of another day. */
   write(place: LogPlace, line: LogLine, filedAtMs: number = line.atMs): void {
     const { service, server } = this.#find(place);
-    const dayMs = Math.floor(filedAtMs / DAY_MS) * DAY_MS;
+    const days = Math.floor((filedAtMs - this.dayStartMs) / DAY_MS);
+    const dayMs = days * DAY_MS + this.dayStartMs;
     const id = archiveId(dayMs, server, place.type);
     let entry = this.#archives.get(id);
     if (entry === undefined) {

@@ -1,0 +1,65 @@
+// Archives whose days do not begin at midnight UTC.
+
+import { describe, expect, test } from 'vitest';
+import {
+  AUDIT,
+  ERRORS,
+  HOUR,
+  LogSite,
+  MINUTE,
+  NOW,
+  type SiteOptions,
+} from '../support/log-site.ts';
+
+async function openSite(dayStartMs: number, options: SiteOptions = {}): Promise<LogSite> {
+  const site = await LogSite.open(options);
+  site.book.dayStartMs = dayStartMs;
+  return site;
+}
+
+function textsOf(site: LogSite): readonly string[] {
+  return site.book.issued.map(({ text }) => text);
+}
+
+describe.each([22 * HOUR, 5.5 * HOUR])('days that begin %d ms after midnight UTC', dayStartMs => {
+  test('lose no line, and none comes twice', async () => {
+    await using site = await openSite(dayStartMs);
+    for (let i = 0; i < 10; i++) {
+      site.write(ERRORS, `line ${i}`);
+      // Until all that is known is complete.
+      await site.pulls(4, 15 * MINUTE);
+      site.clock.forward(7 * HOUR);
+    }
+    await site.pulls(3);
+    expect(site.bodies).toEqual(textsOf(site));
+    expect(site.gaps).toEqual([]);
+  });
+
+  test('lose no line of a service that writes its first one of the day late', async () => {
+    await using site = await openSite(dayStartMs);
+    await site.pull();
+    for (let day = 0; day < 3; day++) {
+      for (let i = 0; i < 23; i++) await site.pulls(1, HOUR);
+      site.write(ERRORS, `day ${day}`);
+      await site.pulls(4, 15 * MINUTE);
+    }
+    expect(site.bodies).toEqual(textsOf(site));
+    expect(site.gaps).toEqual([]);
+  });
+});
+
+describe('a first start', () => {
+  test('takes an archive that began on the day before and still grows', async () => {
+    const startMs = NOW - 6 * HOUR;
+    await using site = await openSite(22 * HOUR, { startMs, logs: { first_start: '1h' } });
+    site.book.write(ERRORS, { text: 'old', atMs: startMs - 4 * HOUR });
+    site.book.write(AUDIT, { text: 'of the day before', atMs: startMs - 8 * HOUR });
+    for (let i = 0; i < 5; i++) {
+      site.write(ERRORS, `line ${i}`);
+      await site.pulls(1, HOUR);
+    }
+    await site.pulls(3);
+    expect(site.bodies).toEqual([0, 1, 2, 3, 4].map(i => `line ${i}`));
+    expect(site.gaps).toEqual([]);
+  });
+});
