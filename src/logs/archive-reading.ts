@@ -23,7 +23,7 @@ import type { Keeping } from './downloads.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
 import { commit, type Pull, Slicer } from './pull.ts';
-import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
+import { type LineReader, type ParsedRecord, type RawLine, recordUid, uidPlace } from './record.ts';
 
 type ArchiveEnd =
   | { readonly kind: 'read' }
@@ -196,7 +196,7 @@ class ArchiveReading {
     const { endpoints, pointers } = api.api;
     const reader = new EntryReader({
       progress: done,
-      reader: readerOf(this.#archive.partition.type),
+      reader: this.#writer.watched(readerOf(this.#archive.partition.type)),
       unwrap: { format: endpoints.format, pointers, lineBytesMax: config.limits.lineBytes },
     });
     try {
@@ -287,7 +287,7 @@ export async function noteUndelivered(
 class ArchiveWriter {
   readonly #pull: Pull;
   readonly #archive: KnownArchive;
-  readonly #floorMs: number;
+  #floorMs: number;
   #chunk: Chunk;
 
   constructor(pull: Pull, archive: KnownArchive) {
@@ -298,12 +298,31 @@ class ArchiveWriter {
     // Later days have no record from before the floor: its time can only be wrong, and SQL may have set it. A floor after
     // its day was raised later: what was read before that is no part of the gap.
     const isOfDay = state.dayMs < floorMs && floorMs < endOf(state);
-    this.#floorMs = isOfDay ? floorMs : -Infinity;
+    this.#floorMs = isOfDay && state.isUntimed !== true ? floorMs : -Infinity;
     this.#chunk = pull.sink.chunk(partition);
   }
 
   get isFull(): boolean {
     return this.#chunk.isFull;
+  }
+
+  /**
+   * Watches the lines that the reader takes. A time in a line may be of another zone, and SQL may have set it: without one
+   * of the service no record is skipped for its age.
+   */
+  watched(reader: LineReader): LineReader {
+    if (this.#floorMs === -Infinity) return reader;
+    const { ledger } = this.#pull;
+    const push = reader.push.bind(reader);
+    return Object.assign(reader, {
+      push: (line: RawLine) => {
+        if (Number.isNaN(line.timeMs) && this.#floorMs > -Infinity) {
+          this.#floorMs = -Infinity;
+          ledger.setArchive(this.#archive, { ...this.#archive.state, isUntimed: true });
+        }
+        return push(line);
+      },
+    });
   }
 
   add(records: readonly ParsedRecord[], entryName: string): void {

@@ -18,6 +18,8 @@ export interface ArchiveState {
   readonly dayMs: number;
   /** Descriptor.endMs. Earlier versions did not store it. */
   readonly endMs?: number;
+  /** True once it had a line without a time of the service. Earlier versions did not store it. */
+  readonly isUntimed?: boolean;
   /** The size in the last list; null when the list has no sizes. */
   readonly listedSize: number | null;
   /** True once it was read to its end; `readSize` is the listed size then, `readBytes` its unpacked size. */

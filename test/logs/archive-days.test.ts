@@ -1,6 +1,7 @@
-// Archives whose days do not begin at midnight UTC.
+// Archives whose days do not begin at midnight UTC, and servers whose clocks show another zone.
 
 import { describe, expect, test } from 'vitest';
+import { createLineReader } from '../../src/logs/formats/reader.ts';
 import {
   AUDIT,
   ERRORS,
@@ -62,4 +63,27 @@ describe('a first start', () => {
     expect(site.bodies).toEqual([0, 1, 2, 3, 4].map(i => `line ${i}`));
     expect(site.gaps).toEqual([]);
   });
+
+  test.each(['raw', 'json'])(
+    'takes what a server behind UTC writes, in format %s',
+    async format => {
+      const logs = { first_start: '1h', endpoints: { format } };
+      await using site = await openSite(0, { logs, createReader: createLineReader });
+      const write = (text: string, atMs: number): void => {
+        const local = new Date(atMs - 5 * HOUR).toISOString().slice(0, 19).replace('T', ' ');
+        site.book.write(ERRORS, { text: `${local} 0 [Note] ${text}`, atMs });
+      };
+      write('old', NOW - 4 * HOUR);
+      write('new', NOW - HOUR / 2);
+      for (let i = 0; i < 4; i++) {
+        write(`line ${i}`, site.clock.nowMs());
+        await site.pulls(1, HOUR);
+      }
+      await site.pulls(3);
+      const wanted = ['new', 'line 0', 'line 1', 'line 2', 'line 3'];
+      // Without a time of the service nothing tells which lines are too old.
+      if (format === 'raw') wanted.unshift('old');
+      expect(site.bodies.map(body => body.replace(/.*\] /, ''))).toEqual(wanted);
+    },
+  );
 });
