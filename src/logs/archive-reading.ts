@@ -88,6 +88,8 @@ class ArchiveReading {
   readonly #isFinal: boolean;
   readonly #slicer: Slicer;
   readonly #writer: ArchiveWriter;
+  /** Entries that it had before, but no longer. */
+  #missing: readonly string[] = [];
   #bytes = 0;
 
   constructor(pull: Pull, archive: KnownArchive, isFinal: boolean) {
@@ -125,7 +127,11 @@ class ArchiveReading {
       if (!result.ok) return result;
       failpoint('spool-done');
       const end = await this.#readEntries(spool);
-      if (end.kind === 'broken') await noteBroken(this.#pull, this.#archive, end, spool);
+      if (end.kind === 'broken') {
+        await noteBroken(this.#pull, this.#archive, end, spool);
+        // They may have come with a wrong answer: the next chance does without them.
+        if (this.#archive.state.setAside !== '') this.#forget(this.#missing);
+      }
       return { ok: true, end };
     } finally {
       await spool.close();
@@ -146,6 +152,8 @@ class ArchiveReading {
     const names = new Set<string>();
     try {
       for await (const entry of archiveEntries(spool, this.#pull.config.limits)) {
+        if (entry.name === '' && this.#hasNamedEntry)
+          throw new ArchiveError('not_archive', 'it is a file, and had entries before');
         names.add(entry.name);
         try {
           await this.#readEntry(entry);
@@ -160,6 +168,8 @@ class ArchiveReading {
       worst = broken(error.fault, error.message);
     }
     if (worst.kind !== 'read') return worst;
+    // A file without entries was another form of the same, or a wrong answer.
+    if (names.size > 0 && !names.has('')) this.#forget(['']);
     await this.#writer.commit(afterRead(this.#archive.state, this.#bytes, this.#isFinal));
     return READ;
   }
@@ -173,10 +183,27 @@ class ArchiveReading {
     if (names.size === 0 && listedSize !== null && listedSize > 0)
       return broken('cut', 'it is empty, but the list has a size for it');
     const isMissing = ([name, { bytes, hasTail }]: readonly [string, EntryProgress]): boolean =>
-      !names.has(name) && (bytes > 0 || hasTail);
-    return Object.entries(entries).some(isMissing)
+      !names.has(name) && (bytes > 0 || hasTail) && (name !== '' || names.size === 0);
+    this.#missing = Object.entries(entries)
+      .filter(isMissing)
+      .map(([name]) => name);
+    return this.#missing.length > 0
       ? broken('cut', 'an entry is missing that it had before')
       : READ;
+  }
+
+  get #hasNamedEntry(): boolean {
+    return Object.keys(this.#archive.state.entries).some(name => name !== '');
+  }
+
+  #forget(names: readonly string[]): void {
+    const { state } = this.#archive;
+    const entries = Object.entries(state.entries).filter(([name]) => !names.includes(name));
+    if (entries.length < Object.keys(state.entries).length)
+      this.#pull.ledger.setArchive(this.#archive, {
+        ...state,
+        entries: Object.fromEntries(entries),
+      });
   }
 
   async #readEntry(entry: ArchiveEntry): Promise<void> {
@@ -249,8 +276,8 @@ async function noteBroken(
   const { kept: keeper } = downloads;
   const isKept = isLast && keeper !== null && spool !== null;
   const kept: Keeping | null = isKept ? await keeper.keep(spool, partition, id) : null;
-  // Its open records will never be completed.
-  if (isGivenUp) await flushArchive(pull, archive);
+  // Its open records may never be completed.
+  if (isLast) await flushArchive(pull, archive);
   ledger.setArchive(archive, afterFault(archive.state, reason, api.nowMs()));
   if (!isGivenUp) {
     meter.counters.archives.add(1, 'broken');

@@ -3,7 +3,7 @@
 //
 //   new ─▶ read ─▶ unchanged once ─▶ unchanged twice ─▶ flushed ─▶ closed (when its day is over)
 //           ▲            │ its listed size changed         │
-//           └────────────┴─────────────────────────────────┘        broken five times ─▶ set aside
+//           └────────────┴─────────────────────────────────┘        broken five times ─▶ set aside ─▶ six chances
 
 import type { ArchiveFault } from './archive.ts';
 import type { EntryProgress } from './entry-reader.ts';
@@ -35,6 +35,8 @@ export interface ArchiveState {
   readonly nextTryMs: number;
   /** Since when the service has delivered others, but not this one; null if it has. Earlier versions did not store it. */
   readonly undeliveredMs?: number | null;
+  /** True if the last read may have got a wrong or an old answer: before it counts as whole it is downloaded once more. */
+  readonly isDoubtful?: boolean;
   /** '' unless it was set aside; `setAsideSize` is the listed size then. */
   readonly setAside: SetAsideReason | '';
   readonly setAsideSize: number | null;
@@ -54,8 +56,9 @@ const QUIET_COUNT = 2;
  * whole intervals, because a pull may come early.
  */
 const TRY_WAITS_MS = [240_000, 540_000, 840_000, 1_740_000];
-/** After this time a set-aside archive that has changed gets another try. */
-const SECOND_CHANCE_MS = 3_600_000;
+/** It gets the first chance after this time. The wait doubles with each, so that the last comes after two and a half days. */
+const CHANCE_WAIT_MS = 3_600_000;
+const CHANCES_MAX = 6;
 const FINAL_FAULTS: ReadonlySet<string> = new Set(['encrypted', 'nested', 'method']);
 
 export function newArchive({ dayMs, endMs }: Pick<Descriptor, 'dayMs' | 'endMs'>): ArchiveState {
@@ -125,7 +128,7 @@ function quieter(state: ArchiveState): ArchiveState {
 
 /** `graceMs`: how long after its end it may still grow. */
 export function actionFor(state: ArchiveState, nowMs: number, graceMs: number): ArchiveAction {
-  if (state.setAside !== '') return secondChance(state, nowMs) ? 'download' : 'nothing';
+  if (state.setAside !== '') return isChanceDue(state, nowMs) ? 'download' : 'nothing';
   if (state.tryCount > 0 && nowMs < state.nextTryMs) return 'nothing';
   const isQuiet = state.quietCount >= QUIET_COUNT;
   // An archive that is not listed cannot be downloaded.
@@ -136,7 +139,8 @@ export function actionFor(state: ArchiveState, nowMs: number, graceMs: number): 
     return nowMs < endOf(state) + graceMs ? 'download' : 'nothing';
   if (!isCurrent(state)) return isQuiet ? 'final' : 'download';
   if (!isQuiet || state.isFlushed) return 'nothing';
-  return Object.values(state.entries).some(({ hasTail }) => hasTail) ? 'final' : 'flush';
+  const hasTail = Object.values(state.entries).some(one => one.hasTail);
+  return hasTail || state.isDoubtful === true ? 'final' : 'flush';
 }
 
 /** The state after it was read to its end; `bytes` is its unpacked size. */
@@ -145,12 +149,16 @@ export function afterRead(state: ArchiveState, bytes: number, isFinal: boolean):
   const isUnsized = state.listedSize === null;
   const quietCount = isUnsized ? (isSame ? state.quietCount + 1 : 0) : state.quietCount;
   const isStillFlushed = isUnsized && isSame && state.isFlushed;
+  // No checksum covers a file without entries, and a list that has grown promises more than came.
+  const isDoubtful =
+    Object.hasOwn(state.entries, '') || (state.isRead && !isUnsized && bytes <= state.readBytes);
   return {
     ...state,
     isRead: true,
     readSize: state.listedSize,
     readBytes: bytes,
     quietCount,
+    isDoubtful,
     isFlushed: isFinal || isStillFlushed,
     tryCount: 0,
     nextTryMs: 0,
@@ -182,8 +190,8 @@ export function afterFault(
     return { ...state, tryCount: state.tryCount + 1, nextTryMs: nowMs + waitMs };
   return {
     ...state,
-    tryCount: state.tryCount + 1,
-    nextTryMs: nowMs + SECOND_CHANCE_MS,
+    tryCount: Math.max(state.tryCount, TRY_WAITS_MS.length) + 1,
+    nextTryMs: nowMs + CHANCE_WAIT_MS,
     setAside: reason,
     setAsideSize: state.listedSize,
   };
@@ -195,7 +203,8 @@ export function afterUndelivered(state: ArchiveState, nowMs: number): ArchiveSta
   const waitMs = TRY_WAITS_MS[Math.min(state.tryCount, length - 1)] ?? 0;
   return {
     ...state,
-    tryCount: Math.min(state.tryCount + 1, length - 1),
+    // One that was set aside has no more chances because of this.
+    tryCount: state.setAside === '' ? Math.min(state.tryCount + 1, length - 1) : state.tryCount,
     nextTryMs: nowMs + waitMs,
     undeliveredMs: state.undeliveredMs ?? nowMs,
   };
@@ -203,7 +212,7 @@ export function afterUndelivered(state: ArchiveState, nowMs: number): ArchiveSta
 
 /** True when nothing more is expected of it, once its day is over. */
 export function isClosed(state: ArchiveState): boolean {
-  if (state.setAside !== '') return true;
+  if (state.setAside !== '') return chancesTaken(state) >= CHANCES_MAX;
   return isWhole(state) && state.isFlushed && state.quietCount >= QUIET_COUNT;
 }
 
@@ -226,7 +235,17 @@ function isFinalReason(reason: SetAsideReason): boolean {
   return reason.endsWith('_limit') || FINAL_FAULTS.has(reason);
 }
 
-function secondChance(state: ArchiveState, nowMs: number): boolean {
-  const hasChanged = state.listedSize !== state.setAsideSize;
-  return hasChanged && nowMs >= state.nextTryMs && !isFinalReason(state.setAside || 'damaged');
+/** The chances that it has had since it was set aside. */
+function chancesTaken({ tryCount }: ArchiveState): number {
+  return Math.max(0, tryCount - TRY_WAITS_MS.length - 1);
+}
+
+/** The answers may have been wrong, and not the archive. One that has changed need not wait for longer each time. */
+function isChanceDue(state: ArchiveState, nowMs: number): boolean {
+  const { listedSize, setAside, setAsideSize, nextTryMs } = state;
+  if (listedSize !== setAsideSize && setAside !== '' && !isFinalReason(setAside))
+    return nowMs >= nextTryMs;
+  const count = chancesTaken(state);
+  const longerMs = (2 ** count - 1) * CHANCE_WAIT_MS;
+  return count < CHANCES_MAX && nowMs >= nextTryMs + longerMs;
 }

@@ -67,7 +67,16 @@ describe('an archive that is listed with its size', () => {
     const flushed = afterFlush(listed(read(listed(FRESH, 5)), 5, 5), {});
     const grown = listed(flushed, 6);
     expect([isClosed(grown), action(grown)]).toEqual([false, 'download']);
-    expect(action(listed(read(grown), 6, 6))).toBe('flush');
+    expect(action(listed(read(grown, 12), 6, 6))).toBe('flush');
+  });
+
+  test('is downloaded once more if the last answer may have been wrong: not grown, or a file without entries', () => {
+    const done = read(listed(FRESH, 5));
+    const file = afterRead({ ...listed(FRESH, 5), entries: { '': ENTRY } }, 10, false);
+    for (const state of [listed(read(listed(done, 6)), 6, 6), listed(file, 5, 5)]) {
+      expect(action(state)).toBe('final');
+      expect(action(afterRead(state, 10, true))).toBe('nothing');
+    }
   });
 
   test('is closed only after two checks without growth', () => {
@@ -100,16 +109,18 @@ test('an archive that is listed without a size is downloaded as long as it may g
 });
 
 describe('a broken archive', () => {
-  test('is tried five times over an hour and then set aside', () => {
+  test('is tried five times over an hour and then set aside, with six more chances before it is closed', () => {
     let state = listed(FRESH, 5);
     const triesAt: number[] = [];
-    for (let minute = 0; minute < 300; minute += 5) {
+    for (let minute = 0; minute < 6000; minute += 5) {
       if (action(state, minute) !== 'download') continue;
       triesAt.push(minute);
       state = afterFault(state, 'damaged', NOW + minute * MINUTE);
+      expect(state.setAside).toBe(triesAt.length < 5 ? '' : 'damaged');
+      expect(isClosed(state)).toBe(triesAt.length === 11);
     }
-    expect(triesAt).toEqual([0, 5, 15, 30, 60]);
-    expect([state.setAside, isClosed(state)]).toEqual(['damaged', true]);
+    const hours = [2, 4, 8, 16, 32, 64];
+    expect(triesAt).toEqual([0, 5, 15, 30, 60, ...hours.map(hour => hour * 60)]);
   });
 
   test('that was not delivered for long gets two tries, so that one bad delivery does not end it', () => {
@@ -137,15 +148,14 @@ describe('a broken archive', () => {
     let state = listed(FRESH, 5);
     for (let i = 0; i < 5; i++) state = afterFault(state, 'checksum', NOW);
     expect(state.setAside).toBe('checksum');
-    expect(action(state, 120)).toBe('nothing');
-    state = listed(state, 6);
+    state = listed(afterFault(state, 'checksum', NOW), 6);
     expect([action(state, 59), action(state, 60)]).toEqual(['nothing', 'download']);
     const again = afterFault(state, 'checksum', NOW + 60 * MINUTE);
     expect([again.setAside, action(again, 200)]).toEqual(['checksum', 'nothing']);
     expect(read(state).setAside).toBe('');
   });
 
-  test('is set aside at once if a retry cannot help', () => {
+  test('is set aside at once if a retry cannot help, and gets its chances in case the answer was wrong', () => {
     for (const reason of [
       'encrypted',
       'nested',
@@ -153,8 +163,13 @@ describe('a broken archive', () => {
       'archive_limit',
       'ratio_limit',
     ] as const) {
-      const state = afterFault(listed(FRESH, 5), reason, NOW);
-      expect([state.setAside, action(listed(state, 6), 600)]).toEqual([reason, 'nothing']);
+      let state = afterFault(listed(FRESH, 5), reason, NOW);
+      expect([state.setAside, action(state, 59)]).toEqual([reason, 'nothing']);
+      for (let chance = 0; chance < 6; chance++) {
+        expect(action(state, 2 ** chance * 60)).toBe('download');
+        state = afterUndelivered(afterFault(state, reason, NOW), NOW);
+      }
+      expect([action(listed(state, 6), 6000), isClosed(state)]).toEqual(['nothing', true]);
     }
   });
 });

@@ -1,0 +1,130 @@
+// Answers with status 200 that are not the archive: what it holds arrives later all the same, and soon.
+
+import { gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { zip } from '../../src/simulator/zip.ts';
+import { startHttpServer } from '../support/http-server.ts';
+import { DAY, ERRORS, HOUR, LogSite, MINUTE, OTHER } from '../support/log-site.ts';
+
+const ID = '2026-03-04.orders-0.error-log';
+
+interface Spoiled extends AsyncDisposable {
+  readonly site: LogSite;
+  /** What the next downloads of the archive get in its place; undefined is the archive. */
+  readonly answers: (Buffer | undefined)[];
+}
+
+/** A site that reaches the service through somebody who may answer for it. */
+async function openSpoiled(faults: object = {}): Promise<Spoiled> {
+  const answers: (Buffer | undefined)[] = [];
+  let origin = '';
+  const between = await startHttpServer(async ({ path, headers }, response) => {
+    const answer = path.includes(`logIds=${ID}`) ? answers.shift() : undefined;
+    if (answer !== undefined) return void response.end(answer);
+    const key = String(headers['x-api-key']);
+    const good = await fetch(`${origin}${path}`, { headers: { 'x-api-key': key } });
+    response.statusCode = good.status;
+    response.setHeader('date', good.headers.get('date') ?? '');
+    response.end(Buffer.from(await good.arrayBuffer()));
+  });
+  const site = await LogSite.open({
+    api: { base_url: between.origin },
+    logs: { first_start: '3d' },
+  });
+  origin = site.simulator.url;
+  site.simulator.setFaults(faults);
+  site.write(ERRORS, 'one', 'two', 'end');
+  site.write(OTHER, 'other');
+  const dispose = async (): Promise<void> => {
+    await site[Symbol.asyncDispose]();
+    await between[Symbol.asyncDispose]();
+  };
+  return { site, answers, [Symbol.asyncDispose]: dispose };
+}
+
+/** The lines of the archive that have arrived. */
+function arrived({ bodies, book }: LogSite): readonly string[] {
+  const written = book.issued.filter(({ archive }) => archive === ID).map(({ text }) => text);
+  return bodies.filter(body => written.includes(body)).toSorted();
+}
+
+const LINE = Buffer.from('{"log":"wrong","time":"2026-03-04T08:00:00Z"}\n');
+const WRONG: Readonly<Record<string, Buffer>> = {
+  'a text': Buffer.from('upstream connect error\nretry later\n'),
+  'a text in gzip': gzipSync(LINE),
+  'another archive': zip([{ name: 'other/error-log/2026-03-04.json', bytes: LINE }]),
+  'an archive in an archive': zip([{ name: 'a.zip', bytes: zip([{ name: 'a', bytes: LINE }]) }]),
+  'an encrypted archive': zip([{ name: 'a', bytes: LINE, flags: 1 }]),
+};
+
+test.each(Object.entries(WRONG))('%s, once, spoils no archive', async (_, answer) => {
+  for (const isFirst of [true, false]) {
+    await using spoiled = await openSpoiled();
+    const { site, answers } = spoiled;
+    if (!isFirst) {
+      await site.pull();
+      site.write(ERRORS, 'more');
+    }
+    answers.push(answer);
+    await site.pulls(2);
+    site.write(ERRORS, 'later', 'last');
+    // An hour of tries, a chance an hour later, and the checks that release the last record.
+    await site.pulls(30);
+    for (const text of ['soon', 'as before', 'open']) {
+      site.write(ERRORS, text);
+      await site.pulls(1);
+    }
+    const more = isFirst ? [] : ['more'];
+    expect(arrived(site), String(isFirst)).toEqual(
+      ['one', 'two', 'end', ...more, 'later', 'last', 'soon', 'as before'].toSorted(),
+    );
+    expect(site.logs.meter.givenUp.length).toBeLessThanOrEqual(1);
+  }
+});
+
+test.each(['an archive in an archive', 'a text'])(
+  '%s, once, spoils no archive that grows no more',
+  async name => {
+    await using spoiled = await openSpoiled();
+    const { site, answers } = spoiled;
+    answers.push(WRONG[name]);
+    site.clock.forward(DAY);
+    await site.pulls(6, 15 * MINUTE);
+    await site.pulls(3);
+    expect(arrived(site)).toEqual(['end', 'one', 'two']);
+  },
+);
+
+test('a part of a file, once, is read to its end', async () => {
+  await using spoiled = await openSpoiled({ archiveForm: 'plain' });
+  const { site, answers } = spoiled;
+  answers.push(Buffer.from('{"log":"one","time":"2026-03-04T08:59:00.000Z","stream":"stderr"}\n'));
+  await site.pulls(5);
+  expect(arrived(site)).toEqual(expect.arrayContaining(['end', 'one', 'two']));
+  expect(site.gaps).toEqual([]);
+});
+
+test('an old answer, once, hides nothing that came later', async () => {
+  await using spoiled = await openSpoiled();
+  const { site, answers } = spoiled;
+  await site.pull();
+  const url = `${site.simulator.url}/observability/v2/logs/archive?logIds=${ID}&logFormat=json`;
+  const old = await fetch(url, { headers: { 'x-api-key': 'test-key' } });
+  answers.push(Buffer.from(await old.arrayBuffer()));
+  site.write(ERRORS, 'more');
+  await site.pulls(5);
+  expect(arrived(site)).toEqual(['end', 'more', 'one', 'two']);
+});
+
+test('a service that has only wrong answers for hours has spoiled nothing after that', async () => {
+  await using spoiled = await openSpoiled();
+  const { site } = spoiled;
+  site.simulator.setFaults({ archives: { '*': 'html' } });
+  site.clock.forward(DAY);
+  await site.pulls(24, 15 * MINUTE);
+  expect(site.gaps).toHaveLength(2);
+  site.simulator.resetFaults();
+  await site.pulls(10, HOUR);
+  expect(arrived(site)).toEqual(['end', 'one', 'two']);
+  expect(site.gaps).toHaveLength(2);
+});
