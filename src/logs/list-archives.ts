@@ -229,13 +229,18 @@ export class ArchiveLister implements Lister {
   async #closeDays(pull: Pull, track: Track, listing: Listing): Promise<void> {
     const { config, ledger } = pull;
     const { toMs } = listing;
-    const { service, lateMs } = track;
+    const { service } = track;
     for (;;) {
       const dayMs = track.cursor.lowMs;
+      const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
+      const { floorMs } = track.cursor;
       // Until an archive was seen, its day may end as late as the next one.
-      if (!isDayOver(dayMs, lateMs ?? DAY_MS, toMs, config.window)) break;
+      const lateMs = track.lateMs ?? (day.toMs <= floorMs ? 0 : DAY_MS);
+      if (!isDayOver(dayMs, lateMs, toMs, config.window)) break;
+      // What the service fails to list of such a day is not missing, unless nothing of it could be listed.
+      const isBeforeStart = day.toMs + lateMs <= floorMs && !listing.unlistedDays.has(dayMs);
       const failed = listing.failed.filter(one => one.dayMs === dayMs);
-      if (!failed.every(one => this.#isGivenUp(one, track, toMs))) break;
+      if (!isBeforeStart && !failed.every(one => this.#isGivenUp(one, track, toMs))) break;
       const ofDay = ledger
         .archives()
         .filter(({ partition, state }) => partition.service === service && state.dayMs <= dayMs);
@@ -243,14 +248,12 @@ export class ArchiveLister implements Lister {
         isFailed(listing, partition.type, state.dayMs);
       const [unread, read] = [ofDay.filter(isUnlisted), ofDay.filter(one => !isUnlisted(one))];
       if (!read.every(({ state }) => isClosed(state) || isVanished(state))) break;
-      const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
       const { types } = config;
-      const isBeforeStart = day.toMs + (lateMs ?? 0) <= track.cursor.floorMs;
       // What is no longer listed because its type was taken out of the configuration is not missing.
       const isWanted = ({ partition }: KnownArchive): boolean =>
         types.length === 0 || types.includes(partition.type);
       const gaps = [
-        ...read.filter(isWanted).flatMap(archive => archiveGap(archive, track.cursor.floorMs)),
+        ...read.filter(isWanted).flatMap(archive => archiveGap(archive, floorMs)),
         ...(isBeforeStart ? [] : gapTypes(listing, dayMs)).map(type =>
           trackGap({ service, type }, day, 'window'),
         ),
