@@ -38,6 +38,9 @@ const GONE = 410;
 /** Failures that are not about one archive: of this machine's disk, or of the rate of all requests. */
 const NOT_OF_ARCHIVE: ReadonlySet<string> = new Set(['not_stored', 'rate_limited']);
 
+/** Refusals that may be about the key, which another may replace at any time. */
+const MAY_BE_KEY: ReadonlySet<string> = new Set(['auth', 'bad_request']);
+
 /** The number of lines per look at the clock, which costs as much as a tenth of a line. */
 const LINES_PER_LOOK = 32;
 
@@ -304,7 +307,7 @@ export async function noteUndelivered(
     if (NOT_OF_ARCHIVE.has(reason)) continue;
     const { partition, id, state } = archive;
     if (isHeld(endOf(state), state.undeliveredMs ?? nowMs, nowMs)) {
-      ledger.setArchive(archive, afterUndelivered(state, nowMs));
+      ledger.setArchive(archive, afterUndelivered(state, nowMs, MAY_BE_KEY.has(reason)));
       meter.broken(partition, id, cause);
     } else await noteBroken(pull, archive, { reason: 'refused', cause }, null);
   }
@@ -412,8 +415,6 @@ function endOfFailure(failure: ServiceError): ArchiveEnd {
   const { reason, status, message: cause } = failure;
   if (reason === 'too_large') return broken('archive_limit', cause);
   if (reason === 'encoding' || reason === 'bomb') return broken('damaged', cause);
-  // The key is valid: the list was answered a moment ago.
-  if (reason === 'not_found' || reason === 'bad_request' || status === GONE)
-    return broken('refused', cause);
+  if (reason === 'not_found' || status === GONE) return broken('refused', cause);
   return { kind: 'unreachable', failure };
 }

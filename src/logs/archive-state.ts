@@ -197,15 +197,18 @@ export function afterFault(
   };
 }
 
-/** The state after the service delivered others, but not this one: another try later, never the last one. */
-export function afterUndelivered(state: ArchiveState, nowMs: number): ArchiveState {
+/**
+ * The state after the service delivered others, but not this one: another try later, never the last one. `isSoon`: it is
+ * tried with the next pull.
+ */
+export function afterUndelivered(state: ArchiveState, nowMs: number, isSoon = false): ArchiveState {
   const { length } = TRY_WAITS_MS;
   const waitMs = TRY_WAITS_MS[Math.min(state.tryCount, length - 1)] ?? 0;
   return {
     ...state,
     // One that was set aside has no more chances because of this.
     tryCount: state.setAside === '' ? Math.min(state.tryCount + 1, length - 1) : state.tryCount,
-    nextTryMs: nowMs + waitMs,
+    nextTryMs: isSoon ? 0 : nowMs + waitMs,
     undeliveredMs: state.undeliveredMs ?? nowMs,
   };
 }

@@ -238,6 +238,17 @@ describe('an archive that the service does not deliver', () => {
     expect(site.logs.meter.givenUp).toHaveLength(1);
   });
 
+  test.each([400, 401, 403])('waits for nothing once the key works again: %d', async status => {
+    await using site = await openSite();
+    // Others were delivered before the key was refused.
+    site.simulator.setFaults({ archives: { [ERRORS_ID]: status } });
+    await site.pull();
+    expect(site.bodies).toEqual(['other']);
+    site.simulator.resetFaults();
+    await site.pull();
+    expect(site.bodies).toEqual(['other', 'one', 'two']);
+  });
+
   test('does not make the key count as refused, unless no other is delivered', async () => {
     await using site = await openSite();
     site.write(AUDIT, 'audit', 'end');
