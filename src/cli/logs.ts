@@ -371,6 +371,10 @@ function logsRetention(
     ...(bucket !== undefined && { bucket_name: bucket }),
     ...(provider !== undefined && { provider }),
   };
+  if (bucket === '' || provider === '')
+    throw usageError(command, '--bucket and --provider are names, and not empty');
+  if (days === undefined && confirm !== undefined)
+    throw usageError(command, '--confirm goes with --set-days');
   if (days !== undefined && (bucket === undefined || provider === undefined))
     throw usageError(command, '--set-days needs --bucket and --provider');
   if (days !== undefined && confirm !== bucket)
@@ -388,10 +392,24 @@ function logsRetention(
             settings,
           );
     if (!answer.ok) return tellError(context, answer.error);
-    if (values.json) printJson(context, answer.json ?? null);
-    else printTable(context.out, rowsOf([answer.json ?? {}].flat()));
-    return 0;
+    const { json } = answer;
+    if (values.json) printJson(context, json ?? null);
+    else printTable(context.out, rowsOf([json ?? []].flat()), { empty: 'nothing is shown' });
+    return days === undefined
+      ? 0
+      : judgeRetention(context, textAt(['retention_policy_days'], json), days);
   });
+}
+
+/** A status of success does not show that the service has done what it was told. */
+function judgeRetention({ err }: VerbContext, kept: string, days: number): number {
+  if (Number(kept || Number.NaN) === days) return 0;
+  err.line(
+    kept === ''
+      ? 'the service does not say how long it keeps logs now: compare with `logs retention`'
+      : `cannot set the retention: the service keeps logs for ${kept} days, not ${days}; ask for what it allows`,
+  );
+  return kept === '' ? 0 : 1;
 }
 
 // What the actions have in common: times, and archives as the service lists them.
