@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { formatBytes } from '../lib/format.ts';
 import { printableJson } from '../lib/printable.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
-import { archiveEntries, ArchiveError, PIECE_BYTES } from '../logs/archive.ts';
+import { type ArchiveEntry, archiveEntries, ArchiveError, PIECE_BYTES } from '../logs/archive.ts';
 import { type EntryProgress, EntryReader } from '../logs/entry-reader.ts';
 import { createLineReader } from '../logs/formats/reader.ts';
 import type { ParsedRecord } from '../logs/record.ts';
@@ -243,8 +243,12 @@ async function copyTo(path: string, spool: SpoolFile): Promise<void> {
 
 /** Asking more often brings nothing new, and the service may mind. */
 const FOLLOW_MS = 60_000;
+/** An archive that cannot be shown is tried less and less often, down to once an hour. */
+const LOOKS_SKIPPED_MAX = 60;
 
 function logsTail(call: TailCall, context: VerbContext): Promise<number> {
+  if (call.values.follow && call.values.to !== undefined)
+    throw usageError(call.command, '--follow has no end: leave out --to');
   return withServices(call, context, async services => {
     const tails = services.map(service => new Tail(service, context, call));
     for (;;) {
@@ -263,7 +267,12 @@ class Tail {
   readonly #service: OpenService;
   readonly #context: VerbContext;
   readonly #call: TailCall;
+  /** The archives of the first list: of those only the last lines are wanted. */
+  #old: ReadonlySet<string> | null = null;
   readonly #sizes = new Map<string, string>();
+  #look = 0;
+  /** How often in a row an archive could not be shown, and the next look at it. */
+  readonly #failed = new Map<string, { readonly count: number; readonly nextLook: number }>();
   readonly #progress = new Map<string, EntryProgress>();
 
   constructor(service: OpenService, context: VerbContext, call: TailCall) {
@@ -276,15 +285,25 @@ class Tail {
   async show(): Promise<boolean> {
     const span = readSpan(this.#call, this.#context.clock.nowMs());
     const listed = await listArchives(this.#service.logs, this.#call, span, this.#context);
-    if (listed === null) return false;
+    if (listed === null) return this.#context.stop.aborted;
+    this.#old ??= new Set(listed.map(({ id }) => id));
+    this.#look++;
     let isGood = true;
     for (const archive of listed) {
-      const isSame = archive.size !== '' && this.#sizes.get(archive.id) === archive.size;
-      if (isSame || this.#context.stop.aborted) continue;
-      this.#sizes.set(archive.id, archive.size);
-      if (!(await this.#showArchive(archive))) isGood = false;
+      const { id, size } = archive;
+      const { count, nextLook } = this.#failed.get(id) ?? { count: 0, nextLook: 0 };
+      const isSame = size !== '' && this.#sizes.get(id) === size;
+      if (isSame || this.#look < nextLook || this.#context.stop.aborted) continue;
+      if (await this.#showArchive(archive)) {
+        this.#failed.delete(id);
+        this.#sizes.set(id, size);
+        continue;
+      }
+      isGood = false;
+      const waitLooks = Math.min(count + 1, LOOKS_SKIPPED_MAX);
+      this.#failed.set(id, { count: count + 1, nextLook: this.#look + waitLooks });
     }
-    return isGood;
+    return isGood || this.#context.stop.aborted;
   }
 
   async #showArchive(archive: ListedArchive): Promise<boolean> {
@@ -295,11 +314,17 @@ class Tail {
       const settings = { signal: this.#context.stop, maxBytes: limits.archiveBytes };
       const answer = await logs.download([archive.id], spool, settings);
       if (!answer.ok) {
-        tellError(this.#context, answer.error);
+        if (!this.#context.stop.aborted) tellError(this.#context, answer.error);
         return false;
       }
-      for await (const entry of archiveEntries(spool, limits))
-        await this.#showEntry(archive, entry.name, entry.pieces());
+      for await (const entry of archiveEntries(spool, limits)) {
+        const key = `${archive.id} ${entry.name}`;
+        const before = this.#progress.get(key) ?? null;
+        const isLast = before === null && this.#old?.has(archive.id) === true;
+        if (await this.#showEntry(archive, entry, { key, before, isLast })) continue;
+        // A file that is another is shown from its beginning.
+        await this.#showEntry(archive, entry, { key, before: null, isLast: false });
+      }
       return true;
     } catch (error) {
       if (!(error instanceof ArchiveError)) throw error;
@@ -310,14 +335,15 @@ class Tail {
     }
   }
 
+  /** Shows what comes after `before`, or only the last lines. False when what comes before is another file's. */
   async #showEntry(
-    archive: ListedArchive,
-    name: string,
-    pieces: AsyncGenerator<Buffer>,
-  ): Promise<void> {
+    { server, type }: ListedArchive,
+    entry: ArchiveEntry,
+    { key, before, isLast }: EntryPlace,
+  ): Promise<boolean> {
     const { logs } = this.#service.config;
-    const key = `${archive.id} ${name}`;
-    const before = this.#progress.get(key) ?? null;
+    const { lines, json, follow } = this.#call.values;
+    const { out } = this.#context;
     const reader = new EntryReader({
       progress: before,
       // Of no type: line by line.
@@ -333,29 +359,38 @@ class Tail {
         lineBytesMax: logs.limits.lineBytes,
       },
     });
-    const kept: ParsedRecord[] = [];
-    for await (const piece of pieces) {
-      // A file that is another is shown from its beginning the next time.
-      if (!reader.feed(piece)) return void this.#progress.delete(key);
-      while (reader.next()) this.#keep(kept, reader.records);
+    let kept: ParsedRecord[] = [];
+    const show = (): void => {
+      for (const { body: line } of kept)
+        out.line(json ? printableJson({ server, type, line }, 0) : `${server} ${type} ${line}`);
+      kept = [];
+    };
+    try {
+      for await (const piece of entry.pieces()) {
+        if (!reader.feed(piece)) return false;
+        while (reader.next()) kept.push(...reader.records);
+        if (isLast) kept.splice(0, kept.length - lines);
+        else show();
+        // A reader that is slow or gone holds up the next piece.
+        if (!(await out.taken())) return true;
+      }
+    } finally {
+      // What was shown of a damaged entry is not shown again.
+      if (!isLast && !reader.isBehind) this.#progress.set(key, reader.progress());
     }
-    reader.end(false);
-    this.#keep(kept, reader.records);
+    if (!reader.end(!follow)) return false;
+    kept.push(...reader.records);
+    if (isLast) kept.splice(0, kept.length - lines);
+    show();
     this.#progress.set(key, reader.progress());
-    const { lines, json } = this.#call.values;
-    const shown = before === null ? kept.slice(-lines || kept.length) : kept;
-    const { server, type } = archive;
-    for (const { body: line } of shown)
-      this.#context.out.line(
-        json ? printableJson({ server, type, line }, 0) : `${server} ${type} ${line}`,
-      );
+    return true;
   }
+}
 
-  /** Of a first look, only the last lines are wanted: the others are let go. */
-  #keep(kept: ParsedRecord[], records: readonly ParsedRecord[]): void {
-    kept.push(...records);
-    if (kept.length > 2 * LINES_MAX) kept.splice(0, kept.length - LINES_MAX);
-  }
+interface EntryPlace {
+  readonly key: string;
+  readonly before: EntryProgress | null;
+  readonly isLast: boolean;
 }
 
 // `logs retention`: shows how long the service keeps logs. A change needs a confirmation: the service
@@ -454,7 +489,8 @@ async function listArchives(
   const found = new Map<string, ListedArchive>();
   for (;;) {
     const { done, value } = await pages.next();
-    if (done === true) return value.ok ? [...found.values()] : tellNone(context, value.error);
+    if (done === true && !value.ok) return signal.aborted ? null : tellNone(context, value.error);
+    if (done === true) return [...found.values()];
     for (const item of value) {
       const archive = readArchive(api, item);
       if (isWanted(archive, values)) found.set(`${archive.source} ${archive.id}`, archive);
