@@ -155,7 +155,7 @@ class ArchiveReading {
     const names = new Set<string>();
     try {
       for await (const entry of archiveEntries(spool, this.#pull.config.limits)) {
-        if (entry.name === '' && this.#hasNamedEntry)
+        if (!entry.isChecked && this.#hasNamedEntry)
           throw new ArchiveError('not_archive', 'it is a file, and had entries before');
         names.add(entry.name);
         try {

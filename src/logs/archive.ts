@@ -48,6 +48,8 @@ export interface ArchiveLimits {
 export interface ArchiveEntry {
   /** Unique within the archive; '' for a format without entries. */
   readonly name: string;
+  /** True when a checksum shows whether it is whole. */
+  readonly isChecked: boolean;
   /**
    * Its bytes from the beginning; may be called again after the last call has ended. A piece is valid until the next
    * one is requested.
@@ -97,7 +99,7 @@ export async function* archiveEntries(
       new UnpackedCount(spool.bytes, limits).of(unpacked(packed, createGunzip(CHUNKS))),
     );
   };
-  yield { name: '', pieces };
+  yield { name: '', isChecked: form === 'gzip', pieces };
 }
 
 /** Refuses web pages and errors that came with status 200. */
@@ -130,7 +132,7 @@ async function* zipEntries(spool: SpoolFile, limits: ArchiveLimits): AsyncGenera
         readBytes = count.bytes - before;
       }
     };
-    yield { name, pieces };
+    yield { name, isChecked: true, pieces };
   }
 }
 

@@ -27,6 +27,7 @@ export type LogAction =
 
 export interface LogLife {
   readonly skewMs: number;
+  readonly dayStartMs: number;
   readonly isSizeHidden: boolean;
   readonly archiveForm: 'zip' | 'gzip' | 'plain';
   readonly hasLinePrefix: boolean;
@@ -79,6 +80,7 @@ const action: fc.Arbitrary<LogAction> = fc.oneof(
 
 export const logLives: fc.Arbitrary<LogLife> = fc.record({
   skewMs: fc.constantFrom(0, -26 * HOUR, 26 * HOUR),
+  dayStartMs: fc.constantFrom(0, 22 * HOUR, 5.5 * HOUR),
   isSizeHidden: fc.boolean(),
   archiveForm: fc.constantFrom('zip', 'zip', 'gzip', 'plain'),
   hasLinePrefix: fc.boolean(),
@@ -98,6 +100,7 @@ export class LogHistory {
   constructor(site: LogSite, life: LogLife) {
     this.#site = site;
     this.#life = life;
+    site.book.dayStartMs = life.dayStartMs;
     this.mend();
   }
 

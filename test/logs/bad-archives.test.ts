@@ -20,7 +20,10 @@ async function openSpoiled(faults: object = {}): Promise<Spoiled> {
   let origin = '';
   const between = await startHttpServer(async ({ path, headers }, response) => {
     const answer = path.includes(`logIds=${ID}`) ? answers.shift() : undefined;
-    if (answer !== undefined) return void response.end(answer);
+    if (answer !== undefined) {
+      response.end(answer);
+      return;
+    }
     const key = String(headers['x-api-key']);
     const good = await fetch(`${origin}${path}`, { headers: { 'x-api-key': key } });
     response.statusCode = good.status;
@@ -127,4 +130,17 @@ test('a service that has only wrong answers for hours has spoiled nothing after 
   await site.pulls(10, HOUR);
   expect(arrived(site)).toEqual(['end', 'one', 'two']);
   expect(site.gaps).toHaveLength(2);
+});
+
+test('an archive that is packed in another form later loses no line', async () => {
+  await using spoiled = await openSpoiled();
+  const { site } = spoiled;
+  await site.pull();
+  site.write(ERRORS, 'more');
+  site.simulator.setFaults({ archiveForm: 'gzip' });
+  await site.pulls(30);
+  expect(new Set(arrived(site))).toEqual(new Set(['one', 'two', 'end', 'more']));
+  site.write(ERRORS, 'later', 'open');
+  await site.pull();
+  expect(arrived(site)).toContain('later');
 });
