@@ -172,9 +172,10 @@ class TypePull {
       meter.records(partition, 'before_start', 1);
       return false;
     }
-    // If the window begins earlier, for a slower service, older records were sent, and their ids are forgotten.
+    // If the window begins earlier, for a slower service, older records were sent, and their ids are forgotten. Those
+    // without a time of the service come again: the time in a line may be of another zone.
     const keptFromMs = lowMs - config.window.overlapMs;
-    const isOld = window.fromMs < keptFromMs && record.timeMs < keptFromMs;
+    const isOld = window.fromMs < keptFromMs && timeMs < keptFromMs;
     if (isOld || track.sent.has(uid) || waiting.has(keyOf(found))) {
       meter.records(partition, 'known', 1);
       return false;

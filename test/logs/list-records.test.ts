@@ -1,8 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { array, assert, asyncProperty, constantFrom, integer, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { createLineReader } from '../../src/logs/formats/reader.ts';
 import type { Logs } from '../../src/logs/logs.ts';
 import { KeyWorld } from '../support/key-world.ts';
+import { tempDirectory } from '../support/program.ts';
 import {
   AUDIT,
   DAY,
@@ -267,6 +269,23 @@ describe('items of a list without a simulator', () => {
     expect(bodiesOf(world).length).toBeGreaterThanOrEqual(count - 1);
     expect(new Set(bodiesOf(world)).size).toBe(bodiesOf(world).length);
   });
+});
+
+test('a record whose line has the time of another zone is new beside a slower service', async () => {
+  using files = tempDirectory();
+  const pointers = { time: '/none', start: '/none' };
+  const endpoints = { ...RECORDS.endpoints, pointers };
+  const options = { directory: files.path, createReader: createLineReader };
+  const logs = { endpoints, types: ['error-log'] };
+  const first = await open(logs, { ...options, services: ['dbpgf1'] });
+  await first.pull();
+  await first[Symbol.asyncDispose]();
+  // The new service begins two hours back.
+  await using site = await open(logs, { ...options, startMs: NOW + 10 * MINUTE });
+  const text = '2026-03-04  4:05:00 0 [Note] five hours behind UTC';
+  site.book.write(ERRORS, { text, atMs: NOW + 5 * MINUTE });
+  await site.pull();
+  expect(site.bodies).toEqual([text]);
 });
 
 test('a pull ends where it began, although each answer takes a second', async () => {
