@@ -198,8 +198,8 @@ export function afterFault(
 }
 
 /**
- * The state after the service delivered others, but not this one: another try later, never the last one. `isSoon`: it is
- * tried with the next pull.
+ * The state after the service delivered others, but not this one: another try later, never the last one. `isSoon`: the
+ * second one comes with the next pull.
  */
 export function afterUndelivered(state: ArchiveState, nowMs: number, isSoon = false): ArchiveState {
   const { length } = TRY_WAITS_MS;
@@ -208,7 +208,7 @@ export function afterUndelivered(state: ArchiveState, nowMs: number, isSoon = fa
     ...state,
     // One that was set aside has no more chances because of this.
     tryCount: state.setAside === '' ? Math.min(state.tryCount + 1, length - 1) : state.tryCount,
-    nextTryMs: isSoon ? 0 : nowMs + waitMs,
+    nextTryMs: isSoon && state.tryCount === 0 ? 0 : nowMs + waitMs,
     undeliveredMs: state.undeliveredMs ?? nowMs,
   };
 }

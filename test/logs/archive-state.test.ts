@@ -137,6 +137,13 @@ describe('a broken archive', () => {
     expect(afterFault(state, 'cut', NOW).setAside).toBe('cut');
   });
 
+  test('that is refused is tried with the next pull, and then as others', () => {
+    const once = afterUndelivered(listed(FRESH, 5), NOW, true);
+    expect(action(once)).toBe('download');
+    const twice = afterUndelivered(once, NOW, true);
+    expect([action(twice), action(twice, 9)]).toEqual(['nothing', 'download']);
+  });
+
   test('starts the count again after one good read', () => {
     let state = afterFault(listed(FRESH, 5), 'cut', NOW);
     state = listed(read(state), 6);
