@@ -18,7 +18,11 @@ export type LogAction =
   | { readonly kind: 'restart' }
   | { readonly kind: 'pass'; readonly ms: number }
   | { readonly kind: 'stop'; readonly afterMs: number }
-  | { readonly kind: 'break'; readonly place: number; readonly how: 'cut' | 'checksum' | 'missing' }
+  | {
+      readonly kind: 'break';
+      readonly place: number;
+      readonly how: 'cut' | 'checksum' | 'missing' | 'html' | 'encrypted' | 'nested' | 'lacking';
+    }
   | { readonly kind: 'mend' }
   | { readonly kind: 'fail'; readonly status: 429 | 503; readonly times: number }
   | { readonly kind: 'insert'; readonly place: number }
@@ -65,7 +69,7 @@ const action: fc.Arbitrary<LogAction> = fc.oneof(
   fc.record({
     kind: fc.constant('break' as const),
     place,
-    how: fc.constantFrom('cut', 'checksum', 'missing'),
+    how: fc.constantFrom('cut', 'checksum', 'missing', 'html', 'encrypted', 'nested', 'lacking'),
   }),
   fc.record({ kind: fc.constant('mend' as const) }),
   fc.record({
