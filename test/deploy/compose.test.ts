@@ -34,6 +34,8 @@ describe.skipIf(skip !== null)('deploy/compose', () => {
   test('locks the daemon down, and exposes nothing beyond this machine', async () => {
     const { services } = await checkCompose(file);
     expect(services['prom2otlp']).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
+    // Without it, every new container is another instance to the back end.
+    expect(services['prom2otlp']?.hostname).toBe('prom2otlp');
     const ports = Object.values(services).flatMap(({ ports }) => ports ?? []);
     expect(ports.map(({ host_ip }) => host_ip)).toEqual(ports.map(() => '127.0.0.1'));
   });

@@ -2,6 +2,7 @@
 // systemd.test.ts. Docker is podman here. There is no cluster: what kubectl is told is held against the manifests.
 
 import { chown, readFile, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
@@ -92,6 +93,8 @@ test.skipIf(noContainers !== null)('by Docker', async () => {
       if (command.includes('--probe')) expect(output).toContain('orders');
     }
     await pointsArrive();
+    const host = await podman(['inspect', '--format', '{{.Config.Hostname}}', 'prom2otlp']);
+    expect(host).toBe(`prom2otlp-${hostname()}`);
     await podman(['stop', '--time', '30', 'prom2otlp']);
     expect(await podman(['inspect', '--format', '{{.State.ExitCode}}', 'prom2otlp'])).toBe('0');
   } finally {

@@ -45,7 +45,7 @@ const NAME = /\bprom2otlp_(?=[a-z])[a-z0-9_]*[a-z0-9]\b(?!_)/g;
 const FOREIGN_LABELS = ['instance', 'job'];
 
 test.each([
-  ...globSync('deploy/{alerts,dashboards}/*', { cwd: root }),
+  ...globSync('deploy/helm/{alerts,dashboards}/*', { cwd: root }),
   ...globSync('docs/*.md', { cwd: root }),
 ])('%s names metrics that exist', file => {
   const names = read(file).match(NAME) ?? [];

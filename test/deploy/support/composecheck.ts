@@ -26,6 +26,7 @@ export interface ComposeProject {
 
 export interface ComposeService {
   readonly image: string;
+  readonly hostname?: string;
   readonly build?: { readonly context: string };
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
