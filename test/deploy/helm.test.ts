@@ -5,13 +5,14 @@ import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { parseConfig } from '../../src/config/load.ts';
 import { checkoutFolder, runFolder } from '../real/support/folder.ts';
 import { reasonToSkip } from '../real/support/part.ts';
 import { run } from '../real/support/process.ts';
 import { yamlWith } from './support/install-document.ts';
 import {
-  checkChart,
+  checkChart as renderChart,
   type CheckedObjects,
   checkObjects,
   helm,
@@ -25,6 +26,16 @@ const chart = join(checkoutFolder, 'deploy/helm');
 type Objects = CheckedObjects['objects'];
 
 const kindsOf = (objects: Objects): string[] => objects.map(({ kind }) => String(kind)).sort();
+
+/** The values of docs/install.md: the chart has no default for these. */
+const own = parse(yamlWith('repository: registry.example.com')) as { config: object };
+const checkChart = (
+  path: string,
+  { config = {}, ...values }: Values = {},
+): Promise<CheckedObjects> =>
+  renderChart(path, { ...values, config: { ...own.config, ...config } });
+
+type Values = Record<string, unknown> & { readonly config?: object };
 
 const EVERYTHING = {
   shards: 3,
@@ -95,7 +106,10 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
 
   test('has a valid configuration, in which the values win', async () => {
     const { objects } = await checkChart(chart, {
-      config: { api: { timeout: '5s' }, status: { listen: '0.0.0.0:9999' } },
+      config: {
+        api: { base_url: 'https://a.example', timeout: '5s' },
+        status: { listen: '0.0.0.0:9999' },
+      },
     });
     const config = configIn(objects);
     expect(config.status.port).toBe(9999);
@@ -171,7 +185,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     cpSync(chart, join(shop, 'charts/prom2otlp'), { recursive: true });
     await writeFile(join(shop, 'templates/shop.yaml'), yamlWith('initContainers:'));
     await writeFile(join(shop, 'values.yaml'), yamlWith('workload: {enabled: false}'));
-    const { problems, objects } = await checkChart(shop);
+    const { problems, objects } = await renderChart(shop);
     expect(problems).toEqual([]);
     expect(kindsOf(objects)).toEqual(['ConfigMap', 'Deployment']);
     const { spec } = kindOf(objects, 'Deployment');
@@ -197,6 +211,16 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     ['a tag in the place of a digest', { image: { digest: '1.0' } }, /digest/],
   ])('refuses %s', async (_what, values, says) => {
     await expect(checkChart(chart, values)).rejects.toThrow(says);
+  });
+
+  test.each([
+    ['api', {}, 'set config.api.base_url to the address of the service'],
+    ['services', [], 'set config.services to a list of your database services, or to auto'],
+    ['otlp', { protocol: 'grpc' }, 'set config.otlp.endpoint to the address of your back end'],
+  ])('has no default for an address that gets the key: %s', async (name, value, says) => {
+    const { [name]: _, ...rest } = own.config as Record<string, object>;
+    await expect(renderChart(chart, { config: rest })).rejects.toThrow(says);
+    await expect(checkChart(chart, { config: { [name]: value } })).rejects.toThrow(says);
   });
 
   test('has the version of the program', () => {

@@ -25,7 +25,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* The configuration: what follows from the pod, and the values above it. */}}
+{{/*
+The configuration: what follows from the pod, and the values above it. The Secret has the real key, so nothing that says
+where it goes has a default.
+*/}}
 {{- define "prom2otlp.config" -}}
 {{- $secrets := "/run/secrets/prom2otlp" }}
 {{- $api := dict "key" (printf "${file:%s/api-key}" $secrets) }}
@@ -34,7 +37,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if gt (int .Values.shards) 1 }}
 {{- $_ := set $config "shard" (dict "index" "${env:SHARD}" "count" (int .Values.shards)) }}
 {{- end }}
-{{- mergeOverwrite $config (deepCopy .Values.config) | toYaml }}
+{{- $config = mergeOverwrite $config (deepCopy .Values.config) }}
+{{- $otlp := $config.otlp | default dict }}
+{{- $_ := required "set config.api.base_url to the address of the service" $config.api.base_url }}
+{{- $_ := required "set config.services to a list of your database services, or to auto" (default "" $config.services) }}
+{{- $_ := required "set config.otlp.endpoint to the address of your back end"
+  (coalesce $otlp.endpoint $otlp.metrics_endpoint $otlp.logs_endpoint) }}
+{{- toYaml $config }}
 {{- end }}
 
 {{- define "prom2otlp.port" -}}
