@@ -58,7 +58,9 @@ const EVERYTHING = {
 function configIn(objects: Objects): ReturnType<typeof parseConfig> {
   const text: string = kindOf(objects, 'ConfigMap').data['prom2otlp.yaml'];
   const secrets = text.replaceAll(/\$\{file:[^}]+\}/g, 'a-secret-of-some-length');
-  return parseConfig(secrets, { file: 'prom2otlp.yaml', environment: { SHARD: '2' } });
+  const { env } = kindOf(objects, 'StatefulSet').spec.template.spec.containers[0];
+  const { SHARDS } = Object.fromEntries(env.map((one: Objects[number]) => [one.name, one.value]));
+  return parseConfig(secrets, { file: 'prom2otlp.yaml', environment: { SHARD: '2', SHARDS } });
 }
 
 describe.skipIf(skip !== null)('deploy/helm', () => {
@@ -104,6 +106,16 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     for (const mount of volumeMounts) expect(mount).not.toHaveProperty('subPath');
   });
 
+  test('another number of shards restarts every pod: each divides by it', async () => {
+    const templates = [3, 4].map(async shards => {
+      const { objects } = await checkChart(chart, { shards });
+      expect(configIn(objects).shard.count).toBe(shards);
+      return kindOf(objects, 'StatefulSet').spec.template;
+    });
+    const [three, four] = await Promise.all(templates);
+    expect(three).not.toEqual(four);
+  });
+
   test('has a valid configuration, in which the values win', async () => {
     const { objects } = await checkChart(chart, {
       config: {
@@ -126,7 +138,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     const { spec } = kindOf(objects, 'StatefulSet');
     const pod = spec.template.spec;
     expect(spec.replicas).toBe(3);
-    expect(configIn(objects).shard).toMatchObject({ count: 3 });
+    expect(configIn(objects).shard).toMatchObject({ index: 2, count: 3 });
     expect(pod.containers[0].env).toContainEqual({
       name: 'SHARD',
       valueFrom: { fieldRef: { fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']" } },

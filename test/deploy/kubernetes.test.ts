@@ -96,7 +96,7 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
   test('has a valid configuration', async () => {
     const text: string = kindOf(await objects(), 'ConfigMap').data['prom2otlp.yaml'];
     const secrets = text.replaceAll(/\$\{file:[^}]+\}/g, 'a-secret-of-some-length');
-    const environment = { SHARD: '2' };
+    const environment = { SHARD: '2', SHARDS: '3' };
     const config = parseConfig(secrets, { file: 'prom2otlp.yaml', environment });
     expect(config.status.port).toBe(9464);
     expect(config.queue.directory).toBe('/var/lib/prom2otlp');
@@ -119,7 +119,12 @@ describe.skipIf(skip !== null)('in particular', () => {
     const { objects } = await checkObjects(join(source, 'shards'));
     const { spec } = kindOf(objects, 'StatefulSet');
     const text: string = kindOf(objects, 'ConfigMap').data['prom2otlp.yaml'];
-    expect(text).toContain(`count: ${spec.replicas}\n`);
+    // In the pod, so that another number restarts each of them.
+    expect(text).toContain(`count: \${env:SHARDS}\n`);
+    expect(bridgeOf(objects).container.env).toContainEqual({
+      name: 'SHARDS',
+      value: String(spec.replicas),
+    });
     expect(spec.podManagementPolicy).toBe('Parallel');
     expect(bridgeOf(objects).container.env).toContainEqual({
       name: 'SHARD',

@@ -35,7 +35,7 @@ where it goes has a default.
 {{- $status := dict "listen" "0.0.0.0:9464" "token" (printf "${file:%s/status-token}" $secrets) }}
 {{- $config := dict "api" $api "status" $status }}
 {{- if gt (int .Values.shards) 1 }}
-{{- $_ := set $config "shard" (dict "index" "${env:SHARD}" "count" (int .Values.shards)) }}
+{{- $_ := set $config "shard" (dict "index" "${env:SHARD}" "count" "${env:SHARDS}") }}
 {{- end }}
 {{- $config = mergeOverwrite $config (deepCopy .Values.config) }}
 {{- $otlp := $config.otlp | default dict }}
@@ -77,6 +77,8 @@ env:
   # The reason of an exit, in one line: `kubectl describe pod` shows it. A killed process leaves only its log.
   - {name: PROM2OTLP_TERMINATION_MESSAGE, value: /dev/termination-log}
   {{- if gt (int .Values.shards) 1 }}
+  # Here, and not in the ConfigMap: another number restarts every pod, since all divide by it.
+  - {name: SHARDS, value: {{ .Values.shards | quote }}}
   - name: SHARD
     valueFrom:
       fieldRef: {fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}
