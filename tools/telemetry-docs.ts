@@ -12,7 +12,8 @@ const INTRODUCTION = `# Telemetry of prom2otlp itself
 The status address serves all metrics at \`/metrics\`, in the Prometheus text format. With \`telemetry: {enabled: true}\`, the default,
 the daemon also sends them to your back end every \`telemetry.interval\`, as the service \`prom2otlp\`. In Prometheus that is
 \`job="prom2otlp"\`; \`instance\` distinguishes several daemons. Use one of the two ways, not both.
-A ServiceMonitor of your own needs \`honorLabels: true\`: the Prometheus operator has a label \`service\` of its own. The chart sets it.
+A ServiceMonitor of your own needs \`honorLabels: true\`: the Prometheus operator has a label \`service\` of its own.
+The chart sets it, and switches \`telemetry\` off with its ServiceMonitor.
 
 \`service\` is always the id of a database service. A metric with labels appears with its first count. No metric has more than 4,096
 combinations of labels; further ones are counted under \`other\`.

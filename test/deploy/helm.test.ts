@@ -58,8 +58,9 @@ const EVERYTHING = {
 function configIn(objects: Objects): ReturnType<typeof parseConfig> {
   const text: string = kindOf(objects, 'ConfigMap').data['prom2otlp.yaml'];
   const secrets = text.replaceAll(/\$\{file:[^}]+\}/g, 'a-secret-of-some-length');
-  const { env } = kindOf(objects, 'StatefulSet').spec.template.spec.containers[0];
-  const { SHARDS } = Object.fromEntries(env.map((one: Objects[number]) => [one.name, one.value]));
+  const pod = kindOf(objects, 'StatefulSet')?.spec.template.spec;
+  const env: Objects = pod?.containers[0].env ?? [];
+  const SHARDS = env.find(({ name }) => name === 'SHARDS')?.value as string | undefined;
   return parseConfig(secrets, { file: 'prom2otlp.yaml', environment: { SHARD: '2', SHARDS } });
 }
 
@@ -166,6 +167,25 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     for (const { data } of dashboards)
       for (const text of Object.values(data))
         expect(JSON.parse(String(text))).toHaveProperty('panels');
+  });
+
+  // Twice the same metrics, under two instances, would double every sum of a dashboard.
+  test.each([
+    ['no ServiceMonitor', {}, true],
+    ['a ServiceMonitor', { serviceMonitor: { enabled: true } }, false],
+    [
+      'a ServiceMonitor, but no pods of its own',
+      { serviceMonitor: { enabled: true }, workload: { enabled: false } },
+      true,
+    ],
+    [
+      'both, if the values say so',
+      { serviceMonitor: { enabled: true }, config: { telemetry: { enabled: true } } },
+      true,
+    ],
+  ])('with %s', async (_what, values, isSent) => {
+    const { objects } = await checkChart(chart, values);
+    expect(configIn(objects).telemetry.isEnabled).toBe(isSent);
   });
 
   test('is the same in the package of npm', async () => {

@@ -37,6 +37,9 @@ where it goes has a default.
 {{- if gt (int .Values.shards) 1 }}
 {{- $_ := set $config "shard" (dict "index" "${env:SHARD}" "count" "${env:SHARDS}") }}
 {{- end }}
+{{- if and .Values.serviceMonitor.enabled .Values.workload.enabled }}
+{{- $_ := set $config "telemetry" (dict "enabled" false) }}
+{{- end }}
 {{- $config = mergeOverwrite $config (deepCopy .Values.config) }}
 {{- $otlp := $config.otlp | default dict }}
 {{- $_ := required "set config.api.base_url to the address of the service" $config.api.base_url }}
