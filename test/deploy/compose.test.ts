@@ -40,13 +40,16 @@ describe.skipIf(skip !== null)('deploy/compose', () => {
     expect(ports.map(({ host_ip }) => host_ip)).toEqual(ports.map(() => '127.0.0.1'));
   });
 
-  test('has a valid configuration, whose secrets are mounted', async () => {
+  test('has a valid configuration, in a folder that git takes without its secrets', async () => {
     const { services } = await checkCompose(file);
-    const text = read('prom2otlp.yaml');
-    const secrets = [...text.matchAll(/\$\{file:\/run\/secrets\/([^}]+)\}/g)].map(
-      ([, name]) => name,
+    const text = read('etc/prom2otlp.yaml');
+    const secrets = [...text.matchAll(/\$\{file:([^}]+)\}/g)].map(([, name]) => name);
+    expect(secrets).toEqual(read('etc/.gitignore').trim().split('\n'));
+    // A file that is mounted alone stays the one that it was when the container started.
+    expect(services['prom2otlp']?.volumes).toContainEqual(
+      expect.objectContaining({ source: join(folder, 'etc'), target: '/etc/prom2otlp' }),
     );
-    expect(services['prom2otlp']?.secrets?.map(({ source }) => source)).toEqual(secrets);
+    expect(services['prom2otlp']?.secrets).toBeUndefined();
     const filled = text.replaceAll(/\$\{file:[^}]+\}/g, 'a-secret-of-some-length');
     const config = parseConfig(filled, { file: 'prom2otlp.yaml', environment: {} });
     expect([config.logs.isEnabled, config.backups.isEnabled]).toEqual([true, true]);

@@ -14,7 +14,7 @@ import { freePort } from '../real/support/process.ts';
 import { Receiver } from '../support/receiver.ts';
 import { until } from '../support/program.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
-import { containers, dockerScript, podman, runArgs } from './support/containers.ts';
+import { containers, dockerScript, logsOf, podman, runArgs } from './support/containers.ts';
 import { commandsOf, releaseCommand } from './support/install-document.ts';
 
 const skip = await reasonToSkip([containers]);
@@ -167,7 +167,8 @@ describe.skipIf(skip !== null)('the image', () => {
     // After 30 s it would be killed, and the exit code 137.
     await podman(['stop', '--time', '30', 'bridge']);
     expect(await podman(['inspect', '--format', '{{.State.ExitCode}}', 'bridge'])).toBe('0');
-    const output = await podman(['logs', 'bridge']);
+    const output = await logsOf('bridge');
+    expect(output).toContain('started');
     expect(output).not.toContain(KEY);
   });
 });

@@ -1,7 +1,7 @@
 // The starts of docs/install.md by npm, Docker, Helm and Kubernetes, command by command as they stand there; systemd's is in
 // systemd.test.ts. Docker is podman here. There is no cluster: what kubectl is told is held against the manifests.
 
-import { chown, readFile, writeFile } from 'node:fs/promises';
+import { chown, readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ import { startServer } from '../real/support/process.ts';
 import { until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
-import { containers, dockerScript, podman } from './support/containers.ts';
+import { containers, dockerScript, logsOf, podman } from './support/containers.ts';
 import { commandsOf, configurationFor, yamlWith } from './support/install-document.ts';
 import { checkObjects, kubecheck } from './support/kubecheck.ts';
 
@@ -93,6 +93,16 @@ test.skipIf(noContainers !== null)('by Docker', async () => {
       if (command.includes('--probe')) expect(output).toContain('orders');
     }
     await pointsArrive();
+    // As editors and tools that distribute configurations do it.
+    const mounted = join(clone.folder, 'etc/prom2otlp.yaml');
+    await writeFile(
+      `${mounted}.new`,
+      `${await readFile(mounted, 'utf8')}telemetry: {interval: 5s}\n`,
+    );
+    await rename(`${mounted}.new`, mounted);
+    await until('it loads a file that replaces the former one', async () =>
+      (await logsOf('prom2otlp')).includes('the configuration was loaded again'),
+    );
     const host = await podman(['inspect', '--format', '{{.Config.Hostname}}', 'prom2otlp']);
     expect(host).toBe(`prom2otlp-${hostname()}`);
     await podman(['stop', '--time', '30', 'prom2otlp']);

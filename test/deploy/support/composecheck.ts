@@ -21,7 +21,6 @@ export const composecheck: Preparable = {
 /** As compose resolves it: paths are absolute. */
 export interface ComposeProject {
   readonly services: Readonly<Record<string, ComposeService>>;
-  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
 }
 
 export interface ComposeService {
@@ -31,7 +30,7 @@ export interface ComposeService {
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
   readonly volumes?: readonly { type: string; source: string; target: string }[];
-  readonly secrets?: readonly { source: string; target?: string }[];
+  readonly secrets?: unknown;
   readonly ports?: readonly { host_ip?: string; target: number }[];
 }
 

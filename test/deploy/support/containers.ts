@@ -162,6 +162,12 @@ export const runArgs: readonly string[] = [
   '--pull=never',
 ];
 
+/** All that a container has printed. */
+export async function logsOf(container: string): Promise<string> {
+  const { stdout, stderr } = await runAny('podman', [...podmanArgs, 'logs', container]);
+  return stdout + stderr;
+}
+
 export async function podman(args: readonly string[]): Promise<string> {
   return (await run('podman', [...podmanArgs, ...args])).trim();
 }
