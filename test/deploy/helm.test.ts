@@ -81,6 +81,8 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     const [container] = spec.template.spec.containers;
     const [otherContainer] = other.template.spec.containers;
     // All but the names of volumes, and where the same rules about users are.
+    // Otherwise a pod that never gets ready keeps the StatefulSet from taking the correction.
+    expect([spec.podManagementPolicy, other.podManagementPolicy]).toEqual(['Parallel', 'Parallel']);
     const same = ['ports', 'env', 'resources', 'startupProbe', 'livenessProbe', 'readinessProbe'];
     for (const key of same) expect(container[key]).toEqual(otherContainer[key]);
     expect({ ...spec.template.spec.securityContext, ...container.securityContext }).toEqual({
@@ -186,6 +188,20 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
   ])('with %s', async (_what, values, isSent) => {
     const { objects } = await checkChart(chart, values);
     expect(configIn(objects).telemetry.isEnabled).toBe(isSent);
+  });
+
+  test.each([
+    ['an own name', { fullnameOverride: `${'n'.repeat(51)}-${'n'.repeat(20)}` }],
+    ['a name after the release', { nameOverride: 'n'.repeat(70) }],
+    [
+      'dashboards that nothing finds',
+      { dashboards: { enabled: true, labels: { grafana_dashboard: null } } },
+    ],
+  ])('is valid with %s', async (_what, values) => {
+    const { problems, objects } = await checkChart(chart, values);
+    expect(problems).toEqual([]);
+    // A pod gets it, with eleven characters after it, as a label, which has 63 at most.
+    expect(kindOf(objects, 'StatefulSet').metadata.name).toMatch(/^[a-z0-9-]{1,51}[a-z0-9]$/);
   });
 
   test('is the same in the package of npm', async () => {
