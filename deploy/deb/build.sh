@@ -41,7 +41,7 @@ node bin/prom2otlp.js completion zsh > "$share/zsh/vendor-completions/_prom2otlp
 node bin/prom2otlp.js completion fish > "$share/fish/vendor_completions.d/prom2otlp.fish"
 cp deploy/systemd/prom2otlp.sysusers "$root/usr/lib/sysusers.d/prom2otlp.conf"
 sed -e '1s|\./schema.json|/usr/lib/prom2otlp/config/schema.json|' \
-  -e 's|${file:[^}]*}|${file:/run/credentials/prom2otlp.service/api-key}|' config/minimal.yaml \
+  -e 's|${file:[^}]*}|${file:api-key}|' config/minimal.yaml \
   > "$root/etc/prom2otlp/prom2otlp.yaml"
 
 echo /etc/prom2otlp/prom2otlp.yaml > "$root/DEBIAN/conffiles"

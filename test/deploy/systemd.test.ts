@@ -26,6 +26,9 @@ import { type Machine, machinePart, startMachine } from './support/machine.ts';
 const skip = await reasonToSkip([machinePart]);
 const unit = join(checkoutFolder, 'deploy/systemd/prom2otlp.service');
 
+/** docs/runbooks.md: the commands beside the unit. */
+const runbooks = readFileSync(join(checkoutFolder, 'docs/runbooks.md'), 'utf8');
+
 /** Of systemd's scale from 0 (locked down) to 10. */
 const EXPOSURE_MAX = 1.5;
 const PORT = 18_080;
@@ -114,14 +117,15 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     return { points, isUp: services[0]?.isUp === true };
   }
 
-  test('it starts, scrapes with the key that only root can read, and queues', async () => {
+  test('it starts, scrapes with a key that nobody else can read, and queues', async () => {
     for (const command of commandsOf('systemd').slice(2)) await inMachine(command);
     expect(await property('ActiveState')).toBe('active');
     await until('points wait', async () => {
       const found = await state();
       return found !== undefined && found.isUp && found.points > 0;
     });
-    expect(await inMachine('stat -c "%U %a" /etc/prom2otlp/api-key')).toBe('root 600');
+    expect(await inMachine('stat -c "%U %a" /etc/prom2otlp/api-key')).toBe('root 640');
+    expect(await inMachine('stat -c %G /etc/prom2otlp/api-key')).toBe('prom2otlp');
     expect(await inMachine('stat -c "%U %a" /var/lib/prom2otlp')).toBe('prom2otlp 700');
     expect(await inMachine('systemctl is-enabled prom2otlp')).toBe('enabled');
   });
@@ -144,6 +148,29 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     await inMachine('systemctl start prom2otlp');
     const after = await until('it answers', state);
     expect(after.points).toBeGreaterThanOrEqual(before?.points ?? Number.NaN);
+  });
+
+  test('a new key needs no restart', async () => {
+    await inMachine('echo another-key > /etc/prom2otlp/api-key && systemctl restart prom2otlp');
+    await until('the key is refused', async () => (await state())?.isUp === false);
+    const pid = await property('MainPID');
+    const install = commandsOf('systemd').find(command => command.includes('--target-directory'));
+    await inMachine(install ?? '');
+    await until('the key is taken', async () => (await state())?.isUp === true);
+    expect(await property('MainPID')).toBe(pid);
+  });
+
+  test('beside the stopped unit, its user checks the configuration and delivers the queue', async () => {
+    await inMachine('systemctl stop prom2otlp');
+    const [inspect = '', drain = ''] = runbooks.match(/(?<=`)runuser [^`]*/g) ?? [];
+    await expect(inMachine('prom2otlp queue drain')).rejects.toThrow(/prom2otlp/);
+    expect(await inMachine(inspect)).toContain('metrics');
+    const receiver = `require('http').createServer((q, s) => q.resume().on('end', () => s.end())).listen(4318)`;
+    await inMachine(`systemd-run --quiet --unit=receiver node -e "${receiver}"`);
+    await inMachine(drain);
+    await inMachine('systemctl stop receiver');
+    await inMachine('systemctl start prom2otlp');
+    await until('it answers', state);
   });
 
   test('a port that stays taken ends it with 75, and it restarts until the port is free', async () => {

@@ -36,7 +36,7 @@ export const machinePart: Preparable = {
 };
 
 const CGROUP = '/sys/fs/cgroup/systemd';
-const PATH = 'PATH=/usr/sbin:/usr/bin:/sbin:/bin';
+const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const STOP_MS = 10_000;
 
 /**
