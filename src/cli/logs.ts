@@ -36,6 +36,7 @@ import {
   flag,
   integer,
   moment,
+  cannotWrite,
   refuseFile,
   required,
   STDOUT,
@@ -200,8 +201,9 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
     const isStdout = output === STDOUT;
     if (isStdout && context.out.isTerminal)
       throw usageError(call.command, 'an archive is no text: pipe it, or name a file');
-    const directory = isStdout ? tmpdir() : dirname(output);
-    const spool = await SpoolFile.create(directory).catch(refuseFile(output));
+    const spool = isStdout
+      ? await temporaryFile()
+      : await SpoolFile.create(dirname(output)).catch(refuseFile(output));
     try {
       const meter = createMeter(context.clock, formatBytes);
       const asking = logs.download(ids, spool, {
@@ -218,6 +220,13 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
     } finally {
       await spool.close();
     }
+  });
+}
+
+function temporaryFile(): Promise<SpoolFile> {
+  const directory = tmpdir();
+  return SpoolFile.create(directory).catch((error: unknown) => {
+    throw cannotWrite(directory, error, 'set TMPDIR to a directory where this user may write');
   });
 }
 
@@ -309,7 +318,7 @@ class Tail {
   async #showArchive(archive: ListedArchive): Promise<boolean> {
     const { config, logs } = this.#service;
     const { limits } = config.logs;
-    const spool = await SpoolFile.create(tmpdir());
+    const spool = await temporaryFile();
     try {
       const settings = { signal: this.#context.stop, maxBytes: limits.archiveBytes };
       const answer = await logs.download([archive.id], spool, settings);

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { verb as check } from '../../src/cli/check.ts';
 import { verb as logs } from '../../src/cli/logs.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -85,6 +85,16 @@ test('logs types and logs servers list everything', async () => {
   expect((await call('types')).out).toContain('slow-query-log');
   const { out } = await call('servers', '--json');
   expect(JSON.parse(out)).toHaveLength(10);
+});
+
+test.each([
+  ['tail', '--lines', '1'],
+  ['download', '--output', '-', `${TODAY}.orders-0.error-log`],
+])('logs %s says that there is no temporary directory', async (...args) => {
+  vi.stubEnv('TMPDIR', '/no/such/place');
+  const { err } = await call(...args);
+  vi.unstubAllEnvs();
+  expect(err).toMatch(/^cannot write "\/no\/such\/place": .*; set TMPDIR to a directory where/);
 });
 
 describe('logs download', () => {
