@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { checkoutFolder } from '../real/support/folder.ts';
 import { need, reasonToSkip } from '../real/support/part.ts';
 import { startServer } from '../real/support/process.ts';
 import { until } from '../support/program.ts';
@@ -19,6 +20,7 @@ import { checkObjects, kubecheck } from './support/kubecheck.ts';
 const noContainers = await reasonToSkip([containers]);
 const noKubecheck = await reasonToSkip([kubecheck]);
 
+const runbooks = await readFile(join(checkoutFolder, 'docs/runbooks.md'), 'utf8');
 const KEY = 'key-of-the-install-test';
 
 let simulator: Simulator;
@@ -93,6 +95,9 @@ test.skipIf(noContainers !== null)('by Docker', async () => {
       if (command.includes('--probe')) expect(output).toContain('orders');
     }
     await pointsArrive();
+    // It keeps the archive in a temporary file.
+    const tail = 'docker exec prom2otlp node bin/prom2otlp.js logs tail --type error-log';
+    expect(await clone.run(tail)).not.toBe('');
     // As editors and tools that distribute configurations do it.
     const mounted = join(clone.folder, 'etc/prom2otlp.yaml');
     await writeFile(
@@ -103,10 +108,13 @@ test.skipIf(noContainers !== null)('by Docker', async () => {
     await until('it loads a file that replaces the former one', async () =>
       (await logsOf('prom2otlp')).includes('the configuration was loaded again'),
     );
-    const host = await podman(['inspect', '--format', '{{.Config.Hostname}}', 'prom2otlp']);
-    expect(host).toBe(`prom2otlp-${hostname()}`);
-    await podman(['stop', '--time', '30', 'prom2otlp']);
+    const what = '{{.Config.Hostname}} {{.Config.StopTimeout}}';
+    const settings = await podman(['inspect', '--format', what, 'prom2otlp']);
+    expect(settings).toBe(`prom2otlp-${hostname()} 30`);
+    await podman(['stop', 'prom2otlp']);
     expect(await podman(['inspect', '--format', '{{.State.ExitCode}}', 'prom2otlp'])).toBe('0');
+    const [, drain = ''] = /`(docker run --rm --volumes-from [^`]*)`/.exec(runbooks) ?? [];
+    expect(await clone.run(drain)).toMatch(/^accepted \d+ points .*, left 0$/m);
   } finally {
     await podman(['rm', '--force', '--ignore', 'prom2otlp']);
     await podman(['volume', 'rm', '--force', 'prom2otlp']);

@@ -153,8 +153,12 @@ export const podmanArgs: readonly string[] = [
   `--runtime=${findProgram('runc') ?? 'runc'}`,
 ];
 
-/** The same for `podman run`, and the host's network: the neighbours of a test listen on loopback. */
+/**
+ * The same for `podman run`, and the host's network: the neighbours of a test listen on loopback. With --read-only, podman
+ * alone would add a /tmp.
+ */
 export const runArgs: readonly string[] = [
+  '--read-only-tmpfs=false',
   '--ulimit=nofile=1024:1024',
   '--ulimit=nproc=1024:1024',
   '--no-healthcheck',
