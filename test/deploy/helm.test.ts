@@ -204,6 +204,22 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     expect(kindOf(objects, 'StatefulSet').metadata.name).toMatch(/^[a-z0-9-]{1,51}[a-z0-9]$/);
   });
 
+  test('the network policy lets out to the port of every address in the configuration', async () => {
+    const proxied = { id: 'dbpgf23456789', api: { proxy: 'http://user:pass@[fd00::1]:3128' } };
+    const { objects } = await checkChart(chart, {
+      config: {
+        services: [proxied],
+        otlp: {
+          endpoint: 'http://store:8428/opentelemetry',
+          logs_endpoint: 'https://logs/v1/logs',
+        },
+      },
+      networkPolicy: { egressPorts: [443, 8428] },
+    });
+    const out: Objects = kindOf(objects, 'NetworkPolicy').spec.egress[0].ports;
+    expect(out.map(({ port }) => port)).toEqual([53, 53, 443, 8428, 3128]);
+  });
+
   test('is the same in the package of npm', async () => {
     const folder = await runFolder('helm-npm');
     const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];
