@@ -12,7 +12,7 @@ import { type Counter, type CounterGroup, Counters } from '../src/lib/counters.t
 import { LOG_COUNTERS } from '../src/logs/log-meter.ts';
 import { SCHEDULE_COUNTERS } from '../src/pipeline/collect/schedule.ts';
 import { SCRAPE_COUNTERS } from '../src/pipeline/collect/scrape.ts';
-import { QUEUE_COUNTERS } from '../src/pipeline/queue/sqlite-queue.ts';
+import { QUEUE_COUNTERS } from '../src/pipeline/queue/account.ts';
 import { FILE_COUNTERS } from '../src/pipeline/queue/storage.ts';
 import { COMPRESSION_COUNTERS } from '../src/pipeline/send/auto-compression.ts';
 import { SEND_COUNTERS } from '../src/pipeline/send/sender.ts';

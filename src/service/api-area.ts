@@ -132,13 +132,14 @@ function itemsIn(json: unknown, name: string): readonly unknown[] | null {
 
 /** The members of an answer that say what went wrong. */
 const FAILURES: readonly string[] = ['errors', 'error', 'exception'];
-const PARTIAL_STATUSES: ReadonlySet<number> = new Set([206, 207]);
+/** Several outcomes: some may be failures. */
+const MULTI_STATUS = 207;
 
 /** True if the answer says that something is missing from it. */
 function isInPart(json: unknown, status: number): boolean {
   const members = membersOf(json);
   const said = FAILURES.map(name => members[name]).filter(value => value !== undefined);
-  return PARTIAL_STATUSES.has(status) || said.some(value => !isNothing(value));
+  return status === MULTI_STATUS || said.some(value => !isNothing(value));
 }
 
 function isNothing(value: unknown): boolean {

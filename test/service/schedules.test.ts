@@ -82,7 +82,7 @@ describe('list', () => {
       [{ body: { schedules: [one], errors: [{ message: 'x' }] } }],
       [1],
     ],
-    ['the status says so', [{ status: 206, body: [one] }], [1]],
+    ['the status says so', [{ status: 207, body: [one] }], [1]],
   ])('is not whole if %s', async (_, pages, ids) => {
     await using service = await scriptedService(
       (_request, index) => pages[Math.min(index, pages.length - 1)] ?? {},

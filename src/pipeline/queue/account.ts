@@ -5,6 +5,7 @@
 //   samples read = used + metadata + repeated + dropped by reason, and
 //   points made (samples, stale, synthetic) = accepted + rejected + set aside + evicted + queued.
 // Numbers of samples are keyed `sample/<outcome>`, of points `point/<state>`; resends are counted apart.
+// QUEUE_COUNTERS declares what the queue reports of them.
 
 import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
 import type { Count, QueueFile, RowHead } from './queue-file.ts';
@@ -27,6 +28,58 @@ export interface Eviction {
   readonly reason: EvictionReason;
   readonly parts: readonly Pick<BatchPart, 'service' | 'points'>[];
 }
+
+export const QUEUE_COUNTERS = {
+  rows: {
+    name: 'prom2otlp_queue_rows',
+    help: 'Queued requests.',
+    labels: ['signal'],
+  },
+  bytes: {
+    name: 'prom2otlp_queue_bytes',
+    help: 'Queued bytes, compressed.',
+    labels: ['signal'],
+  },
+  points: {
+    name: 'prom2otlp_queue_points',
+    help: 'Queued points or log records.',
+    labels: ['signal'],
+  },
+  maxBytes: {
+    name: 'prom2otlp_queue_max_bytes',
+    help: 'The limit of queue_bytes.',
+    labels: ['signal'],
+  },
+  commits: {
+    name: 'prom2otlp_queue_commits_total',
+    help: 'Commits by outcome.',
+    labels: ['outcome'],
+  },
+  refused: {
+    name: 'prom2otlp_queue_refused_points_total',
+    help: 'Points of commits that stored nothing.',
+    labels: ['signal', 'outcome'],
+  },
+  evicted: {
+    name: 'prom2otlp_queue_evicted_points_total',
+    help: 'Points dropped before the back end accepted them.',
+    labels: ['signal', 'service', 'reason'],
+  },
+  setAside: {
+    name: 'prom2otlp_queue_set_aside_points_total',
+    help: 'Points that the back end refused for good.',
+    labels: ['signal', 'service'],
+  },
+  oldestAge: {
+    name: 'prom2otlp_queue_oldest_age_seconds',
+    help: 'Age of the oldest queued request; 0 if the queue is empty.',
+    labels: ['signal'],
+  },
+  trouble: {
+    name: 'prom2otlp_queue_trouble_state',
+    help: '1 while new data cannot be stored normally because the disk is full or fails; else 0.',
+  },
+} as const;
 
 /** The part of a row that the sums count. */
 type WaitingRow = Pick<RowHead, 'signal' | 'countedBytes' | 'points'>;

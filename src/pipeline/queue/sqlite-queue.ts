@@ -10,7 +10,7 @@ import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
 import { Permits } from '../../lib/bell.ts';
 import { ThrottledLog } from '../../lib/log.ts';
 import { type Signal, SIGNALS } from '../../model/batch.ts';
-import { Account, Change, type Eviction, type EvictionReason } from './account.ts';
+import { Account, Change, type Eviction, type EvictionReason, QUEUE_COUNTERS } from './account.ts';
 import { openAgeClock, writeClockOffset, type AgeClock } from './age-clock.ts';
 import { Held } from './held.ts';
 import { openError } from './queue-directory.ts';
@@ -58,58 +58,6 @@ const REMEDIES: Readonly<Record<EvictionReason, string>> = {
   disk: 'free space on the disk of queue.directory',
   damaged: 'check the disk of queue.directory',
 };
-
-export const QUEUE_COUNTERS = {
-  rows: {
-    name: 'prom2otlp_queue_rows',
-    help: 'Queued requests.',
-    labels: ['signal'],
-  },
-  bytes: {
-    name: 'prom2otlp_queue_bytes',
-    help: 'Queued bytes, compressed.',
-    labels: ['signal'],
-  },
-  points: {
-    name: 'prom2otlp_queue_points',
-    help: 'Queued points or log records.',
-    labels: ['signal'],
-  },
-  maxBytes: {
-    name: 'prom2otlp_queue_max_bytes',
-    help: 'The limit of queue_bytes.',
-    labels: ['signal'],
-  },
-  commits: {
-    name: 'prom2otlp_queue_commits_total',
-    help: 'Commits by outcome.',
-    labels: ['outcome'],
-  },
-  refused: {
-    name: 'prom2otlp_queue_refused_points_total',
-    help: 'Points of commits that stored nothing.',
-    labels: ['signal', 'outcome'],
-  },
-  evicted: {
-    name: 'prom2otlp_queue_evicted_points_total',
-    help: 'Points dropped before the back end accepted them.',
-    labels: ['signal', 'service', 'reason'],
-  },
-  setAside: {
-    name: 'prom2otlp_queue_set_aside_points_total',
-    help: 'Points that the back end refused for good.',
-    labels: ['signal', 'service'],
-  },
-  oldestAge: {
-    name: 'prom2otlp_queue_oldest_age_seconds',
-    help: 'Age of the oldest queued request; 0 if the queue is empty.',
-    labels: ['signal'],
-  },
-  trouble: {
-    name: 'prom2otlp_queue_trouble_state',
-    help: '1 while new data cannot be stored normally because the disk is full or fails; else 0.',
-  },
-} as const;
 
 /** Operations that are retried after the file failed. */
 type StorageOperation = 'read' | 'store' | 'settle' | 'expire';

@@ -5,7 +5,8 @@ import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } fr
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { QUEUE_COUNTERS, SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/account.ts';
+import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { acceptRow, expectBalance, NONE, queueOptions, services } from './queue-behaviour.ts';

@@ -14,7 +14,7 @@ import type {
   RowRest,
   SetAside,
 } from '../../../src/pipeline/queue/queue.ts';
-import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/account.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { allAccepted, logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 
