@@ -30,8 +30,6 @@ const PLAIN_CLOCK = `${SET}${CLOCK}`;
 const PREFIX = `${OWN_PREFIX}slow_query.`;
 const NAMESPACE = 'db.namespace';
 const CLIENT_HOST = `${PREFIX}client_host`;
-/** The text after the name of the user. */
-const USER_END = /\[[^]*\] @ .*\[.*\]/;
 const WARNING = /^# (?:Note|Warning|Error) \d+ /;
 const CLOCK_VALUE = /^(\d{1,12})(?:\.(\d{1,9}))?;?\s*$/;
 /** Names of users and hosts are short: a longer text is not a header. */
@@ -91,7 +89,16 @@ export function nextOfCandidate(candidate: Candidate, text: string): Candidate |
 /** Whether a line continues the user's name at the end of `before`, the header so far. */
 export function isRestOfName(before: string, text: string): boolean {
   const isShort = before.length + text.length <= HEADER_LENGTH_MAX;
-  return isShort && !startsHeader(text) && !USER_END.test(before.slice(before.indexOf(USER_KEY)));
+  return isShort && !startsHeader(text) && !hasUserEnd(before.slice(before.indexOf(USER_KEY)));
+}
+
+/** Whether `[login] @ host [address]` ends a user line, of which only the last line may hold the host. */
+function hasUserEnd(user: string): boolean {
+  const loginAt = user.indexOf('[');
+  if (loginAt < 0) return false;
+  const hostAt = user.indexOf('] @ ', Math.max(loginAt, user.lastIndexOf('\n')));
+  const addressAt = hostAt < 0 ? -1 : user.indexOf('[', hostAt);
+  return addressAt > 0 && user.includes(']', addressAt);
 }
 
 /** True for the line after the user line in every header. */
@@ -214,9 +221,12 @@ export function redactHeader(text: string): string {
   return lines.join('\n');
 }
 
-/** Header lines with only names, numbers and flags. */
+/**
+ * Header lines with only names, numbers and flags. No text has two readings, so that none takes long: a blank after a
+ * colon belongs to a missing value only before two more blanks or the end.
+ */
 const PLAIN_LINE =
-  /^(?:# (?:Time|User@Host): .*|# Thread_id: \d+(?:  Schema: .*)?|#(?: {1,2}\w+: ?(?:[\d.]+|Yes|No)?)*|SET timestamp=[\d.]+;|)$/;
+  /^(?:# (?:Time|User@Host): .*|# Thread_id: \d+(?:  Schema: .*)?|#(?: {1,2}\w+:(?: ?(?:[\d.]+|Yes|No)| (?=  |$))?)*|SET timestamp=[\d.]+;|)$/;
 const NAMES: ReadonlySet<string> = new Set([NAMESPACE, 'user.name', 'client.address', CLIENT_HOST]);
 
 /** Keeps only names, numbers and flags of a text that may be a header or part of a statement. */
