@@ -21,6 +21,7 @@ import {
   cutToBytes,
   type HeaderFormat,
   type LineFormat,
+  type LinePart,
   RecordLines,
   textRecord,
   toParsedRecord,
@@ -93,13 +94,15 @@ class JoiningReader implements LineReader {
 
   push(line: RawLine): readonly ParsedRecord[] {
     const further = this.#format.furtherStarts?.(line.text) ?? [];
-    if (further.length === 0) return this.#take(line, 0, line.text.length);
+    if (further.length === 0) return this.#take(line, { text: line.text, bytesBefore: 0 });
     const records: ParsedRecord[] = [];
-    const ends = [...further, line.text.length];
     let at = 0;
-    for (const end of ends) {
-      records.push(...this.#take(line, at, end));
+    let bytesBefore = 0;
+    for (const end of [...further, line.text.length]) {
+      const text = line.text.slice(at, end);
+      records.push(...this.#take(line, { text, bytesBefore }));
       at = end;
+      bytesBefore += Buffer.byteLength(text);
     }
     return records;
   }
@@ -121,9 +124,9 @@ class JoiningReader implements LineReader {
     this.#inherited = this.#lines.restore<Inherited>(this.#format.name, saved);
   }
 
-  /** Takes the part `[at, end)` of a line. */
-  #take(line: RawLine, at: number, end: number): readonly ParsedRecord[] {
-    const text = line.text.slice(at, end);
+  /** Takes a part of a line, or all of it. */
+  #take(line: RawLine, part: LinePart): readonly ParsedRecord[] {
+    const { text } = part;
     const isStart = this.#format.startsRecord(text);
     if (!isStart && !this.#lines.isEmpty && !this.#overflowsOrphan(text)) {
       this.#lines.add(line, text);
@@ -132,7 +135,7 @@ class JoiningReader implements LineReader {
     const records = this.#lines.isEmpty ? NO_RECORDS : [this.#complete()];
     if (isStart) this.#inherited = null;
     const orphan = this.#inherited === null ? MARK.unparsed : MARK.continuation;
-    this.#lines.beginPart(line, { text, at }, isStart ? 0 : orphan);
+    this.#lines.beginPart(line, part, isStart ? 0 : orphan);
     return records;
   }
 

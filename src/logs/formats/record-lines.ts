@@ -69,8 +69,10 @@ export function toParsedRecord(lines: CompleteLines, fields: LogRecord): ParsedR
 
 /** A record, or a possible one. */
 interface Segment {
-  /** Where its text begins in #raw. */
-  rawStart: number;
+  /** Apart from the other segments', so that a line costs nothing for the text before it. */
+  text: string;
+  /** The size of the text in UTF-8; -1 while it is not counted. */
+  bytes: number;
   readonly firstOffset: number;
   lineCount: number;
   /** Null means NaN, which JSON lacks. */
@@ -82,22 +84,22 @@ interface Segment {
   readonly isPart: boolean;
 }
 
+/** How a segment is stored: its text begins at `rawStart` of the text of all. */
+type SavedSegment = Omit<Segment, 'text' | 'bytes'> & { readonly rawStart: number };
+
 /** A part of a line with which a record begins. */
 export interface LinePart {
   readonly text: string;
-  /** The index of the part in the line's text. */
-  readonly at: number;
+  /** The bytes of the line before it. */
+  readonly bytesBefore: number;
 }
 
 /** A UTF-16 code unit becomes at most three bytes. */
 const BYTES_PER_UNIT_MAX = 3;
 
 export class RecordLines {
-  #raw = '';
   /** The open record, and after it lines that may be the next one. */
   #segments: Segment[] = [];
-  /** The size of #raw in UTF-8; -1 while it is not counted. */
-  #rawBytes = 0;
   readonly #bytesMax: number;
   readonly #localTime: LocalTime;
 
@@ -115,56 +117,43 @@ export class RecordLines {
     return this.#segments.length;
   }
 
-  /** The text of all segments, joined by `\n`. */
-  get raw(): string {
-    return this.#raw;
-  }
-
   get marks(): number {
     return this.#segments.reduce((marks, segment) => marks | segment.marks, 0);
   }
 
   /** The text of a segment; '' if there is none. */
   textOf(index: number): string {
-    return this.#raw.slice(this.#segments[index]?.rawStart ?? this.#raw.length, this.endOf(index));
-  }
-
-  /** Where the text of a segment ends in `raw`. */
-  endOf(index: number): number {
-    const next = this.#segments[index + 1];
-    return next === undefined ? this.#raw.length : next.rawStart - 1;
+    return this.#segments[index]?.text ?? '';
   }
 
   /** Begins a segment with a line, even if the segments before it have reached the limit. */
   begin(line: RawLine, marks = 0): void {
-    this.beginPart(line, { text: line.text, at: 0 }, marks);
+    this.beginPart(line, { text: line.text, bytesBefore: 0 }, marks);
   }
 
   /** Begins a segment with a part of a line; a line counts for the record of its first part. */
   beginPart(line: RawLine, part: LinePart, marks = 0): void {
     const text = cutToBytes(part.text, this.#bytesMax);
     const cut = text.length < part.text.length ? MARK.recordCut : 0;
-    const rawStart = this.isEmpty ? 0 : this.#raw.length + 1;
-    this.#raw = this.isEmpty ? text : `${this.#raw}\n${text}`;
-    this.#rawBytes = -1;
-    const before = part.at === 0 ? 0 : Buffer.byteLength(line.text.slice(0, part.at));
+    const isPart = part.bytesBefore > 0;
     this.#segments.push({
-      rawStart,
-      firstOffset: line.offset + before,
-      lineCount: part.at === 0 ? 1 : 0,
+      text,
+      bytes: -1,
+      firstOffset: line.offset + part.bytesBefore,
+      lineCount: isPart ? 0 : 1,
       timeMs: Number.isNaN(line.timeMs) ? null : line.timeMs,
       timeExtraNs: line.timeExtraNs,
       stream: line.stream,
       marks: line.marks | marks | cut,
-      isPart: part.at > 0,
+      isPart,
     });
   }
 
   /** Whether another line would take all segments together over the limit. */
   wouldOverflow(text: string): boolean {
-    const units = this.#raw.length + 1 + text.length;
+    const units = this.#sum(segment => segment.text.length) + text.length;
     if (units * BYTES_PER_UNIT_MAX <= this.#bytesMax) return false;
-    return this.#countedBytes() + 1 + Buffer.byteLength(text) > this.#bytesMax;
+    return this.#sum(countedBytes) + Buffer.byteLength(text) > this.#bytesMax;
   }
 
   /** Adds a line, or the first part of one, to the newest segment; text over the limit is cut off, and the segment is marked. */
@@ -175,14 +164,12 @@ export class RecordLines {
     segment.marks |= line.marks;
     if ((segment.marks & MARK.recordCut) !== 0) return;
     if (!this.wouldOverflow(text)) {
-      if (this.#rawBytes >= 0) this.#rawBytes += 1 + Buffer.byteLength(text);
-      this.#raw += `\n${text}`;
+      append(segment, `\n${text}`);
       return;
     }
     segment.marks |= MARK.recordCut;
-    const room = this.#bytesMax - this.#countedBytes() - 1;
-    if (room >= 0) this.#raw += `\n${cutToBytes(text, room)}`;
-    this.#rawBytes = -1;
+    const room = this.#bytesMax - this.#sum(countedBytes);
+    if (room >= 0) append(segment, `\n${cutToBytes(text, room)}`);
   }
 
   /** Adds a short line to the newest segment, even over the limit. */
@@ -191,8 +178,7 @@ export class RecordLines {
     if (segment === undefined) return;
     segment.lineCount++;
     segment.marks |= line.marks;
-    this.#raw += `\n${line.text}`;
-    this.#rawBytes = -1;
+    append(segment, `\n${line.text}`);
   }
 
   merge(): void {
@@ -202,21 +188,13 @@ export class RecordLines {
     before.lineCount += newest.lineCount;
     const wasCut = (before.marks & MARK.recordCut) !== 0;
     before.marks |= newest.marks;
-    const gapAt = newest.rawStart - 1;
-    if (wasCut) this.#raw = this.#raw.slice(0, gapAt);
-    else if (newest.isPart) this.#raw = this.#raw.slice(0, gapAt) + this.#raw.slice(gapAt + 1);
-    this.#rawBytes = -1;
+    if (!wasCut) append(before, newest.isPart ? newest.text : `\n${newest.text}`);
   }
 
   /** Removes and returns the first segment. */
   complete(): CompleteLines {
-    const end = this.endOf(0);
-    const raw = this.#raw.slice(0, end);
     const segment = this.#segments.shift() ?? bug('there is no open record');
-    this.#raw = this.#raw.slice(end + 1);
-    this.#rawBytes = -1;
-    for (const later of this.#segments) later.rawStart -= end + 1;
-    const { firstOffset, lineCount, timeExtraNs, stream, marks } = segment;
+    const { text: raw, firstOffset, lineCount, timeExtraNs, stream, marks } = segment;
     const timeMs = segment.timeMs ?? Number.NaN;
     return { raw, firstOffset, lineCount, timeMs, timeExtraNs, stream, marks };
   }
@@ -226,21 +204,29 @@ export class RecordLines {
     const { lastMs } = this.#localTime;
     if (state === null && this.isEmpty && Number.isNaN(lastMs)) return '';
     const order = Number.isNaN(lastMs) ? [] : [lastMs];
-    return `${format} ${JSON.stringify([state, this.#segments, ...order])}\n${this.#raw}`;
+    let rawStart = 0;
+    const segments = this.#segments.map(({ text, bytes: _, ...rest }): SavedSegment => {
+      const saved = { rawStart, ...rest };
+      rawStart += text.length + 1;
+      return saved;
+    });
+    const raw = this.#segments.map(({ text }) => text).join('\n');
+    return `${format} ${JSON.stringify([state, segments, ...order])}\n${raw}`;
   }
 
   /** Restores a result of save(); returns the reader's state, or null if there is none. */
   restore<State extends object>(format: string, saved: string): State | null {
     this.#segments = [];
-    this.#raw = '';
-    this.#rawBytes = -1;
     this.#localTime.lastMs = Number.NaN;
     const lineEnd = saved.indexOf('\n');
     if (lineEnd < 0 || !saved.startsWith(`${format} `)) return null;
     try {
       const [state, segments, lastMs] = JSON.parse(saved.slice(format.length + 1, lineEnd));
-      this.#segments = [...segments];
-      this.#raw = saved.slice(lineEnd + 1);
+      const raw = saved.slice(lineEnd + 1);
+      const ends = segments.slice(1).map((later: SavedSegment) => later.rawStart - 1);
+      this.#segments = segments.map(({ rawStart, ...rest }: SavedSegment, index: number) => {
+        return { text: raw.slice(rawStart, ends[index]), bytes: -1, ...rest };
+      });
       if (typeof lastMs === 'number') this.#localTime.lastMs = lastMs;
       return state;
     } catch {
@@ -248,10 +234,20 @@ export class RecordLines {
     }
   }
 
-  #countedBytes(): number {
-    if (this.#rawBytes < 0) this.#rawBytes = Buffer.byteLength(this.#raw);
-    return this.#rawBytes;
+  /** The sum over all segments, and one for the newline after each. */
+  #sum(sizeOf: (segment: Segment) => number): number {
+    return this.#segments.reduce((sum, segment) => sum + sizeOf(segment) + 1, 0);
   }
+}
+
+function append(segment: Segment, text: string): void {
+  segment.text += text;
+  if (segment.bytes >= 0) segment.bytes += Buffer.byteLength(text);
+}
+
+function countedBytes(segment: Segment): number {
+  if (segment.bytes < 0) segment.bytes = Buffer.byteLength(segment.text);
+  return segment.bytes;
 }
 
 /** The longest prefix of a text that fits into a number of bytes and ends with a whole character. */

@@ -223,7 +223,7 @@ export class SlowQueryReader implements LineReader {
       this.#begin(line, doubt);
       return [cutOff];
     }
-    const at = this.#lines.raw.length + 1;
+    const at = this.#lines.textOf(0).length + 1;
     this.#lines.add(line);
     this.#takeHeaderLine(line, at);
     return NO_RECORDS;
@@ -262,7 +262,7 @@ export class SlowQueryReader implements LineReader {
   #noteEnd({ text, marks }: RawLine): void {
     const isCut = (marks & MARK.lineCut) !== 0;
     this.#state.endsStatement = isCut || endsStatement(text);
-    if (isCut) this.#state.wholeTo ??= this.#lines.raw.length;
+    if (isCut) this.#state.wholeTo ??= this.#lines.textOf(0).length;
   }
 
   /** Text without a header is not cut at the limit, but split into several records: it may be a whole log. */
@@ -279,10 +279,11 @@ export class SlowQueryReader implements LineReader {
     if (!state.isStatement) {
       // It is no line of a header: if it is not a banner, it belongs to the statement.
       state.isStatement = true;
-      state.statementAt = this.#lines.raw.length + 1;
+      state.statementAt = this.#lines.textOf(0).length + 1;
     }
     if (at > 0) this.#lines.add(line, line.text.slice(0, at));
-    this.#lines.beginPart(line, { text: line.text.slice(at), at });
+    const bytesBefore = Buffer.byteLength(line.text.slice(0, at));
+    this.#lines.beginPart(line, { text: line.text.slice(at), bytesBefore });
     this.#candidateHeader = new SlowQueryHeader();
     state.candidate = 'version';
     state.endsStatement = false;
