@@ -47,8 +47,11 @@ export class EntryReader {
   readonly #splitter: LineSplitter;
   readonly #isJson: boolean;
   readonly #unwrapper: Unwrapper;
-  /** The hash of the bytes before the current piece. */
+  /** The hash of the bytes before #hashedBytes, so that each byte is hashed once. */
   readonly #hash = createHash('sha256');
+  #hashedBytes = 0;
+  /** The hash up to the last line that began in a piece before the current one. */
+  #lineHash: Hash = this.#hash;
   #piece: Buffer = NOTHING;
   #pieceOffset = 0;
   #lines: number;
@@ -159,19 +162,29 @@ export class EntryReader {
   }
 
   #passPiece(): void {
-    this.#hash.update(this.#piece);
+    const { position } = this.#splitter;
+    if (position >= this.#hashedBytes && position < this.seenBytes)
+      this.#lineHash = this.#hashTo(position);
+    this.#hashTo(this.seenBytes);
     this.#pieceOffset += this.#piece.length;
     this.#piece = NOTHING;
+  }
+
+  #hashTo(bytes: number): Hash {
+    const from = this.#hashedBytes - this.#pieceOffset;
+    this.#hash.update(this.#piece.subarray(from, bytes - this.#pieceOffset));
+    this.#hashedBytes = bytes;
+    return this.#hash.copy();
   }
 
   #hashText(): string {
     return this.#safe.hash.copy().digest('hex');
   }
 
-  /** Ignores positions before the current piece: they were marked at the end of their piece. */
+  /** A position before the current piece is the beginning of the line that ends in it. */
   #markSafe(bytes: number): void {
     if (bytes <= this.#safe.bytes || bytes > this.seenBytes) return;
-    const hash = this.#hash.copy().update(this.#piece.subarray(0, bytes - this.#pieceOffset));
+    const hash = bytes < this.#hashedBytes ? this.#lineHash : this.#hashTo(bytes);
     this.#safe = { bytes, lines: this.#lines, hash };
   }
 }

@@ -109,13 +109,24 @@ test('parts of an unfinished line are not settled before its end', () => {
   expect(read(text, { ...first, isFinal: true }).bodies).toEqual(['a', 'bc']);
 });
 
+test('parts of two streams are continued wherever a piece ended within a line', () => {
+  const part = (stream: string): string => `2026-03-04T09:05:33Z ${stream} P x\n`;
+  const text = `${part('stdout')}${part('stderr')}`;
+  for (let pieceBytes = 1; pieceBytes < text.length; pieceBytes++) {
+    const { progress } = read(text, { pieceBytes, lines: 2 });
+    expect(progress).toMatchObject({ bytes: part('stdout').length, lines: 1 });
+    expect(read(text, { progress }).isSame, `${pieceBytes}`).toBe(true);
+  }
+});
+
 test('an empty entry is finished at once', () => {
   expect(read('').progress).toMatchObject({ bytes: 0, lines: 0, hasTail: false, reader: '' });
 });
 
 test('reading can stop anywhere: continuing gives every record once and the same offsets', () => {
-  const line = constantFrom('a', ' b', 'é', '', ' ', '2026-03-04T09:05:33Z stderr P x');
-  const prefixed = constantFrom('2026-03-04T09:05:33Z stderr P x', 'T09:05:33Z', 'y', ' z');
+  const parts = ['stderr', 'stdout'].map(stream => `2026-03-04T09:05:33Z ${stream} P x`);
+  const line = constantFrom('a', ' b', 'é', '', ' ', ...parts);
+  const prefixed = constantFrom(...parts, 'T09:05:33Z', 'y', ' z');
   assert(
     property(
       array(line, { maxLength: 20 }),
