@@ -1,11 +1,11 @@
 // No token of a literal survives, wherever a text is cut off: at its beginning, at its end, in its middle; in the slow
-// query log, in the audit log, and in lines that do not parse. The literals of a statement are made of marked words
+// query log, in the audit log, in dumps of the error log, and in lines that do not parse. The literals of a statement are made of marked words
 // and numbers, in every way that a session's settings allow. FUZZ_INPUTS says how many statements, FUZZ_SEED which.
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MARK, type ParsedRecord } from '../../src/logs/record.ts';
-import { readLog, SQL_CHARACTERS, SQL_NAMES } from '../support/log-reading.ts';
+import { type ReadingOptions, readLog, SQL_CHARACTERS, SQL_NAMES } from '../support/log-reading.ts';
 import { INPUTS, parametersFor } from './parameters.ts';
 
 const PARAMETERS = parametersFor(INPUTS);
@@ -121,6 +121,40 @@ test(`of ${INPUTS} statements of the audit log, whole and cut, escaped and not`,
     PARAMETERS,
   );
 });
+
+const NOTE = '2026-03-04  9:06:10 41 [Note] x';
+const DUMP = '2026-03-04  9:06:10 41 [ERROR] Query (0x1): ';
+
+test(`of ${INPUTS} statements in dumps of the error log, whole and cut`, () => {
+  fc.assert(
+    fc.property(statement, places, (sql, [first, second]) => {
+      const to = second % (sql.length + 1);
+      const whole = `${DUMP}${sql}\n${NOTE}`;
+      expectNone(readLog('error-log', whole));
+      expectNone(readLog('error-log', `${DUMP}${sql.slice(0, to)}`));
+      // The beginning is missing: the file begins with a later line, or it was flushed.
+      const lines = sql.split('\n');
+      const line = 1 + (first % lines.length);
+      const later = lines.slice(line).join('\n');
+      expectNoneOfRest(later, `${later}\n${NOTE}`);
+      expectNoneOfRest(later, whole, { flushedAt: [line] });
+      // The middle is missing: what the splitter makes of a line over its limit.
+      const lineEnd = sql.indexOf('\n', to);
+      const rest = lineEnd < 0 ? '' : sql.slice(lineEnd);
+      const cutLine = sql.slice(0, to).split('\n').length - 1;
+      const cut = (at: number) => (at === cutLine ? { marks: MARK.lineCut } : {});
+      expectNoneOfRest(rest, `${DUMP}${sql.slice(0, to)}${rest}\n${NOTE}`, { line: cut });
+    }),
+    PARAMETERS,
+  );
+});
+
+/** A part of a string that has no quote cannot be told from words. */
+function expectNoneOfRest(rest: string, log: string, options: ReadingOptions = {}): void {
+  const records = readLog('error-log', log, options);
+  if (/['"]|\*\//.test(rest)) expectNone(records);
+  else expect(records.map(({ body }) => body).join('\n')).not.toMatch(/907/);
+}
 
 function orderedPlaces(sql: string, first: number, second: number): readonly [number, number] {
   const [one, other] = [first % (sql.length + 1), second % (sql.length + 1)];

@@ -52,7 +52,6 @@ export function errorLogFormat(
     startsRecord: text => headerOf(text) !== null,
     furtherStarts,
     read: raw => readRecord(raw, localTime, redact),
-    redact,
   };
 }
 

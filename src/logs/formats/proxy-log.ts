@@ -33,7 +33,6 @@ export function proxyLogFormat(
     name: 'proxy-log/1',
     startsRecord: text => !Number.isNaN(readStamp(text, 0, 'YYYY-MM-DD')) && levelOf(text) !== null,
     read: raw => readRecord(raw, localTime, redact),
-    redact,
   };
 }
 

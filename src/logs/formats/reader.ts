@@ -26,7 +26,7 @@ import {
   textRecord,
   toParsedRecord,
 } from './record-lines.ts';
-import { redactMessage } from './redact.ts';
+import { redactMessage, redactRest } from './redact.ts';
 import { SlowQueryReader } from './slow-query-log.ts';
 import { createLocalTime, type LocalTime } from './time.ts';
 
@@ -34,11 +34,17 @@ export const createLineReader: CreateLineReader = (options: LineReaderOptions): 
   const { isRedacting, recordBytesMax: bytesMax } = options;
   const localTime = createLocalTime(options.timezone);
   const redact = isRedacting ? redactMessage : asItIs;
+  const joining = (format: HeaderFormat): LineReader =>
+    new JoiningReader(
+      format,
+      isRedacting ? redactRest : asItIs,
+      new RecordLines(bytesMax, localTime),
+    );
   switch (options.type) {
     case 'error-log':
-      return new JoiningReader(errorLogFormat(localTime, redact), localTime, bytesMax);
+      return joining(errorLogFormat(localTime, redact));
     case 'proxy-log':
-      return new JoiningReader(proxyLogFormat(localTime, redact), localTime, bytesMax);
+      return joining(proxyLogFormat(localTime, redact));
     case 'slow-query-log':
       return new SlowQueryReader({ localTime, isRedacting }, bytesMax);
     case 'audit-log': {
@@ -80,12 +86,15 @@ const ORPHAN = MARK.unparsed | MARK.continuation;
  */
 class JoiningReader implements LineReader {
   readonly #format: HeaderFormat;
+  /** Redacts a text whose beginning is missing. */
+  readonly #redactRest: (rest: string) => string;
   readonly #lines: RecordLines;
   #inherited: Inherited | null = null;
 
-  constructor(format: HeaderFormat, localTime: LocalTime, recordBytesMax: number) {
+  constructor(format: HeaderFormat, redact: (rest: string) => string, lines: RecordLines) {
     this.#format = format;
-    this.#lines = new RecordLines(recordBytesMax, localTime);
+    this.#redactRest = redact;
+    this.#lines = lines;
   }
 
   get isOpen(): boolean {
@@ -149,10 +158,13 @@ class JoiningReader implements LineReader {
     return toParsedRecord(lines, this.#fields(lines));
   }
 
-  #fields({ raw, marks }: CompleteLines): LogRecord {
-    const read = (marks & ORPHAN) === 0 ? this.#format.read(raw) : null;
-    if (read !== null) return read;
-    const text = textRecord(this.#format.redact(raw));
+  #fields({ raw, marks, wholeTo }: CompleteLines): LogRecord {
+    if ((marks & ORPHAN) === 0) {
+      const read = this.#format.read(raw.slice(0, wholeTo));
+      if (wholeTo === raw.length) return read;
+      return { ...read, body: `${read.body}\n${this.#redactRest(raw.slice(wholeTo + 1))}` };
+    }
+    const text = textRecord(this.#redactRest(raw));
     const inherited = this.#inherited;
     return inherited === null
       ? text

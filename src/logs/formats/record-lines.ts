@@ -14,7 +14,10 @@ import type { LocalTime } from './time.ts';
 export type CompleteLines = Pick<
   ParsedRecord,
   'raw' | 'firstOffset' | 'lineCount' | 'timeMs' | 'timeExtraNs' | 'stream' | 'marks'
->;
+> & {
+  /** The end of the part of `raw` from which nothing is missing. */
+  readonly wholeTo: number;
+};
 
 /** The format of a log in which each line is a record. */
 export interface LineFormat {
@@ -27,7 +30,11 @@ export interface LineFormat {
 }
 
 /** The format of a log in which each record begins with a header. */
-export interface HeaderFormat extends LineFormat {
+export interface HeaderFormat {
+  /** Contains the version of the saved state; other versions are ignored. */
+  readonly name: string;
+  /** Reads the text of a record that begins with a header. */
+  read(raw: string): LogRecord;
   /** Whether a record begins with this line or part of a line. */
   startsRecord(text: string): boolean;
   /** Where more records begin within the line, after a message without a line end. */
@@ -48,7 +55,10 @@ export function textRecord(body: string): LogRecord {
 }
 
 /** The record that the reader returns; the wrapper's time takes precedence over the time in the text. */
-export function toParsedRecord(lines: CompleteLines, fields: LogRecord): ParsedRecord {
+export function toParsedRecord(
+  lines: Omit<CompleteLines, 'wholeTo'>,
+  fields: LogRecord,
+): ParsedRecord {
   const { timeMs, timeExtraNs } = Number.isNaN(lines.timeMs) ? fields : lines;
   // Named one by one: a spread of both takes a tenth of the time of a record.
   return {
@@ -80,6 +90,8 @@ interface Segment {
   readonly timeExtraNs: number;
   readonly stream: string;
   marks: number;
+  /** Where the end of a line is missing; null, or undefined from an earlier version, if none is. */
+  wholeTo?: number | null;
   /** It begins within a line. */
   readonly isPart: boolean;
 }
@@ -145,6 +157,7 @@ export class RecordLines {
       timeExtraNs: line.timeExtraNs,
       stream: line.stream,
       marks: line.marks | marks | cut,
+      wholeTo: isCut(line) ? text.length : null,
       isPart,
     });
   }
@@ -163,13 +176,10 @@ export class RecordLines {
     segment.lineCount++;
     segment.marks |= line.marks;
     if ((segment.marks & MARK.recordCut) !== 0) return;
-    if (!this.wouldOverflow(text)) {
-      append(segment, `\n${text}`);
-      return;
-    }
-    segment.marks |= MARK.recordCut;
-    const room = this.#bytesMax - this.#sum(countedBytes);
+    const room = this.wouldOverflow(text) ? this.#bytesMax - this.#sum(countedBytes) : Infinity;
+    if (room !== Infinity) segment.marks |= MARK.recordCut;
     if (room >= 0) append(segment, `\n${cutToBytes(text, room)}`);
+    if (isCut(line)) segment.wholeTo ??= segment.text.length;
   }
 
   /** Adds a short line to the newest segment, even over the limit. */
@@ -179,6 +189,7 @@ export class RecordLines {
     segment.lineCount++;
     segment.marks |= line.marks;
     append(segment, `\n${line.text}`);
+    if (isCut(line)) segment.wholeTo ??= segment.text.length;
   }
 
   merge(): void {
@@ -189,6 +200,8 @@ export class RecordLines {
     const wasCut = (before.marks & MARK.recordCut) !== 0;
     before.marks |= newest.marks;
     if (!wasCut) append(before, newest.isPart ? newest.text : `\n${newest.text}`);
+    const missing = newest.text.length - (newest.wholeTo ?? Number.NaN);
+    if (missing >= 0) before.wholeTo ??= before.text.length - (wasCut ? 0 : missing);
   }
 
   /** Removes and returns the first segment. */
@@ -196,7 +209,8 @@ export class RecordLines {
     const segment = this.#segments.shift() ?? bug('there is no open record');
     const { text: raw, firstOffset, lineCount, timeExtraNs, stream, marks } = segment;
     const timeMs = segment.timeMs ?? Number.NaN;
-    return { raw, firstOffset, lineCount, timeMs, timeExtraNs, stream, marks };
+    const wholeTo = segment.wholeTo ?? raw.length;
+    return { raw, firstOffset, lineCount, timeMs, timeExtraNs, stream, marks, wholeTo };
   }
 
   /** Saves them with the last time and the reader's state; '' when there is nothing to save. */
@@ -238,6 +252,10 @@ export class RecordLines {
   #sum(sizeOf: (segment: Segment) => number): number {
     return this.#segments.reduce((sum, segment) => sum + sizeOf(segment) + 1, 0);
   }
+}
+
+function isCut({ marks }: RawLine): boolean {
+  return (marks & MARK.lineCut) !== 0;
 }
 
 function append(segment: Segment, text: string): void {

@@ -282,7 +282,7 @@ function isEscaped(sql: string, from: number, at: number): boolean {
 
 /** The message without the literals of the statements and rows that it quotes. */
 export function redactMessage(text: string): string {
-  let redacted = text.replace(LOCKED_ROW, `$1${PLACEHOLDER}; asc ${PLACEHOLDER};;`);
+  let redacted = text.replace(LOCKED_ROW, LOCKED_ROW_REDACTED);
   for (const quoted of VALUES) {
     const place = placeOf(redacted, quoted);
     if (place !== null) {
@@ -296,8 +296,28 @@ export function redactMessage(text: string): string {
   return before + redactCutSql(redacted.slice(start, end)) + redactStatements(redacted.slice(end));
 }
 
+/**
+ * The rest of a message whose beginning is missing: it may begin in a statement, even in a string. It is read as a statement
+ * if its quotes have only this reading; else all of it is replaced.
+ */
+export function redactRest(rest: string): string {
+  const text = rest.replace(LOCKED_ROW, LOCKED_ROW_REDACTED);
+  const { text: redacted, end, isDoubtful } = redactSqlFrom('code', text, true);
+  const isCode = !isDoubtful && end === 'code' && !text.includes('*/');
+  return isCode && !mayBeginIn("'", text) && !mayBeginIn('"', text) ? redacted : PLACEHOLDER;
+}
+
+/** Whether a string may be open at the beginning: it does not end, nor does its first quote, directly before a word. */
+function mayBeginIn(quote: "'" | '"', text: string): boolean {
+  const at = text.indexOf(quote);
+  if (at < 0) return false;
+  BEGINS_WITH_NAME.lastIndex = at + 1;
+  return !BEGINS_WITH_NAME.test(text) || !redactSqlFrom(quote, text, true).isTouched;
+}
+
 /** A column of a locked record: `3: len 1; hex 62; asc b;;`; its text may contain anything but a newline. */
 const LOCKED_ROW = /(\b\d+: len \d+; hex ).*/g;
+const LOCKED_ROW_REDACTED = `$1${PLACEHOLDER}; asc ${PLACEHOLDER};;`;
 
 interface Quoted {
   readonly opener: string;

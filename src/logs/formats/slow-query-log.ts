@@ -56,8 +56,6 @@ interface State {
   endsStatement: boolean;
   /** The newest lines may be the beginning of the next record: they are a separate segment. */
   candidate: Candidate;
-  /** Where the rest of a line is missing; null if none is. */
-  wholeTo: number | null;
   doubt: Doubt | null;
   /** For a rest, or before one: the state after the flushed record. */
   flushed: Flushed | null;
@@ -83,7 +81,6 @@ const NEW: Readonly<State> = {
   statementAt: 0,
   endsStatement: false,
   candidate: 'none',
-  wholeTo: null,
   doubt: null,
   flushed: null,
 };
@@ -260,9 +257,7 @@ export class SlowQueryReader implements LineReader {
 
   /** After a line without its end, a record may begin. */
   #noteEnd({ text, marks }: RawLine): void {
-    const isCut = (marks & MARK.lineCut) !== 0;
-    this.#state.endsStatement = isCut || endsStatement(text);
-    if (isCut) this.#state.wholeTo ??= this.#lines.textOf(0).length;
+    this.#state.endsStatement = (marks & MARK.lineCut) !== 0 || endsStatement(text);
   }
 
   /** Text without a header is not cut at the limit, but split into several records: it may be a whole log. */
@@ -327,8 +322,8 @@ export class SlowQueryReader implements LineReader {
     return toParsedRecord({ ...lines, marks: lines.marks | MARK.doubtful }, fields);
   }
 
-  #fields({ raw, marks }: CompleteLines, isCut: boolean): LogRecord {
-    const { kind, isStatement, flushed, doubt, wholeTo } = this.#state;
+  #fields({ raw, marks, wholeTo }: CompleteLines, isCut: boolean): LogRecord {
+    const { kind, isStatement, flushed, doubt } = this.#state;
     this.#aftermath = NOT_IN_DOUBT;
     if (kind === 'banner') return readBanner(raw);
     if (kind === 'orphan') return readOrphan(raw, this.#options);
@@ -337,7 +332,7 @@ export class SlowQueryReader implements LineReader {
       header: this.#header,
       statementAt: isStatement ? Math.min(this.#state.statementAt, raw.length) : raw.length,
       context: kind === 'rest' && flushed !== null ? flushed.context : 'code',
-      wholeTo: wholeTo ?? raw.length,
+      wholeTo,
       isCut: isCut || (marks & CUT) !== 0,
       doubt,
     } as const;

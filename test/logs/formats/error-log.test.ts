@@ -185,6 +185,33 @@ describe('lines without header', () => {
   });
 });
 
+describe('of a statement whose beginning is missing, no literal is sent', () => {
+  const bodies = (type: string, text: string, options: ReadingOptions = {}) =>
+    readLog(type, text, options).map(({ body }) => body);
+
+  test.each([
+    ["where a = 'SEKRET' and b = 5", 'where a = ? and b = ?'],
+    ["SEKRET' and b = 5", '?'],
+    [`SEKRET "x" SEKRET', 5`, '?'],
+    ["SEKRET', 'x', 5)", '?'],
+    ["SEKRET', ' SEKRET", '?'],
+    ['SEKRET */ from t', '?'],
+    ['where a = 5 and b = 0xff -- SEKRET', 'where a = ? and b = ? -- ?'],
+    [' 1: len 6; hex 53; asc SEKRET;;', ' ?: len ?; hex ?; asc ?;;'],
+    ['stack trace', 'stack trace'],
+  ])('%s', (rest, want) => {
+    const text = `${NOTE}\n${rest}`;
+    for (const type of ['error-log', 'proxy-log']) {
+      expect(bodies(type, rest)).toEqual([want]);
+      expect(bodies(type, rest, { isRedacting: false })).toEqual([rest]);
+    }
+    expect(bodies('error-log', text, { flushedAt: [1] })).toEqual([NOTE, want]);
+    const line = (number: number) => (number === 0 ? { marks: MARK.lineCut } : {});
+    expect(bodies('error-log', text, { line })).toEqual([`${NOTE}\n${want}`]);
+    expect(bodies('error-log', text, { line, resumedAt: [1] })).toEqual([`${NOTE}\n${want}`]);
+  });
+});
+
 test('a log of another format is not cut at the limit of a record', () => {
   const text = Array.from({ length: 50 }, (_, number) => `{"line":${number}}`).join('\n');
   for (const type of ['error-log', 'proxy-log', 'slow-query-log']) {
