@@ -397,7 +397,9 @@ function statementEnd(text: string, start: number): number {
   for (;;) {
     const match = AFTER_STATEMENT.exec(text);
     if (match === null) return text.length;
-    const { end } = redactSqlFrom(context, text.slice(at, match.index));
+    const { end, isMisread } = redactSqlFrom(context, text.slice(at, match.index));
+    // Then a string may still be open.
+    if (isMisread) return text.length;
     if (end === 'code' || end === '`') return match.index;
     context = end;
     at = match.index;

@@ -69,6 +69,10 @@ describe('statements lose their literals', () => {
     );
   });
 
+  test('in a dump, to the end if a string may still be open', () => {
+    check("Query (0x1): select 'a\\' 'b\n--- 'c", 'Query (0x1): select ?');
+  });
+
   test('several of them, each up to its own end', () => {
     check(
       "TRANSACTION 1, query id 4 h u x\nselect 1\n*** (2) TRANSACTION 2, query id 5 h u x\nselect 'b'\n*** WE ROLL BACK TRANSACTION (1)",
