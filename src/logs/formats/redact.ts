@@ -49,7 +49,8 @@ const NUMBER = [
   String.raw`0[xX][\da-fA-F]+(?!${NAME})`,
   String.raw`0[bB][01]+(?!${NAME})`,
   String.raw`(?:\d+\.\d*|\.\d+)(?:[eE](?:[+-]?\d+|(?!${NAME})))?`,
-  String.raw`\d+(?:[eE](?:[+-]?\d+|(?!${NAME})))?(?!${NAME})`,
+  // The engine begins a new word after the digits of an exponent.
+  String.raw`\d+(?:[eE][+-]?\d+|[eE]?(?!${NAME}))`,
 ].join('|');
 const SIGN = String.raw`(?<=(?:^|[(,=<>+\-*/%!&|^~])[\x00- ]*)-`;
 

@@ -39,6 +39,7 @@ describe('redactSql', () => {
     );
     check('where a=-5 and b>-.5 and c in (-1)', 'where a=? and b>? and c in (?)');
     check('limit 10,20', 'limit ?,?');
+    check('where a=907e1and b=907E-1or c', 'where a=?and b=?or c');
     for (const digit of '0123456789abcdefABCDEF') check(`where a = 0x${digit}1`, 'where a = ?');
   });
 
