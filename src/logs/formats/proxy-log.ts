@@ -45,6 +45,7 @@ function readRecord(raw: string, localTime: LocalTime, redact: (raw: string) => 
   const match = levelOf(raw);
   const level = match?.[2] ?? '';
   const fractionNs = Number((match?.[1] ?? '').padEnd(9, '0'));
+  const body = redact(raw);
   const originAt = STAMP_LENGTH + (match?.[0].length ?? 0);
   return {
     timeMs:
@@ -52,15 +53,15 @@ function readRecord(raw: string, localTime: LocalTime, redact: (raw: string) => 
     timeExtraNs: fractionNs % 1_000_000,
     severityNumber: SEVERITIES.get(level.toLowerCase()) ?? 0,
     severityText: level,
-    body: redact(raw),
+    body,
     eventName: null,
-    attributes: originOf(raw, originAt),
+    attributes: originOf(body, originAt),
   };
 }
 
-function originOf(raw: string, at: number): LogAttribute[] {
+function originOf(text: string, at: number): LogAttribute[] {
   ORIGIN.lastIndex = at;
-  const [, session, module, object] = ORIGIN.exec(raw) ?? [];
+  const [, session, module, object] = ORIGIN.exec(text) ?? [];
   const attributes: LogAttribute[] = [];
   const sessionId = Number(session ?? Number.NaN);
   if (Number.isSafeInteger(sessionId))

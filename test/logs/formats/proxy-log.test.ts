@@ -80,4 +80,6 @@ test('statements lose their literals', () => {
     "2026-03-04 09:05:34   info   : (17) [router] Autocommit: [disabled], stmt: update t set a='x' where b=5";
   expect(read(line)?.body).toBe(line.replace("'x'", '?').replace(/5$/, '?'));
   expect(read(line, { isRedacting: false })?.body).toBe(line);
+  const object = "2026-03-04 09:05:34   info   : [router] (select 'x'); failed";
+  expect(read(object)?.attributes).toContainEqual(['prom2otlp.proxy.object', 'select ?']);
 });
