@@ -97,7 +97,7 @@ interface Segment {
 }
 
 /** How a segment is stored: its text begins at `rawStart` of the text of all. */
-type SavedSegment = Omit<Segment, 'text' | 'bytes'> & { readonly rawStart: number };
+type SavedSegment = Omit<Segment, 'text'> & { readonly rawStart: number };
 
 /** A part of a line with which a record begins. */
 export interface LinePart {
@@ -219,7 +219,7 @@ export class RecordLines {
     if (state === null && this.isEmpty && Number.isNaN(lastMs)) return '';
     const order = Number.isNaN(lastMs) ? [] : [lastMs];
     let rawStart = 0;
-    const segments = this.#segments.map(({ text, bytes: _, ...rest }): SavedSegment => {
+    const segments = this.#segments.map(({ text, ...rest }): SavedSegment => {
       const saved = { rawStart, ...rest };
       rawStart += text.length + 1;
       return saved;
@@ -239,7 +239,7 @@ export class RecordLines {
       const raw = saved.slice(lineEnd + 1);
       const ends = segments.slice(1).map((later: SavedSegment) => later.rawStart - 1);
       this.#segments = segments.map(({ rawStart, ...rest }: SavedSegment, index: number) => {
-        return { text: raw.slice(rawStart, ends[index]), bytes: -1, ...rest };
+        return { ...rest, text: raw.slice(rawStart, ends[index]), bytes: -1 };
       });
       if (typeof lastMs === 'number') this.#localTime.lastMs = lastMs;
       return state;

@@ -121,6 +121,8 @@ export class SlowQueryHeader {
   isComplete = false;
   /** A line quotes a part of the statement. */
   quotesStatement = false;
+  /** One is a warning, whose value may contain newlines: every line up to the clock may be part of it. */
+  hasWarning = false;
   /** A user line whose name continues in the next line. */
   #openUser = '';
 
@@ -133,7 +135,7 @@ export class SlowQueryHeader {
     if (line.startsWith(SET)) return this.#takeSet(line);
     if (line.startsWith('#')) this.#takeComment(line);
     else if (line.startsWith(USE)) this.#takeUse(line);
-    else return false;
+    else return this.hasWarning;
     return true;
   }
 
@@ -147,7 +149,8 @@ export class SlowQueryHeader {
     } else {
       if (this.hasUser && !this.isProven) this.isProven = isSecondLine(line);
       this.#openUser = '';
-      if (!addPairs(this.attributes, line)) this.quotesStatement ||= WARNING.test(line);
+      if (!addPairs(this.attributes, line)) this.hasWarning ||= WARNING.test(line);
+      this.quotesStatement ||= this.hasWarning;
     }
   }
 
@@ -211,9 +214,14 @@ function addUser(attributes: LogAttribute[], text: string): boolean {
 
 /** The header without the texts of its warnings, which quote values, and without ids from the statement. */
 export function redactHeader(text: string): string {
+  let hasWarning = false;
   const lines = text.split('\n').map(line => {
     const warning = WARNING.exec(line);
-    if (warning !== null) return warning[0] + PLACEHOLDER;
+    if (warning !== null) {
+      hasWarning = true;
+      return warning[0] + PLACEHOLDER;
+    }
+    if (hasWarning) return plainHeader(line);
     if (!line.startsWith(SET) || line.startsWith(PLAIN_CLOCK)) return line;
     const clockAt = Math.max(line.lastIndexOf(CLOCK), 0);
     return redactSql(line.slice(0, clockAt)) + line.slice(clockAt);

@@ -124,13 +124,13 @@ export class SlowQueryReader implements LineReader {
     const { candidate } = this.#state;
     const records = candidate === 'none' ? NO_RECORDS : this.#accept(candidate, true);
     const { kind, isStatement, doubt, endsStatement: isEnd } = this.#state;
-    const { isProven } = this.#header;
+    const { isProven, hasWarning } = this.#header;
     const last = this.#complete(true);
     const { context, doubt: nextDoubt } = this.#aftermath;
     const flushed: Flushed = {
       isStatement,
       mayEnd: isEnd || !isStatement || kind === 'orphan',
-      hasHeader: isProven,
+      hasHeader: isProven && (isStatement || !hasWarning),
       context: isStatement ? context : 'code',
       timeMs: Number.isNaN(last.timeMs) ? null : last.timeMs,
       restDoubt: doubt === null ? null : nextDoubt,

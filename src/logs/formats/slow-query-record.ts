@@ -82,7 +82,7 @@ export function readSlowQuery(
   const sent = isRedacting ? redactStatement(text, isKnown ? reading : null) : statement;
   const head = raw.slice(0, statementAt);
   const sentHead = isRedacting ? redactHead(head, text) : head;
-  const isNamesOnly = isRedacting && isHeadDoubtful(text);
+  const isNamesOnly = isRedacting && (isHeadDoubtful(text) || header.hasWarning);
   const attributes = isNamesOnly ? plainAttributes(header.attributes) : header.attributes;
   if (sent !== '')
     attributes.push(['db.query.text', sent.endsWith(';') ? sent.slice(0, -1) : sent]);

@@ -432,6 +432,23 @@ describe('of a record it reads', () => {
     expect(read(text, { isRedacting: false })?.body).toBe(text);
   });
 
+  test.each(["SEKRET'", '# SEKRET: a', '# Foo: SEKRET', "x'\nSEKRET"])(
+    'nor the further lines of a value in a warning: %s',
+    line => {
+      const value = `\n# Warning 1292 Incorrect value: 'a\n${line}\nSET`;
+      const text = record("insert into t values ('SEKRET', 5)").replace('\nSET', value);
+      const lines = text.split('\n').length;
+      for (const flushedAt of [[], [lines - 3]]) {
+        const records = readLog('slow-query-log', text, { flushedAt });
+        expect(
+          JSON.stringify(records.map(({ body, attributes }) => [body, attributes])),
+        ).not.toMatch('SEKRET');
+      }
+      expect(read(text)).toMatchObject({ timeMs: CLOCK * 1000 });
+      expect(attribute(read(text), 'db.query.text')).toBe('insert into t values (?, ?)');
+    },
+  );
+
   test('invalid numbers, or ones that are too long, as text', () => {
     const odd = record('select 1')
       .replace('Thread_id: 75', 'Thread_id: x')
