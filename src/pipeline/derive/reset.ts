@@ -147,13 +147,14 @@ function beginFirst(
 }
 
 /**
- * The earliest begin of the process. A late uptime dates it too late: it may have begun at any time
- * since the previous process was last seen.
+ * The earliest begin of the process. A late uptime dates it too late: it may have begun when the one
+ * before was last seen. One that is older than that has not followed it, and may be any former one.
  */
 function earliestBeginMs(evidence: UptimeEvidence | undefined): number {
   const dateMs = processOf(evidence) - JITTER_MS;
-  const leftMs = evidence !== undefined && evidence.lag > 0 ? evidence.leftMs : Number.NaN;
-  return leftMs < dateMs ? leftMs : dateMs;
+  const leftMs = leftMsOf(evidence);
+  if (dateMs + 2 * JITTER_MS < leftMs) return Number.NEGATIVE_INFINITY;
+  return evidence !== undefined && evidence.lag > 0 && leftMs < dateMs ? leftMs : dateMs;
 }
 
 /**

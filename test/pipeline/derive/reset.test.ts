@@ -491,6 +491,18 @@ describe('F5: the start is derived from the uptime', () => {
     );
   });
 
+  test('F5: nor is it dated to a process that is older than the one that was left', () => {
+    const target = new Target();
+    target.page(0, named(0, 100, 5));
+    target.page(60, named(60, 160, 7));
+    for (let minutes = 2; minutes < 200; minutes++) target.page(minutes * 60, other(minutes * 60));
+    const [uptime] = named(11_940, 10, 0).split('\nengine_global_status_queries');
+    target.page(11_940, `${uptime}\n`);
+    expect(target.page(12_000, named(12_000, 11_930, 9)).shown).toContain(
+      'sum engine_global_status_queries{server_name=a} 9 @12000 from 12000',
+    );
+  });
+
   test('F5: a forgotten series does not continue a start that its process had by mistake', () => {
     const target = new Target();
     target.page(0, page(0, 1000, 0));
