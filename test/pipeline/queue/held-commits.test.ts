@@ -58,6 +58,7 @@ function partOf(row: QueueRow): BatchPart {
 }
 
 async function stateOf(queue: SqliteQueue): Promise<string> {
+  expect(queue.stateKeys('last')).toEqual(['k']);
   return String(await queue.readState('last', 'k'));
 }
 

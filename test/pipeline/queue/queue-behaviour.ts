@@ -256,6 +256,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       await store('cursor', 'a', null);
       await check('cursor', 'a', null);
       await check('start', 'a', 'other');
+      expect(['cursor', 'start'].map(kind => queue.stateKeys(kind))).toEqual([[], ['a']]);
     });
 
     test('a state blob is copied: the caller may reuse its buffer', async () => {
