@@ -9,14 +9,20 @@ import type { PageLimits } from '../../config/config.ts';
 import { type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
 import { COST, NO_ROW, ROLE, type SeriesTable, tableBytes } from '../../model/series-table.ts';
 import { ExpectedRows } from './expected-rows.ts';
-import { isText, KeyLabels } from './key-labels.ts';
 import { LastTime } from './same-text.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
 import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
 import { LayoutBuilder } from './layout.ts';
 import { compactKeys, findRow, insertRow } from './row-index.ts';
 import { SampleLine } from './sample-line.ts';
-import { duplicateLabel, keyOfRow, parseSeriesKey, type SeriesKey } from './series-key.ts';
+import {
+  duplicateLabel,
+  isText,
+  KeyLabels,
+  keyOfRow,
+  parseSeriesKey,
+  type SeriesKey,
+} from './series-key.ts';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;

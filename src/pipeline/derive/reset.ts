@@ -26,9 +26,7 @@ import type { DeriveOptions } from './options.ts';
 import type { PageTime } from './page-time.ts';
 import { componentOfRow } from './places.ts';
 
-/**
- * J: uptimes are whole seconds, and timestamps jitter. Closer start times are one process's.
- */
+/** J: uptimes are whole seconds, and timestamps jitter. Closer start times are one process's. */
 const JITTER_MS = 2000;
 
 /** How a series continues between its previous sample and this one. */
@@ -193,9 +191,7 @@ function judgeProcess(
 
 const CERTAIN = { shownMs: Number.NaN, unsure: 0 };
 
-/**
- * F7: the process is the same. A fallen value was flushed; if only a bucket fell, nothing is known.
- */
+/** F7: the process is the same. A fallen value was flushed; if only a bucket fell, nothing is known. */
 function judgeFall(
   table: SeriesTable,
   row: number,
@@ -215,10 +211,7 @@ function judgeFall(
 
 const AFTER_FALL: readonly number[] = [STREAM.goesOn, STREAM.began, STREAM.unknown];
 
-/**
- * Begins a new stream at `atMs` or the previous point; its start always differs from the last
- * stream's.
- */
+/** Begins a new stream at `atMs` or the previous point; its start always differs from the last one's. */
 function begin(table: SeriesTable, row: number, facts: StreamFacts, atMs: number): number {
   if (!facts.isCumulative) return STREAM.began;
   const lastMs = table.lastTimeMs[row]!;
@@ -299,10 +292,7 @@ export function createdMsOf(table: SeriesTable, created: number | undefined): nu
 
 // Falls.
 
-/**
- * Whether the row counts less than its newest finite value. Quantiles and sums may fall without a
- * reset.
- */
+/** Whether the row counts less than its newest finite value. Quantiles and sums may fall anyway. */
 function hasFallen({ role, lastValue }: SeriesTable, row: number, value: number): boolean {
   const isCount = role[row] !== ROLE.quantile && role[row] !== ROLE.sum;
   return isCount && value < lastValue[row]!;
@@ -347,10 +337,7 @@ export function isObserved(table: SeriesTable, row: number): boolean {
   return (table.flags[row]! & ROW_FLAG.observed) !== 0;
 }
 
-/**
- * After a reset, forgets the values of absent parts: they are older and would look like another
- * reset.
- */
+/** After a reset, forgets the values of absent parts: they are older and would look like another one. */
 export function forgetAbsentParts(table: SeriesTable, compound: Compound): void {
   for (const row of [...compound.rows, compound.sum]) {
     if (row !== NO_ROW && table.seen[row] !== table.page) table.setLastValue(row, Number.NaN);
@@ -409,10 +396,7 @@ function isSameBegin(a: number, b: number): boolean {
   return Math.abs(a - b) <= JITTER_MS;
 }
 
-/**
- * Punctual restarts after which a late uptime is trusted again: a late one may coincide with a
- * flush.
- */
+/** Punctual restarts after which a late uptime is trusted again: a late one may meet a flush. */
 const RESTARTS_IN_TIME = 3;
 /** Polls with normal growth after which a stuck uptime is evidence again. */
 const POLLS_OF_GROWTH = 2;
@@ -491,10 +475,7 @@ export function countStuckUptimes(table: SeriesTable): ReadonlyMap<number, numbe
   return counts;
 }
 
-/**
- * The row of an uptime on this page. Two rows with different labels are no evidence of either
- * process.
- */
+/** The row of an uptime on this page. Two rows with different labels prove nothing. */
 function rowOnPage(table: SeriesTable, evidence: UptimeEvidence): number {
   let found: number = NO_ROW;
   let count = 0;
@@ -531,10 +512,7 @@ function weigh(evidence: UptimeEvidence, sample: UptimeSample, futureMs: number)
   return isAnother(evidence, before.timeMs, sample);
 }
 
-/**
- * An uptime that does not grow while its time moves is no evidence until two polls of normal
- * growth.
- */
+/** An uptime that does not grow while its time moves is no evidence until two polls of normal growth. */
 function isInDoubt(evidence: UptimeEvidence, before: number, sample: UptimeSample): boolean {
   const { value, timeMs } = sample;
   const stood = value === before;

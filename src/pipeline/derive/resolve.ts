@@ -11,8 +11,7 @@ import {
   type ScopeIdentity,
   type SeriesTable,
 } from '../../model/series-table.ts';
-import { isText, KeyLabels } from '../decode/key-labels.ts';
-import { keyOfRow, labelValue, type SeriesKey } from '../decode/series-key.ts';
+import { isText, KeyLabels, keyOfRow, labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { Admission, type Refused } from './admission.ts';
 import { fileInCompound, unfile } from './compound.ts';
 import { resolveMetric } from './metric-type.ts';

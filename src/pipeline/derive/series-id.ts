@@ -5,9 +5,8 @@
 
 import { crc32 } from 'node:zlib';
 import type { SeriesTable } from '../../model/series-table.ts';
-import { isText, KeyLabels } from '../decode/key-labels.ts';
 import { hashOfLabel, mix } from '../decode/sample-line.ts';
-import { keyOfRow } from '../decode/series-key.ts';
+import { isText, KeyLabels, keyOfRow } from '../decode/series-key.ts';
 
 const NAMESPACE = Buffer.from('namespace');
 /** Not those of FNV: the second sum must tell apart what the first one does not. */

@@ -2,8 +2,7 @@
 // resource.proto and common.proto; wire.ts knows the bytes.
 
 import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
-import { isText, KeyLabels } from '../decode/key-labels.ts';
-import { parseSeriesKey } from '../decode/series-key.ts';
+import { isText, KeyLabels, parseSeriesKey } from '../decode/series-key.ts';
 import { doubtfulLabel, isPointLabel, sentLabels } from '../derive/point-labels.ts';
 import { WIRE, type WireWriter } from './wire.ts';
 

@@ -2,9 +2,12 @@
 
 import { array, assert, constantFrom, property, string, tuple } from 'fast-check';
 import { expect, test } from 'vitest';
-import { KeyLabels } from '../../../src/pipeline/decode/key-labels.ts';
 import { SampleLine } from '../../../src/pipeline/decode/sample-line.ts';
-import { duplicateLabel, parseSeriesKey } from '../../../src/pipeline/decode/series-key.ts';
+import {
+  duplicateLabel,
+  KeyLabels,
+  parseSeriesKey,
+} from '../../../src/pipeline/decode/series-key.ts';
 
 const NO_LIMITS = { labels: Infinity, nameBytes: Infinity, valueBytes: Infinity };
 
