@@ -23,6 +23,7 @@ import {
   isSoundNumber,
   openDatabase,
   PAGE_BYTES,
+  schemaOf,
   type OpenOptions,
 } from './schema.ts';
 
@@ -126,10 +127,12 @@ export class QueueFile {
     this.#db.close();
   }
 
-  /** The first damage in the structure, an index or a number of the file, or null. Reads most of the file. */
+  /** The first damage in the structure, the schema, an index or a number of the file, or null. Reads most of the file. */
   findDamage(): string | null {
     const result = String(Object.values(this.#get('PRAGMA integrity_check(1)') ?? {})[0]);
     if (result !== 'ok') return result;
+    using sound = openDatabase(MEMORY);
+    if (schemaOf(this.#db) !== schemaOf(sound)) return 'the text of its schema is damaged';
     const hasBadNumber = FIND_BAD_NUMBERS.some(sql => this.#get(sql) !== undefined);
     return hasBadNumber ? 'a number is damaged' : null;
   }

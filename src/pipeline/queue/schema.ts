@@ -15,7 +15,8 @@ export const APPLICATION_ID = 0x70326f74;
 export const FORMAT_VERSION = 1;
 
 // AUTOINCREMENT: without it SQLite would reuse the id of the newest row after that row was deleted.
-// The body is the last column, so that reading the others does not touch its pages.
+// The body is the last column, so that reading the others does not touch its pages. SQLite stores this text, and a file with
+// another one is damaged: a change of it, even of a blank, is another format.
 const TABLES = `
   CREATE TABLE batch (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -73,6 +74,14 @@ export const FIND_BAD_NUMBERS: readonly string[] = Object.entries(NUMBERS).map(
     return `SELECT 1 FROM ${table} WHERE ${isBad} LIMIT 1`;
   },
 );
+
+/** The text of the schema: damage may leave it readable, with other columns. */
+export function schemaOf(db: DatabaseSync): string {
+  const rows = db
+    .prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name')
+    .all();
+  return JSON.stringify(rows);
+}
 
 /** True for a number as the columns of the file have them. */
 export function isSoundNumber(value: unknown): value is number {
@@ -148,6 +157,8 @@ function pragma(db: DatabaseSync, name: string): number {
 export type StorageProblem = 'full' | 'damaged' | 'busy' | 'other';
 
 const PROBLEM_OF_CODE: Readonly<Record<number, StorageProblem>> = {
+  // No such table or column: the statements are ours, so the text of the schema is damaged.
+  1: 'damaged',
   5: 'busy',
   6: 'busy',
   11: 'damaged',

@@ -419,6 +419,14 @@ test('with any bytes damaged, the queue opens, works, and sends nothing wrong', 
   );
 });
 
+test('a schema that is damaged but can be read is replaced', async () => {
+  const stage = copyOf(await createStage());
+  const at = readFileSync(stage.path).indexOf('encoding TEXT');
+  overwrite(stage.path, at + 'encoding'.length, Buffer.from('_'));
+  expect((await reopen(stage)).corruptFiles).toHaveLength(1);
+  expect((await reopen(stage)).services).toEqual([]);
+});
+
 describe('a number that is damaged', () => {
   const HUGE = 2n ** 60n;
   const damaged = async (sql: string): Promise<Stage> => {
