@@ -446,7 +446,8 @@ function redirect(
   let isWithheld = false;
   const settingsOf = (signal: Signal): OtlpSignalConfig => {
     const configured = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
-    const settings = otlp[signal];
+    const names = { ...otlp[signal].names, 'otlp.endpoint': '--endpoint' };
+    const settings = { ...otlp[signal], names };
     if (new URL(configured).origin === origin) return settings;
     isWithheld ||= Object.keys(settings.headers).length > 0;
     return { ...settings, headers: {} };

@@ -12,7 +12,7 @@ import {
 } from '../lib/json-pointer.ts';
 import { type BodySink, headerText, type Priority } from './exchange.ts';
 import type { JsonAnswer, ReadOptions, ServiceHttp } from './http-client.ts';
-import { type Result, unreadableAnswer } from './service-error.ts';
+import { type ErrorResult, type Result, unreadableAnswer } from './service-error.ts';
 
 export interface LogQuery extends ReadOptions {
   readonly from: Date;
@@ -90,7 +90,7 @@ export class LogsApi {
     const answer = await this.page(query);
     if (!answer.ok) return answer;
     const { items, count } = answer;
-    if (items === null) return unreadableAnswer('read the logs', 'holds no list', 200);
+    if (items === null) return this.#noList('read the logs', 200);
     return { ok: true, items: items.filter(isObject), count };
   }
 
@@ -189,12 +189,16 @@ export class LogsApi {
     return this.#http.requestJson('GET', path, options);
   }
 
+  #noList(what: string, status: number): ErrorResult {
+    return unreadableAnswer(what, 'holds no list', status, this.#http.nameOf('api.base_url'));
+  }
+
   /** The list in an answer of any shape: the answer itself, the one at the pointer, or the first one. */
   #itemsOf(answer: JsonAnswer, name: string): LogItems {
     const { json, status } = answer;
     const places = [follow(this.pointers.items, json), json, ...Object.values(membersOf(json))];
     const list = places.find(Array.isArray);
-    if (list === undefined) return unreadableAnswer(`read the ${name}`, 'holds no list', status);
+    if (list === undefined) return this.#noList(`read the ${name}`, status);
     const items = list.map((value: unknown) => (isObject(value) ? value : { value }));
     return { ok: true, items, serverNowMs: timeOf(answer) };
   }

@@ -283,6 +283,11 @@ describe('drain', () => {
       '/otlp/v1/metrics',
     ]);
     for (const { headers } of other.requests) expect(headers).not.toHaveProperty('x-key');
+    await fill(...WAITING);
+    other.answer = () => ({ status: 404 });
+    const refused = await queue('drain', ['--endpoint', other.url]);
+    expect(refused.err).toContain('check --endpoint');
+    expect(refused.err).not.toContain('otlp.endpoint');
     await other.stop();
   });
 
