@@ -143,8 +143,9 @@ function isInPart(json: unknown, status: number): boolean {
 }
 
 function isNothing(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length === 0;
-  return value === null || value === '' || value === false;
+  // Also an empty object: some services list errors by name.
+  if (typeof value === 'object') return Object.keys(value ?? {}).length === 0;
+  return value === '' || value === false || value === 0;
 }
 
 /**

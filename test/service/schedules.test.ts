@@ -107,6 +107,9 @@ describe('list', () => {
     ],
     ['with a count of all services', { schedules: [one, two], schedules_count: 9, pages_count: 1 }],
     ['with an empty list of errors', { schedules: [one, two], errors: [] }],
+    ['with no errors by name', { schedules: [one, two], errors: {} }],
+    ['with an error of the number 0', { schedules: [one, two], error: 0 }],
+    ['with links to nothing', { schedules: [one, two], next: {}, has_more: 0 }],
   ])('reads a list %s', async (_, ...bodies) => {
     await using service = await scriptedService((_request, index) => ({ body: bodies[index] }));
     const whole = { ok: true, schedules: [one, two], isComplete: true };
