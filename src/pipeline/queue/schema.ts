@@ -75,12 +75,17 @@ export const FIND_BAD_NUMBERS: readonly string[] = Object.entries(NUMBERS).map(
   },
 );
 
-/** The text of the schema: damage may leave it readable, with other columns. */
+const SCHEMA = `
+  SELECT type, name, tbl_name, sql FROM sqlite_schema
+  WHERE name NOT GLOB 'sqlite_stat[0-9]' ORDER BY name
+`;
+
+/**
+ * The text of the schema: damage may leave it readable, with other columns. Without the statistics
+ * that another program may have asked SQLite for (ANALYZE).
+ */
 export function schemaOf(db: DatabaseSync): string {
-  const rows = db
-    .prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name')
-    .all();
-  return JSON.stringify(rows);
+  return JSON.stringify(db.prepare(SCHEMA).all());
 }
 
 /** True for a number as the columns of the file have them. */

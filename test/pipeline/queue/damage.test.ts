@@ -427,6 +427,14 @@ test('a schema that is damaged but can be read is replaced', async () => {
   expect((await reopen(stage)).services).toEqual([]);
 });
 
+test('the statistics of another program are no damage', async () => {
+  const stage = copyOf(await createStage());
+  const file = new DatabaseSync(stage.path);
+  file.exec('ANALYZE');
+  file.close();
+  expect(await reopen(stage)).toMatchObject({ services: ALL, corruptFiles: [] });
+});
+
 describe('a number that is damaged', () => {
   const HUGE = 2n ** 60n;
   const damaged = async (sql: string): Promise<Stage> => {
