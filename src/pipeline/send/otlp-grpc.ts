@@ -22,6 +22,7 @@ import { heldForSettings, isKeyRefused, refusedAs } from './classify.ts';
 import {
   createBackEndRedactor,
   createTlsContext,
+  IDLE_CLOSED_MS,
   noAnswer,
   notMade,
   refreshHeaders,
@@ -100,11 +101,14 @@ export class OtlpGrpc implements Transport {
     }
     const metadata = this.#metadata();
     if (typeof metadata === 'string') return heldForSettings(0, metadata);
-    const deadline = this.#options.clock.nowMs() + this.#options.config.timeoutMs;
+    const { clock } = this.#options;
+    const deadline = clock.nowMs() + this.#options.config.timeoutMs;
     const call = { signal: request.signal, bytes, metadata, deadline, abort };
     let client = (this.#client ??= this.#connect());
+    const sentMs = clock.monotonicMs();
     let ending = await this.#call(client, call);
-    if (client === this.#proven && isCut(ending)) {
+    const isAtOnce = clock.monotonicMs() - sentMs < IDLE_CLOSED_MS;
+    if (client === this.#proven && isAtOnce && isCut(ending)) {
       // The back end may close an idle connection at the moment in which it is used again.
       this.#drop(client);
       client = this.#client ??= this.#connect();

@@ -15,6 +15,7 @@ import type { AnswerHeaders } from '../../service/exchange.ts';
 import {
   createBackEndRedactor,
   createTlsContext,
+  IDLE_CLOSED_MS,
   noAnswer,
   notMade,
   refreshHeaders,
@@ -154,12 +155,16 @@ export class OtlpHttp implements Transport {
       // All connections may be closed.
       for (let left = concurrency; ; left--) {
         const connections = this.#connectionCount;
+        const sentMs = clock.monotonicMs();
         this.#pool.dispatch({ method: 'POST', path: this.#path, headers, body }, reader);
         try {
           return await reader.answer;
         } catch (error) {
-          const isReused = connections === this.#connectionCount;
-          if (left === 0 || stopped !== null || !isReused || !isClosed(error)) throw error;
+          const wasIdle =
+            connections === this.#connectionCount &&
+            clock.monotonicMs() - sentMs < IDLE_CLOSED_MS &&
+            isClosed(error);
+          if (left === 0 || stopped !== null || !wasIdle) throw error;
           reader = new AnswerReader();
         }
       }

@@ -22,6 +22,12 @@ export interface SendRequest {
 }
 
 /**
+ * An idle connection that the back end has closed shows that at once, and the request goes out again. What takes longer
+ * was worked on: to repeat it at once would double the load of a back end that fails.
+ */
+export const IDLE_CLOSED_MS = 1000;
+
+/**
  * - `accepted`: except for `rejected` points, with the back end's message about them; never sent again.
  * - `retry`: nothing was decided; send the same later, after `retryAfterMs` if the back end set it. `isThrottled`: the
  *   back end is reachable, and asks for less (429).

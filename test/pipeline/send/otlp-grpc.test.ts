@@ -44,8 +44,12 @@ afterEach(async () => {
   await backEnd.stop();
 });
 
-function connect(config: Partial<OtlpSignalConfig> = {}, endpoint = backEnd.url): OtlpGrpc {
-  const options = { endpoint, version: '1.2.3', clock: systemClock };
+function connect(
+  config: Partial<OtlpSignalConfig> = {},
+  endpoint = backEnd.url,
+  clock = systemClock,
+): OtlpGrpc {
+  const options = { endpoint, version: '1.2.3', clock };
   const signal = testSignal({ protocol: 'grpc', ...config });
   const transport = new OtlpGrpc({ ...options, config: signal });
   open.push(transport);
@@ -266,6 +270,19 @@ describe('no answer', () => {
     backEnd.answer = () => cutOnce(null, 1);
     await check(transport, /no answer: /);
     expect(backEnd.requests).toHaveLength(5);
+  });
+
+  test('one that is cut after a while was no idle one: its request was worked on', async () => {
+    let atMs = 0;
+    const transport = connect({}, backEnd.url, { ...systemClock, monotonicMs: () => atMs });
+    expect(await send(transport)).toEqual(ACCEPTED);
+    backEnd.answer = () => {
+      atMs += 1000;
+      setImmediate(() => backEnd.cut());
+      return null;
+    };
+    await check(transport, /no answer: /);
+    expect(backEnd.requests).toHaveLength(2);
   });
 
   test("a back end that returns is reached at once, without the library's back-off", async () => {

@@ -41,6 +41,7 @@ function connect(
   url = backEnd.url,
   apis?: KnownApis,
   query = '',
+  clock = systemClock,
 ): OtlpHttp {
   const transport = new OtlpHttp({
     endpoint: `${url}/v1/metrics${query}`,
@@ -48,7 +49,7 @@ function connect(
     ...(apis && { apis }),
     concurrency: 1,
     version: '1.2.3',
-    clock: systemClock,
+    clock,
   });
   open.push(transport);
   return transport;
@@ -153,6 +154,21 @@ describe('a connection that the back end closes while it is idle', () => {
     for (let i = 0; i < 3; i++) expect(await send(transport)).toMatchObject({ kind: 'accepted' });
     expect(backEnd.connectionCount).toBe(3);
     expect(backEnd.requests).toHaveLength(5);
+  });
+
+  test('one that is closed after a while was no idle one: its request was worked on', async () => {
+    let atMs = 0;
+    const transport = connect({}, backEnd.url, undefined, '', {
+      ...systemClock,
+      monotonicMs: () => atMs,
+    });
+    await send(transport);
+    backEnd.answer = () => response => {
+      atMs += 1000;
+      response.socket?.destroy();
+    };
+    expect(await send(transport)).toMatchObject({ kind: 'retry' });
+    expect(backEnd.requests).toHaveLength(2);
   });
 
   test('a new connection that is closed is an answer that is missing', async () => {
