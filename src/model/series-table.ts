@@ -336,8 +336,8 @@ const COLUMN_NAMES = Object.entries(new SeriesTable()).flatMap(([name, value]) =
 /**
  * Bits of SeriesTable.flags. staleSent: its marker was sent; explicitTime: its newest sample had a timestamp; sent: it
  * has had a point; observed: it was a part of the newest sample of its histogram or summary; restored: this process has
- * not seen it yet; notNumber: its newest sample was NaN or infinite, though lastValue is an
- * older number.
+ * not seen it yet; notNumber: its newest sample was NaN, or as a delta infinite, though lastValue is
+ * an older number.
  */
 export const ROW_FLAG = {
   staleSent: 1,

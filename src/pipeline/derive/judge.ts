@@ -346,7 +346,7 @@ function judgeRun(
     if (kind >= COUNTER) {
       // Anything but the same process without a fall may be a reset: judgeStream() decides (reset.ts).
       const knownMs = processMs[row]!;
-      if (!(now >= lastValue[row]! && now < Infinity) || knownMs !== knownMs) return row;
+      if (!(now >= lastValue[row]!) || knownMs !== knownMs) return row;
       if (kind >= DATED) {
         if (kind !== around.kind) askProcess(around, kind, uptimeNames);
         // The last time may be a marker's, and the sample older.

@@ -51,8 +51,10 @@ export function outcomeOfScalar(
   if (value !== last && !Number.isNaN(last)) noteChange(table, row);
   if (metric.kind === 'sum') outcome = outcomeOfSum(judge, row, metric, place);
   accept(judge, row, outcome, place);
-  // After a NaN or an infinity, a counter is compared with its last number.
-  if (metric.kind !== 'sum' || Number.isFinite(value)) table.setLastValue(row, value);
+  // After a NaN, or as a delta after an infinity, a counter is compared with its last number. A
+  // cumulative infinity was sent: what is lower has fallen.
+  const isOdd = judge.options.isDelta ? !Number.isFinite(value) : Number.isNaN(value);
+  if (metric.kind !== 'sum' || !isOdd) table.setLastValue(row, value);
   else table.flags[row] = table.flags[row]! | ROW_FLAG.notNumber;
   return outcome;
 }

@@ -740,4 +740,15 @@ describe('F7: resets', () => {
     const text = (value: string): string => `# TYPE x_total counter\nx_total ${value}\n`;
     check([0, text('50'), 0], [60, text('NaN'), 0], [120, text('3'), 60]);
   });
+
+  test.each([
+    ['+Inf', [0, 0, 0, 120]],
+    ['-Inf', [0, 0.001, 0.001, 0.001]],
+  ])('F7: a value of %s is sent, and a lower one after it is a reset', (odd, want) => {
+    const values = ['50', odd, odd, '57'];
+    const pages = values.map(
+      (value, i) => [60 * i, `# TYPE x_total counter\nx_total ${value}\n`] as const,
+    );
+    checkPages(pages, want);
+  });
 });
