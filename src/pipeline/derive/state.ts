@@ -561,6 +561,9 @@ function settleParts(table: SeriesTable, head: number, compound: Compound): void
     if (isNewer || (isSent && timeOf(row) === timeOf(from))) from = row;
   }
   if (from !== head) moveSeries(table, from, head);
+  // After a reset, what was absent is void, as in forgetAbsentParts().
+  for (const row of parts)
+    if (lastTimeMs[row]! < table.startMs[head]!) table.setLastValue(row, Number.NaN);
 }
 
 /**

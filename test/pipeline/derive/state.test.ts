@@ -248,6 +248,22 @@ describe.each(['cumulative', 'delta'] as const)(
     );
 
     test.each(restartsOf)(
+      'a bucket that was absent at a reset is no other reset ($restarts)',
+      ({ restarts }) => {
+        const few = [all[0] ?? '', 'h_count'];
+        const pages = [
+          [all, [2, 4, 6]],
+          [few, [2, 6]],
+          [few, [1, 2]],
+          [all, [1, 3, 4]],
+        ] as const;
+        const found = last(pages, restarts);
+        if (temporality === 'delta') expect(found).toEqual([]);
+        else expect(found).toEqual(['histogram h{} count=4 le1:1 le5:2 inf:1 @180 from 60']);
+      },
+    );
+
+    test.each(restartsOf)(
       'its start stays, whichever part has been the head ($restarts)',
       ({ restarts }) => {
         const kept = last(
