@@ -106,10 +106,11 @@ export function afterUnlisted(state: ArchiveState, listedMs: number): ArchiveSta
   return { ...state, absentFromMs: listedMs, quietCount: 0 };
 }
 
-/** True when it was missing from enough lists, and its open records were sent. */
+/** True when it was missing from enough lists, and its open records were sent, as they are when it is set aside. */
 export function isVanished(state: ArchiveState): boolean {
-  const { absentFromMs, quietCount, isFlushed, isRead } = state;
-  return absentFromMs !== null && quietCount >= QUIET_COUNT && (isFlushed || !isRead);
+  const { absentFromMs, quietCount, isFlushed, isRead, setAside } = state;
+  const isSent = isFlushed || !isRead || setAside !== '';
+  return absentFromMs !== null && quietCount >= QUIET_COUNT && isSent;
 }
 
 /** The time from which a vanished archive may have unread records; null when everything was read. */

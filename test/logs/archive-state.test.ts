@@ -202,6 +202,12 @@ describe('an archive that is not listed any more', () => {
     expect([isVanished(read2), isVanished(afterFlush(read2, {}))]).toEqual([false, true]);
   });
 
+  test('has vanished, too, if it was set aside and had grown since', () => {
+    const done = afterFlush(read(listed(FRESH, 5)), {});
+    const grown = listed(afterFault(done, 'encrypted', NOW), 6);
+    expect([isVanished(grown), isVanished(gone(grown, NOW))]).toEqual([false, true]);
+  });
+
   test('has lost its unread part, and lines that came after the last check', () => {
     const done = afterFlush(listed(read(listed(FRESH, 5)), 5, 5), {});
     const check = (state: ArchiveState, want: number | null): void =>

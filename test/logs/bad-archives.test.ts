@@ -144,3 +144,20 @@ test('an archive that is packed in another form later loses no line', async () =
   await site.pull();
   expect(arrived(site)).toContain('later');
 });
+
+test('an archive that grows after it was given up and then vanishes holds no day open', async () => {
+  await using spoiled = await openSpoiled();
+  const { site } = spoiled;
+  await site.pull();
+  site.simulator.setFaults({ archives: { [ID]: 'html' } });
+  site.write(ERRORS, 'more');
+  await site.pulls(6, 15 * MINUTE);
+  site.write(ERRORS, 'still more');
+  await site.pull();
+  site.book.remove(ID);
+  site.clock.forward(5 * DAY);
+  await site.pulls(4);
+  const stored = await site.queue.readState('logs', 'service/dbpgf1');
+  const { openDayMs } = JSON.parse(Buffer.from(stored ?? []).toString()) as { openDayMs: number };
+  expect(site.clock.nowMs() - openDayMs).toBeLessThan(3 * DAY);
+});
