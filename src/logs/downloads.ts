@@ -83,7 +83,7 @@ export class KeptArchives {
     this.#bytesMax = bytesMax;
   }
 
-  /** Never rejects. Replaces an earlier file of the same archive. */
+  /** Never rejects. Replaces an earlier file of the same archive that is smaller: either may be a wrong answer. */
   async keep(spool: SpoolFile, partition: Partition, id: string): Promise<Keeping> {
     if (spool.bytes > this.#bytesMax)
       return { cause: `it is larger than logs.limits.set_aside (${this.#bytesMax} bytes)` };
@@ -93,6 +93,8 @@ export class KeptArchives {
       // Files are deleted in the folder: never follow a link that somebody else has made.
       if (!(await lstat(this.#folder)).isDirectory())
         return { cause: `${this.#folder} is a symbolic link and no directory` };
+      const earlier = await lstat(path).catch(() => null);
+      if (earlier?.isFile() === true && earlier.size >= spool.bytes) return { file: path };
       await rm(path, { force: true });
       await this.#makeRoom(spool.bytes);
       await writeFile(path, fileBytes(spool, 0, spool.bytes), { flag: 'wx', mode: 0o600 });

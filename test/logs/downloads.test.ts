@@ -64,6 +64,17 @@ test('the folder stays within its limit: the oldest files go first', async () =>
   expect(readdirSync(join(files.path, 'set-aside'))).toHaveLength(2);
 });
 
+test('a smaller answer does not take the place of a file: it may be a wrong one', async () => {
+  using files = tempDirectory();
+  const kept = new KeptArchives(files.path, 1000);
+  const sizes: number[] = [];
+  for (const size of [100, 20, 300]) {
+    const keeping = await keep(kept, files.path, 'a', size);
+    sizes.push('file' in keeping ? statSync(keeping.file).size : 0);
+  }
+  expect(sizes).toEqual([100, 100, 300]);
+});
+
 test('a file that is too large, or cannot be written, is not kept, and the cause is reported', async () => {
   using files = tempDirectory();
   const none = await keep(new KeptArchives(files.path, 0), files.path, 'a');
