@@ -318,6 +318,7 @@ class Tail {
   async #showArchive(archive: ListedArchive): Promise<boolean> {
     const { config, logs } = this.#service;
     const { limits } = config.logs;
+    const isFirst = this.#old?.has(archive.id) === true && !this.#sizes.has(archive.id);
     const spool = await temporaryFile();
     try {
       const settings = { signal: this.#context.stop, maxBytes: limits.archiveBytes };
@@ -329,7 +330,7 @@ class Tail {
       for await (const entry of archiveEntries(spool, limits)) {
         const key = `${archive.id} ${entry.name}`;
         const before = this.#progress.get(key) ?? null;
-        const isLast = before === null && this.#old?.has(archive.id) === true;
+        const isLast = before === null && isFirst;
         if (await this.#showEntry(archive, entry, { key, before, isLast })) continue;
         // A file that is another is shown from its beginning.
         await this.#showEntry(archive, entry, { key, before: null, isLast: false });

@@ -127,6 +127,19 @@ describe('logs tail --follow', () => {
     expect(linesOf(await tail(service, { looks }))).toEqual(want);
   });
 
+  test('shows every line of a file that is new in an archive', async () => {
+    const service = new Service();
+    service.write(FIRST, 'old');
+    const looks = [
+      (one: Service): void => {
+        one.write('db1/orders-1 a1', ...numbered(50, 'new'));
+        one.write(FIRST, 'more');
+      },
+    ];
+    const lines = linesOf(await tail(service, { looks }));
+    expect(lines.filter(line => line.includes('new')).length).toBe(50);
+  });
+
   test('shows what it can read of a damaged archive once, and asks for it less and less often', async () => {
     const service = new Service();
     service.write(FIRST, 'old');
