@@ -22,7 +22,7 @@ import { isHeld } from './cursor.ts';
 import type { Keeping } from './downloads.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
-import { commit, type Pull, Slicer } from './pull.ts';
+import { commit, MAY_BE_KEY, type Pull, Slicer } from './pull.ts';
 import { type LineReader, type ParsedRecord, type RawLine, recordUid, uidPlace } from './record.ts';
 
 type ArchiveEnd =
@@ -37,9 +37,6 @@ type ArchiveEnd =
 const GONE = 410;
 /** Failures that are not about one archive: of this machine's disk, or of the rate of all requests. */
 const NOT_OF_ARCHIVE: ReadonlySet<string> = new Set(['not_stored', 'rate_limited']);
-
-/** Refusals that may be about the key, which another may replace at any time. */
-const MAY_BE_KEY: ReadonlySet<string> = new Set(['auth', 'bad_request']);
 
 /** The number of lines per look at the clock, which costs as much as a tenth of a line. */
 const LINES_PER_LOOK = 32;

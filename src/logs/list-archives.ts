@@ -35,6 +35,7 @@ import {
   commit,
   goOnUnlessStopped,
   type Lister,
+  MAY_BE_KEY,
   type Pull,
   type PullEnd,
   unreachable,
@@ -204,7 +205,7 @@ export class ArchiveLister implements Lister {
     const isOfArchives = failures.size < progress.doneCount;
     if (isOfArchives) await noteUndelivered(pull, failures);
     // A refusal says nothing about a key with which others were delivered.
-    if (failed === null || (isOfArchives && failed.reason === 'auth'))
+    if (failed === null || (isOfArchives && MAY_BE_KEY.has(failed.reason)))
       return { kind: 'done', postponedCount };
     return unreachable(failed);
   }

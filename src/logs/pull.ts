@@ -76,6 +76,9 @@ export class PullEnded extends Error {
   }
 }
 
+/** Refusals that may be about the key, which another may replace at any time. */
+export const MAY_BE_KEY: ReadonlySet<string> = new Set(['auth', 'bad_request']);
+
 export function goOnUnlessStopped(signal: AbortSignal): void {
   if (signal.aborted) throw new PullEnded({ kind: 'stopped' });
 }
@@ -228,7 +231,7 @@ export class PulledApi {
       onAnswer: startedMs => report.succeeded(startedMs, false),
       onFailure: failure => {
         meter.failure(report.status, failure);
-        if (!isOfMany || failure.reason !== 'auth') report.failed(failure);
+        if (!isOfMany || !MAY_BE_KEY.has(failure.reason)) report.failed(failure);
       },
     });
   }

@@ -249,10 +249,13 @@ describe('an archive that the service does not deliver', () => {
     expect(site.bodies).toEqual(['other', 'one', 'two']);
   });
 
-  test('does not make the key count as refused, unless no other is delivered', async () => {
+  test.each([
+    [400, 'bad_request'],
+    [403, 'auth'],
+  ])('does not make the key count as refused, unless no other is: %d', async (status, reason) => {
     await using site = await openSite();
     site.write(AUDIT, 'audit', 'end');
-    const refused = { [ERRORS_ID]: 403, '2026-03-04.orders-1.audit-log': 403 };
+    const refused = { [ERRORS_ID]: status, '2026-03-04.orders-1.audit-log': status };
     await site.pull();
     site.write(ERRORS, 'more');
     site.write(AUDIT, 'more');
@@ -262,11 +265,11 @@ describe('an archive that the service does not deliver', () => {
       await site.pulls(1);
       if (i > 0) expect(site.statuses).toMatchObject([{ state: 'ok', reason: '' }]);
     }
-    site.simulator.setFaults({ archives: { '*': 403 } });
+    site.simulator.setFaults({ archives: { '*': status } });
     site.clock.forward(HOUR);
     site.write(OTHER, 'more');
     await site.pull();
-    expect(site.statuses).toMatchObject([{ state: 'failed', reason: 'auth' }]);
+    expect(site.statuses).toMatchObject([{ state: 'failed', reason }]);
   });
 
   test('for the first time when its day is long over gets three days, too', async () => {
