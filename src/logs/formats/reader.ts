@@ -34,12 +34,9 @@ export const createLineReader: CreateLineReader = (options: LineReaderOptions): 
   const { isRedacting, recordBytesMax: bytesMax } = options;
   const localTime = createLocalTime(options.timezone);
   const redact = isRedacting ? redactMessage : asItIs;
+  const redactors = { message: redact, rest: isRedacting ? redactRest : asItIs };
   const joining = (format: HeaderFormat): LineReader =>
-    new JoiningReader(
-      format,
-      isRedacting ? redactRest : asItIs,
-      new RecordLines(bytesMax, localTime),
-    );
+    new JoiningReader(format, redactors, new RecordLines(bytesMax, localTime));
   switch (options.type) {
     case 'error-log':
       return joining(errorLogFormat(localTime, redact));
@@ -77,6 +74,16 @@ interface Inherited {
 }
 
 const NO_RECORDS: readonly ParsedRecord[] = [];
+/** The begin of a line with a header that we do not know. After a value of a statement, a quote would follow. */
+const BEGINS_WITH_TIME =
+  /^\W{0,2}\d{2,4}[-/.]\d{2}[-/.]\d{2,4}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?[ \t\]]/;
+
+/** For a message from its beginning, and for the rest of one. */
+interface Redactors {
+  readonly message: (text: string) => string;
+  readonly rest: (text: string) => string;
+}
+
 /** The marks of a record without a header. */
 const ORPHAN = MARK.unparsed | MARK.continuation;
 
@@ -86,14 +93,13 @@ const ORPHAN = MARK.unparsed | MARK.continuation;
  */
 class JoiningReader implements LineReader {
   readonly #format: HeaderFormat;
-  /** Redacts a text whose beginning is missing. */
-  readonly #redactRest: (rest: string) => string;
+  readonly #redactors: Redactors;
   readonly #lines: RecordLines;
   #inherited: Inherited | null = null;
 
-  constructor(format: HeaderFormat, redact: (rest: string) => string, lines: RecordLines) {
+  constructor(format: HeaderFormat, redactors: Redactors, lines: RecordLines) {
     this.#format = format;
-    this.#redactRest = redact;
+    this.#redactors = redactors;
     this.#lines = lines;
   }
 
@@ -159,12 +165,13 @@ class JoiningReader implements LineReader {
   }
 
   #fields({ raw, marks, wholeTo }: CompleteLines): LogRecord {
+    const { message, rest } = this.#redactors;
     if ((marks & ORPHAN) === 0) {
       const read = this.#format.read(raw.slice(0, wholeTo));
       if (wholeTo === raw.length) return read;
-      return { ...read, body: `${read.body}\n${this.#redactRest(raw.slice(wholeTo + 1))}` };
+      return { ...read, body: `${read.body}\n${rest(raw.slice(wholeTo + 1))}` };
     }
-    const text = textRecord(this.#redactRest(raw));
+    const text = textRecord(BEGINS_WITH_TIME.test(raw) ? message(raw) : rest(raw));
     const inherited = this.#inherited;
     return inherited === null
       ? text

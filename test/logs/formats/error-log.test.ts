@@ -199,6 +199,7 @@ describe('of a statement whose beginning is missing, no literal is sent', () => 
     ['where a = 5 and b = 0xff -- SEKRET', 'where a = ? and b = ? -- ?'],
     [' 1: len 6; hex 53; asc SEKRET;;', ' ?: len ?; hex ?; asc ?;;'],
     ['stack trace', 'stack trace'],
+    ["2026-03-04 09:05:33', 'SEKRET', 5)", '?'],
   ])('%s', (rest, want) => {
     const text = `${NOTE}\n${rest}`;
     for (const type of ['error-log', 'proxy-log']) {
@@ -210,6 +211,19 @@ describe('of a statement whose beginning is missing, no literal is sent', () => 
     expect(bodies('error-log', text, { line })).toEqual([`${NOTE}\n${want}`]);
     expect(bodies('error-log', text, { line, resumedAt: [1] })).toEqual([`${NOTE}\n${want}`]);
   });
+});
+
+test('a line whose header is not known is read as a message of the server', () => {
+  const lines = [
+    `2026-03-04T09:05:33.120394Z 0 [System] Can't connect to 'db1:3306'`,
+    `2026-03-04T09:05:34.000000+02:00 0 [ERROR] the right syntax to use near 'a = "SEKRET"' at line 1`,
+  ];
+  const [first = '', second = ''] = lines;
+  for (const type of ['error-log', 'proxy-log']) {
+    const read = readLog(type, lines.join('\n'), { flushedAt: [1] });
+    expect(read.map(({ body }) => body)).toEqual([first, expect.not.stringContaining('SEKRET')]);
+    expect(read[1]?.body).toContain(second.slice(0, 40));
+  }
 });
 
 test('a log of another format is not cut at the limit of a record', () => {
