@@ -150,7 +150,8 @@ export function afterRead(state: ArchiveState, bytes: number, isFinal: boolean):
   const isUnsized = state.listedSize === null;
   const quietCount = isUnsized ? (isSame ? state.quietCount + 1 : 0) : state.quietCount;
   const isStillFlushed = isUnsized && isSame && state.isFlushed;
-  // No checksum covers a file without entries, and a list that has grown promises more than came.
+  // What has no entries (a plain file, gzip) is not covered by the checksum of a ZIP, and a list that has grown promises
+  // more than came.
   const isDoubtful =
     Object.hasOwn(state.entries, '') || (state.isRead && !isUnsized && bytes <= state.readBytes);
   return {

@@ -133,8 +133,8 @@ export function isDayOver(
 const HELD_MS = 3 * DAY_MS;
 
 /**
- * True while what ends at `endMs` is waited for, although the service has failed to deliver it since `sinceMs`. Logs that are old when they are
- * first asked for, as after a long downtime, get as much time as others.
+ * True while what ends at `endMs` is waited for, although the service has failed to deliver it since `sinceMs`. Logs that
+ * are old when they are first asked for, as after a long downtime, get as much time as others.
  */
 export function isHeld(endMs: number, sinceMs: number, nowMs: number): boolean {
   return nowMs < Math.max(endMs, sinceMs) + HELD_MS;

@@ -387,7 +387,7 @@ const KEEPING_STATUSES: ReadonlySet<number> = new Set([307, 308]);
 /** These would turn a POST into a GET, which is another operation; some services send them after the POST was done. */
 const REWRITING_STATUSES: ReadonlySet<number> = new Set([301, 302, 303]);
 
-/** Null if the outcome is not a redirect, or a 303 that says where the result of the request is. */
+/** Null if the outcome is not a redirect, or a 303 to the same origin after a POST, which was carried out. */
 export function redirectOf(outcome: Outcome, options: RedirectOptions): Redirect | null {
   if (outcome.kind === 'fault') return null;
   const { status, headers } = outcome;
