@@ -53,8 +53,8 @@ const SUFFIXES_OF_ROLE: Readonly<Partial<Record<number, readonly string[]>>> = {
   [ROLE.gaugePart]: ['_bucket', '_gcount', '_gsum', '_count', '_sum', '_created'],
 };
 
-/** The types of text 0.0.4, in any case; the last two are undocumented but used. */
-const TEXT_TYPES: ReadonlyMap<string, DeclaredType> = new Map([
+/** The types of text 0.0.4, in any case; the last two are undocumented, but the reference parser's tests require them. */
+export const TEXT_TYPES: ReadonlyMap<string, DeclaredType> = new Map([
   ['counter', 'counter'],
   ['gauge', 'gauge'],
   ['untyped', 'unknown'],

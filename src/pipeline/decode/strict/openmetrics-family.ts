@@ -5,7 +5,6 @@
 import type { DeclaredType } from '../../../model/metric.ts';
 import {
   labelOf,
-  type LineFailure,
   numberOf,
   type ProblemList,
   shown,
@@ -40,9 +39,9 @@ export class OpenMetricsFamily {
   readonly #series = new Set<string>();
   #point: HistogramPoint | null = null;
 
-  constructor(name: string, line: number, problems: ProblemList) {
+  constructor(name: string, problems: ProblemList) {
     this.name = name;
-    this.firstLine = line;
+    this.firstLine = problems.line;
     this.#problems = problems;
   }
 
@@ -64,16 +63,16 @@ export class OpenMetricsFamily {
   }
 
   /** Accepts a metadata line of the family. */
-  takeMetadata(metadata: OpenMetricsMetadata, line: number): void {
+  takeMetadata(metadata: OpenMetricsMetadata): void {
     const { keyword, value, valueOffset: offset } = metadata;
-    const add = (reason: string): void => this.#problems.add(line, 0, reason);
+    const add = (reason: string): null => this.#problems.add(0, reason);
     if (this.#hasSamples) add(`${keyword} of ${shown(this.name)} after its samples`);
     if (keyword === 'TYPE') {
       if (this.#type !== null) add(`a second TYPE line for ${shown(this.name)}`);
       this.#type ??= value as DeclaredType;
     } else if (keyword === 'UNIT') {
       if (this.#unit !== null) add(`a second UNIT line for ${shown(this.name)}`);
-      this.#unit ??= { text: value, line, offset };
+      this.#unit ??= { text: value, line: this.#problems.line, offset };
     } else {
       if (this.#hasHelp) add(`a second HELP line for ${shown(this.name)}`);
       this.#hasHelp = true;
@@ -81,17 +80,17 @@ export class OpenMetricsFamily {
   }
 
   /** Accepts a sample of the family; `suffix` comes from suffixOf(). */
-  takeSample(sample: StrictSample, suffix: string, line: number): void {
+  takeSample(sample: StrictSample, suffix: string): void {
     this.#hasSamples = true;
     const failure = sampleFailure(this.type, this.name, suffix, sample);
     const reason = this.#orderProblem(sample, suffix);
-    if (failure !== null) this.#problems.add(line, failure.offset, failure.reason);
-    else if (reason !== null) this.#problems.add(line, 0, reason);
-    this.#metricLine = line;
+    if (failure !== null) this.#problems.add(failure.offset, failure.reason);
+    else if (reason !== null) this.#problems.add(0, reason);
+    this.#metricLine = this.#problems.line;
     this.#hasTotal ||= suffix === '_total';
     if (!isHistogram(this.type)) return;
     this.#point ??= new HistogramPoint();
-    if (failure === null) this.#point.add(sample, suffix, line);
+    if (failure === null) this.#point.add(sample, suffix, this.#problems.line);
     else this.#point.spoil();
   }
 
@@ -101,9 +100,9 @@ export class OpenMetricsFamily {
     if (this.#unit === null || this.#unit.text === '') return;
     const { text, line, offset } = this.#unit;
     if (!this.name.endsWith(`_${text}`))
-      this.#problems.add(line, offset, `the unit ${shown(text)} is no suffix of the name`);
+      this.#problems.add(offset, `the unit ${shown(text)} is no suffix of the name`, line);
     else if (this.type === 'info' || this.type === 'stateset')
-      this.#problems.add(line, offset, `a family of type ${this.type} has no unit`);
+      this.#problems.add(offset, `a family of type ${this.type} has no unit`, line);
   }
 
   /** Moves on to this sample's metric and point; returns an order problem or null. */
@@ -143,14 +142,14 @@ export class OpenMetricsFamily {
   #finishMetric(): void {
     this.#finishPoint();
     if (this.#metric !== null && this.type === 'counter' && !this.#hasTotal)
-      this.#problems.add(this.#metricLine, 0, 'a counter without its _total');
+      this.#problems.add(0, 'a counter without its _total', this.#metricLine);
     this.#hasTotal = false;
     this.#time = undefined;
   }
 
   #finishPoint(): void {
     const reason = this.#point?.finish() ?? null;
-    if (this.#point !== null && reason !== null) this.#problems.add(this.#point.line, 0, reason);
+    if (this.#point !== null && reason !== null) this.#problems.add(0, reason, this.#point.line);
     this.#point = null;
     this.#series.clear();
   }
@@ -190,6 +189,11 @@ function pointLabelOf(type: DeclaredType, family: string): string | null {
   if (type === 'stateset') return family;
   if (type === 'summary') return 'quantile';
   return isHistogram(type) ? 'le' : null;
+}
+
+interface LineFailure {
+  readonly offset: number;
+  readonly reason: string;
 }
 
 /** The first rule of its type that a sample breaks, or null. */

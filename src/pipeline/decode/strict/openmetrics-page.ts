@@ -7,14 +7,13 @@
 import { DECLARED_TYPES } from '../../../model/metric.ts';
 import { OpenMetricsFamily, type OpenMetricsMetadata } from './openmetrics-family.ts';
 import {
-  type BracedLabels,
   decodeUtf8,
-  type LabelRules,
   LineCursor,
-  numberOf,
   type ProblemList,
   readLabels,
   readMetricName,
+  readNumber,
+  readSeries,
   secondsOf,
   shown,
   shownBytes,
@@ -31,7 +30,6 @@ export class OpenMetricsPage {
   /** Each name that a family has or could use for a sample. */
   readonly #claims = new Map<string, OpenMetricsFamily>();
   #family: OpenMetricsFamily | null = null;
-  #line = 0;
   #hasEnded = false;
 
   constructor(problems: ProblemList) {
@@ -40,12 +38,12 @@ export class OpenMetricsPage {
 
   /** Reads the next line, without its newline. */
   line(text: string): void {
-    this.#line++;
-    if (this.#hasEnded) this.#add(0, 'a line after # EOF');
+    if (this.#hasEnded) this.#problems.add(0, 'a line after # EOF');
     else if (text === '# EOF') this.#hasEnded = true;
-    else if (text === '') this.#add(0, 'a blank line');
-    else if (text.endsWith('\r')) this.#add(text.length - 1, 'a carriage return ends the line');
-    else if (text.startsWith(BYTE_ORDER_MARK)) this.#add(0, 'a byte order mark');
+    else if (text === '') this.#problems.add(0, 'a blank line');
+    else if (text.endsWith('\r'))
+      this.#problems.add(text.length - 1, 'a carriage return ends the line');
+    else if (text.startsWith(BYTE_ORDER_MARK)) this.#problems.add(0, 'a byte order mark');
     else this.#readLine(text);
   }
 
@@ -53,35 +51,34 @@ export class OpenMetricsPage {
   finish(rest: string): void {
     if (rest !== '') this.line(rest);
     this.#closeFamily();
-    if (!this.#hasEnded) this.#add(rest.length, 'unexpected end: # EOF is missing');
+    if (!this.#hasEnded) this.#problems.add(rest.length, 'unexpected end: # EOF is missing');
   }
 
   #readLine(text: string): void {
-    const cursor = new LineCursor(text);
+    const cursor = new LineCursor(text, 'openmetrics', this.#problems);
     if (cursor.isAt('#')) {
       const metadata = readOpenMetricsComment(cursor);
       if (metadata !== null) {
         if (this.#family?.name !== metadata.name) this.#startFamily(metadata.name);
-        this.#family?.takeMetadata(metadata, this.#line);
+        this.#family?.takeMetadata(metadata);
       }
     } else {
       const sample = readOpenMetricsSample(cursor);
       if (sample !== null) this.#takeSample(sample);
     }
-    if (cursor.failure !== null) this.#add(cursor.failure.offset, cursor.failure.reason);
   }
 
   #takeSample(sample: StrictSample): void {
     const suffix = this.#family?.suffixOf(sample.name) ?? null;
     if (suffix === null) this.#startFamily(sample.name);
-    this.#family?.takeSample(sample, suffix ?? '', this.#line);
+    this.#family?.takeSample(sample, suffix ?? '');
   }
 
   #startFamily(name: string): void {
     this.#closeFamily();
     if (name.startsWith('_'))
-      this.#add(0, 'metric names that begin with an underscore are reserved');
-    this.#family = new OpenMetricsFamily(name, this.#line, this.#problems);
+      this.#problems.add(0, 'metric names that begin with an underscore are reserved');
+    this.#family = new OpenMetricsFamily(name, this.#problems);
   }
 
   /** Claims the names once the family is complete: they depend on its TYPE. */
@@ -92,21 +89,14 @@ export class OpenMetricsPage {
     for (const name of family.claimedNames) {
       const other = this.#claims.get(name);
       if (other !== undefined) {
-        this.#problems.add(
-          family.firstLine,
-          0,
-          `the name ${shown(name)} belongs to the family of line ${other.firstLine}`,
-        );
+        const reason = `the name ${shown(name)} belongs to the family of line ${other.firstLine}`;
+        this.#problems.add(0, reason, family.firstLine);
         break;
       }
     }
     for (const name of family.claimedNames)
       this.#claims.set(name, this.#claims.get(name) ?? family);
     this.#family = null;
-  }
-
-  #add(offset: number, reason: string): void {
-    this.#problems.add(this.#line, offset, reason);
   }
 }
 
@@ -115,13 +105,12 @@ export class OpenMetricsPage {
 const TYPES: ReadonlySet<string> = new Set(DECLARED_TYPES);
 const EXEMPLAR_POINTS_MAX = 128;
 
-/** Reads a metadata line; null with a failure. */
 function readOpenMetricsComment(cursor: LineCursor): OpenMetricsMetadata | null {
   const word = cursor.take(/# (?:HELP|TYPE|UNIT) /y);
   if (word === '')
     return cursor.fail('a line with # is `# TYPE `, `# UNIT ` or `# HELP `, or `# EOF` at the end');
   const keyword = word.slice(2, 6) as OpenMetricsMetadata['keyword'];
-  const name = readMetricName(cursor, 'any');
+  const name = readMetricName(cursor);
   if (name === null) return null;
   if (!cursor.skip(' '))
     return cursor.fail(`expected one space after the metric name in a ${keyword} line`);
@@ -138,13 +127,9 @@ function readOpenMetricsComment(cursor: LineCursor): OpenMetricsMetadata | null 
   return { keyword, name, value, valueOffset };
 }
 
-const LABELS_AFTER_NAME: LabelRules = { escapes: 'any', isLoose: false, holdsName: false };
-const LABELS_WITH_NAME: LabelRules = { escapes: 'any', isLoose: false, holdsName: true };
-
-/** A sample line; null with a failure. */
 function readOpenMetricsSample(cursor: LineCursor): StrictSample | null {
-  const named = cursor.isAt('{') ? readLabels(cursor, LABELS_WITH_NAME) : readNamed(cursor);
-  if (named === null || !checkLabelNames(cursor, named.labels)) return null;
+  const series = readSeries(cursor);
+  if (series === null || !checkLabelNames(cursor, series.labels)) return null;
   if (!cursor.skip(' ')) return cursor.fail('expected one space before the value');
   const valueOffset = cursor.offset;
   const value = readNumber(cursor, 'value');
@@ -154,25 +139,16 @@ function readOpenMetricsSample(cursor: LineCursor): StrictSample | null {
     time = readTime(cursor, 'timestamp');
     if (time === null) return null;
   }
-  const exemplar = cursor.isAtEnd ? null : readExemplar(cursor);
-  if (cursor.failure !== null) return null;
-  return { ...named, value, valueOffset, time, exemplar };
-}
-
-function readNamed(cursor: LineCursor): BracedLabels | null {
-  if (cursor.isAt('"')) return cursor.fail('a quoted name must be inside the braces');
-  const name = readMetricName(cursor, 'any');
-  if (name === null) return null;
-  if (!cursor.isAt('{')) return { name, labels: [] };
-  const braced = readLabels(cursor, LABELS_AFTER_NAME);
-  return braced === null ? null : { name, labels: braced.labels };
+  if (cursor.isAtEnd) return { ...series, value, valueOffset, time, exemplar: null };
+  const exemplar = readExemplar(cursor);
+  return exemplar === null ? null : { ...series, value, valueOffset, time, exemplar };
 }
 
 function readExemplar(cursor: LineCursor): StrictExemplar | null {
   const start = cursor.offset;
   if (!cursor.skip(' # ')) return cursor.fail('unexpected text at the end of the sample');
   if (!cursor.isAt('{')) return cursor.fail('expected `{` at the start of the exemplar');
-  const braced = readLabels(cursor, LABELS_AFTER_NAME);
+  const braced = readLabels(cursor, '');
   if (braced === null || !checkLabelNames(cursor, braced.labels)) return null;
   const points = braced.labels.reduce(
     (sum, { name, value }) => sum + length(name) + length(value),
@@ -203,16 +179,9 @@ function checkLabelNames(cursor: LineCursor, labels: readonly StrictLabel[]): bo
   return reserved === undefined;
 }
 
-function readNumber(cursor: LineCursor, what: string): number | null {
-  const start = cursor.offset;
-  const word = cursor.take(/[^ ]*/y);
-  if (word === '') return cursor.fail(`the ${what} is missing`, start);
-  return numberOf(word) ?? cursor.fail(`the ${what} ${shownBytes(word)} is no number`, start);
-}
-
 function readTime(cursor: LineCursor, what: string): number | null {
   const start = cursor.offset;
-  const word = cursor.take(/[^ ]*/y);
+  const word = cursor.takeWord();
   if (word === '') return cursor.fail(`the ${what} is missing`, start);
   return secondsOf(word) ?? cursor.fail(`the ${what} ${shownBytes(word)} is no time`, start);
 }

@@ -18,9 +18,11 @@ export function strictProblems(bytes: Buffer, format: ExpositionFormat): Problem
   for (;;) {
     const newline = bytes.indexOf(NEWLINE, start);
     if (newline < 0 || list.isFull) break;
+    list.line++;
     page.line(bytes.toString('latin1', start, newline));
     start = newline + 1;
   }
+  if (start < bytes.length) list.line++;
   if (!list.isFull) page.finish(bytes.toString('latin1', start));
   // Some problems are found only at the end of a family.
   return list.problems.sort((a, b) => a.line - b.line || a.column - b.column);

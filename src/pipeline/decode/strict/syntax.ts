@@ -2,26 +2,27 @@
 // as in Go's ParseFloat and ParseInt and the grammar of OpenMetrics 1.0 (no hex, no underscores,
 // nothing out of range), and the list of problems. Lines are latin1 strings, so an index is a byte
 // offset; names and values are decoded as UTF-8. Readers return null after they have noted a
-// failure.
+// problem.
 
 import { isUtf8 } from 'node:buffer';
-import { type Problem, PROBLEMS_MAX } from '../../../model/page.ts';
+import { type ExpositionFormat, type Problem, PROBLEMS_MAX } from '../../../model/page.ts';
 import { unescapeText } from '../series-key.ts';
 
-/**
- * Collects at most PROBLEMS_MAX problems, in the order found. `add` counts lines from 1 and expects
- * byte offsets within the line.
- */
+/** Collects at most PROBLEMS_MAX problems, in the order found. */
 export class ProblemList {
   readonly problems: Problem[] = [];
+  /** The number of the current line, from 1. */
+  line = 0;
 
   /** True when no more are accepted. */
   get isFull(): boolean {
     return this.problems.length >= PROBLEMS_MAX;
   }
 
-  add(line: number, offset: number, reason: string): void {
+  /** Notes a problem at a byte offset within the line; returns null for readers to return. */
+  add(offset: number, reason: string, line: number = this.line): null {
     if (!this.isFull) this.problems.push({ line, column: offset + 1, reason });
+    return null;
   }
 }
 
@@ -30,24 +31,16 @@ export function shown(word: string): string {
   return JSON.stringify(word.length > 40 ? `${word.slice(0, 40)}…` : word);
 }
 
-export interface LineFailure {
-  readonly offset: number;
-  readonly reason: string;
-}
-
-/**
- * The allowed escapes of a quoted text: those of text 0.0.4, or a backslash before anything
- * (OpenMetrics).
- */
-export type EscapeRule = 'known' | 'any';
-
 export class LineCursor {
   readonly text: string;
+  readonly format: ExpositionFormat;
   offset = 0;
-  failure: LineFailure | null = null;
+  readonly #problems: ProblemList;
 
-  constructor(text: string) {
+  constructor(text: string, format: ExpositionFormat, problems: ProblemList) {
     this.text = text;
+    this.format = format;
+    this.#problems = problems;
   }
 
   get isAtEnd(): boolean {
@@ -83,9 +76,9 @@ export class LineCursor {
     return word;
   }
 
-  /** Takes everything up to the next blank, tab or the end. */
+  /** Takes everything up to the next blank or the end; a tab is a blank in text 0.0.4. */
   takeWord(): string {
-    return this.take(/[^ \t]*/y);
+    return this.take(this.format === 'text' ? /[^ \t]*/y : /[^ ]*/y);
   }
 
   takeRest(): string {
@@ -94,45 +87,37 @@ export class LineCursor {
     return rest;
   }
 
-  /** Notes the first failure; returns null for the caller to return. */
+  /** Notes a problem; returns null for the caller to return. */
   fail(reason: string, offset: number = this.offset): null {
-    this.failure ??= { offset, reason };
-    return null;
+    return this.#problems.add(offset, reason);
   }
 }
 
 const METRIC_NAME = /[A-Za-z_:][A-Za-z0-9_:]*/y;
 const LABEL_NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 
-/** A metric name, bare or in quotes; null with a failure. */
-export function readMetricName(cursor: LineCursor, escapes: EscapeRule): string | null {
-  if (cursor.isAt('"')) return readQuotedName(cursor, escapes);
-  const name = cursor.take(METRIC_NAME);
-  return name === '' ? cursor.fail('expected a metric name') : name;
+/** A metric name, bare or in quotes. */
+export function readMetricName(cursor: LineCursor): string | null {
+  return readName(cursor, METRIC_NAME, 'expected a metric name');
 }
 
-/** A label name, bare or in quotes; null with a failure. */
-function readLabelName(cursor: LineCursor, escapes: EscapeRule): string | null {
-  if (cursor.isAt('"')) return readQuotedName(cursor, escapes);
-  const name = cursor.take(LABEL_NAME);
-  return name === '' ? cursor.fail('expected a label name') : name;
-}
-
-function readQuotedName(cursor: LineCursor, escapes: EscapeRule): string | null {
+function readName(cursor: LineCursor, bare: RegExp, expected: string): string | null {
   const start = cursor.offset;
-  const name = readQuoted(cursor, escapes);
-  return name === '' ? cursor.fail('the name is empty', start) : name;
+  const isQuoted = cursor.isAt('"');
+  const name = isQuoted ? readQuoted(cursor) : cursor.take(bare);
+  return name === '' ? cursor.fail(isQuoted ? 'the name is empty' : expected, start) : name;
 }
 
-/** A text in double quotes, unescaped; null with a failure if it is malformed or not UTF-8. */
-function readQuoted(cursor: LineCursor, escapes: EscapeRule): string | null {
+/** A text in double quotes, unescaped; null if it is malformed or not UTF-8. */
+function readQuoted(cursor: LineCursor): string | null {
   const start = cursor.offset;
-  if (!cursor.skip('"')) return cursor.fail('expected a double quote');
+  cursor.skip('"');
   while (!cursor.isAt('"')) {
     if (cursor.isAtEnd) return cursor.fail('a quoted text has no end', start);
     if (cursor.isAt('\\')) {
       const escaped = cursor.text[cursor.offset + 1] ?? '';
-      if (escapes === 'known' && escaped !== '' && !'\\"n'.includes(escaped))
+      // OpenMetrics allows a backslash before anything.
+      if (cursor.format === 'text' && escaped !== '' && !'\\"n'.includes(escaped))
         return cursor.fail('a backslash before something else than \\, " or n');
       cursor.offset++;
       if (cursor.isAtEnd) return cursor.fail('a quoted text has no end', start);
@@ -163,8 +148,7 @@ export interface StrictLabel {
   readonly offset: number;
 }
 
-/** Name and labels of a sample. The name is '' if the braces contain none. */
-export interface BracedLabels {
+export interface StrictSeries {
   readonly name: string;
   readonly labels: readonly StrictLabel[];
 }
@@ -175,44 +159,57 @@ export interface StrictExemplar {
   readonly offset: number;
 }
 
-export interface StrictSample extends BracedLabels {
+export interface StrictSample extends StrictSeries {
   readonly value: number;
   readonly valueOffset: number;
-  /** In the unit of the format; null without a timestamp. */
+  /** In seconds; null without a timestamp. */
   readonly time: number | null;
   readonly exemplar: StrictExemplar | null;
 }
 
-/** How the two formats differ inside the braces. */
-export interface LabelRules {
-  readonly escapes: 'known' | 'any';
-  /** Text 0.0.4: blanks anywhere between tokens, and a comma after the last label. */
-  readonly isLoose: boolean;
-  /** Whether a quoted text without `=` is required: the metric's name. */
-  readonly holdsName: boolean;
+/** The name and labels at the beginning of a sample. */
+export function readSeries(cursor: LineCursor): StrictSeries | null {
+  if (cursor.isAt('{')) return readLabels(cursor, null);
+  if (cursor.isAt('"')) return cursor.fail('a quoted name must be inside the braces');
+  const name = readMetricName(cursor);
+  if (name === null) return null;
+  if (cursor.format === 'text') {
+    // Blanks are required only where two tokens would merge; a sign or a brace prevents that.
+    if (!cursor.isAtEnd && !' \t{+-'.includes(cursor.here))
+      return cursor.fail('expected a blank after the metric name');
+    cursor.skipBlanks();
+  }
+  return cursor.isAt('{') ? readLabels(cursor, name) : { name, labels: [] };
 }
 
-/** Reads from `{` to after `}`; null with a failure. */
-export function readLabels(cursor: LineCursor, rules: LabelRules): BracedLabels | null {
+/**
+ * Reads from `{` to after `}`. If the name is null, a quoted text without `=` is required: the name.
+ * Text 0.0.4 allows blanks anywhere between tokens, and a comma after the last label.
+ */
+export function readLabels(cursor: LineCursor, given: string | null): StrictSeries | null {
   const start = cursor.offset;
+  const isLoose = cursor.format === 'text';
   const skipBlanks = (): void => {
-    if (rules.isLoose) cursor.skipBlanks();
+    if (isLoose) cursor.skipBlanks();
   };
-  let name = '';
+  let name = given;
   const labels = new Map<string, StrictLabel>();
   cursor.skip('{');
   skipBlanks();
   while (!cursor.skip('}')) {
     const offset = cursor.offset;
     const isQuoted = cursor.isAt('"');
-    const word = readLabelName(cursor, rules.escapes);
+    const word = readName(cursor, LABEL_NAME, 'expected a label name');
     if (word === null) return null;
     skipBlanks();
-    if (isQuoted && rules.holdsName && !cursor.isAt('=')) {
-      if (name !== '') return cursor.fail('a second metric name', offset);
+    if (isQuoted && given === null && !cursor.isAt('=')) {
+      if (name !== null) return cursor.fail('a second metric name', offset);
       name = word;
     } else {
-      const value = readLabelValue(cursor, rules);
+      if (!cursor.skip('=')) return cursor.fail('expected `=` after a label name');
+      skipBlanks();
+      if (!cursor.isAt('"')) return cursor.fail('expected a quoted label value');
+      const value = readQuoted(cursor);
       if (value === null) return null;
       if (labels.has(word)) return cursor.fail(`the label ${shown(word)} occurs twice`, offset);
       labels.set(word, { name: word, value, offset });
@@ -221,17 +218,18 @@ export function readLabels(cursor: LineCursor, rules: LabelRules): BracedLabels 
     if (cursor.isAt('}')) continue;
     if (!cursor.skip(',')) return cursor.fail('expected `,` or `}` after a label');
     skipBlanks();
-    if (cursor.isAt('}') && !rules.isLoose) return cursor.fail('expected a label name');
+    if (cursor.isAt('}') && !isLoose) return cursor.fail('expected a label name');
   }
-  if (rules.holdsName && name === '') return cursor.fail('the sample has no name', start);
+  if (name === null) return cursor.fail('the sample has no name', start);
   return { name, labels: [...labels.values()] };
 }
 
-function readLabelValue(cursor: LineCursor, rules: LabelRules): string | null {
-  if (!cursor.skip('=')) return cursor.fail('expected `=` after a label name');
-  if (rules.isLoose) cursor.skipBlanks();
-  if (!cursor.isAt('"')) return cursor.fail('expected a quoted label value');
-  return readQuoted(cursor, rules.escapes);
+/** A value; `what` names it in problems. */
+export function readNumber(cursor: LineCursor, what: string): number | null {
+  const start = cursor.offset;
+  const word = cursor.takeWord();
+  if (word === '') return cursor.fail(`the ${what} is missing`, start);
+  return numberOf(word) ?? cursor.fail(`the ${what} ${shownBytes(word)} is no number`, start);
 }
 
 /** The value of one label, or null. */

@@ -4,21 +4,23 @@
 // or the reference parser's tests differ. As in those tests, a series may occur twice, families may
 // be interleaved, and histograms may be incomplete.
 
+import { TEXT_TYPES } from '../metadata.ts';
 import {
-  type BracedLabels,
   decodeUtf8,
   isMilliseconds,
-  type LabelRules,
   labelOf,
   LineCursor,
   numberOf,
   type ProblemList,
-  readLabels,
   readMetricName,
+  readNumber,
+  readSeries,
   shown,
   shownBytes,
   type StrictSample,
 } from './syntax.ts';
+
+type TextSample = Omit<StrictSample, 'time' | 'exemplar'>;
 
 interface TextFamily {
   type: string | null;
@@ -26,17 +28,16 @@ interface TextFamily {
   hasSamples: boolean;
 }
 
-const SUFFIXES: Readonly<Record<string, RegExp>> = {
-  summary: /_(?:count|sum)$/,
-  histogram: /_(?:count|sum|bucket)$/,
-  gaugehistogram: /_(?:count|sum|bucket)$/,
+const SUFFIXES: Readonly<Record<string, readonly string[]>> = {
+  summary: ['_count', '_sum'],
+  histogram: ['_count', '_sum', '_bucket'],
+  gaugehistogram: ['_count', '_sum', '_bucket'],
 };
 
 /** Reads a page line by line; call `line` for each and `finish` at the end. */
 export class TextPage {
   readonly #problems: ProblemList;
   readonly #families = new Map<string, TextFamily>();
-  #line = 0;
 
   constructor(problems: ProblemList) {
     this.#problems = problems;
@@ -44,8 +45,7 @@ export class TextPage {
 
   /** Reads the next line, without its newline. */
   line(text: string): void {
-    this.#line++;
-    const cursor = new LineCursor(text);
+    const cursor = new LineCursor(text, 'text', this.#problems);
     cursor.skipBlanks();
     if (cursor.isAtEnd) return;
     if (cursor.isAt('#')) {
@@ -55,14 +55,14 @@ export class TextPage {
       const sample = readTextSample(cursor);
       if (sample !== null) this.#takeSample(sample);
     }
-    if (cursor.failure !== null) this.#add(cursor.failure.offset, cursor.failure.reason);
   }
 
   /** Reads the text after the last newline. */
   finish(rest: string): void {
     if (rest === '') return;
     this.line(rest);
-    if (/[^ \t]/.test(rest)) this.#add(rest.length, 'unexpected end: the last line has no newline');
+    if (/[^ \t]/.test(rest))
+      this.#problems.add(rest.length, 'unexpected end: the last line has no newline');
   }
 
   #takeMetadata({ keyword, name, value, offset }: TextMetadata): void {
@@ -70,16 +70,17 @@ export class TextPage {
     if (keyword === 'HELP') {
       // An empty HELP does not count: another may follow.
       if (value === '') return;
-      if (family.hasHelp) this.#add(offset, `a second HELP line for ${shown(name)}`);
+      if (family.hasHelp) this.#problems.add(offset, `a second HELP line for ${shown(name)}`);
       family.hasHelp = true;
       return;
     }
-    if (family.type !== null) this.#add(offset, `a second TYPE line for ${shown(name)}`);
-    else if (family.hasSamples) this.#add(offset, `TYPE of ${shown(name)} after its samples`);
+    if (family.type !== null) this.#problems.add(offset, `a second TYPE line for ${shown(name)}`);
+    else if (family.hasSamples)
+      this.#problems.add(offset, `TYPE of ${shown(name)} after its samples`);
     family.type ??= value;
   }
 
-  #takeSample(sample: StrictSample): void {
+  #takeSample(sample: TextSample): void {
     const [family, suffix] = this.#familyOf(sample.name);
     family.hasSamples = true;
     if (family.type === 'summary') this.#checkBound(sample, 'quantile');
@@ -87,38 +88,33 @@ export class TextPage {
     this.#checkBound(sample, 'le');
     const isBucket = suffix === '_bucket' || labelOf(sample.labels, 'le') !== null;
     if (sample.value < 0 && (suffix === '_count' || (suffix !== '_sum' && isBucket)))
-      this.#add(sample.valueOffset, 'a count of a histogram is negative');
+      this.#problems.add(sample.valueOffset, 'a count of a histogram is negative');
   }
 
-  #checkBound({ labels }: StrictSample, name: 'le' | 'quantile'): void {
+  #checkBound({ labels }: TextSample, name: 'le' | 'quantile'): void {
     const label = labelOf(labels, name);
     if (label !== null && numberOf(label.value) === null)
-      this.#add(label.offset, `the label ${name} holds ${shown(label.value)}, which is no number`);
+      this.#problems.add(
+        label.offset,
+        `the label ${name} holds ${shown(label.value)}, which is no number`,
+      );
   }
 
   /** The family of a sample name, and the suffix. */
   #familyOf(name: string): [TextFamily, suffix: string] {
-    const own = this.#families.get(name);
-    if (own !== undefined) return [own, ''];
-    for (const [type, pattern] of Object.entries(SUFFIXES)) {
-      const suffix = pattern.exec(name)?.[0] ?? '';
-      const family = suffix === '' ? undefined : this.#families.get(name.slice(0, -suffix.length));
-      if (family?.type === type) return [family, suffix];
-    }
-    return [this.#family(name), ''];
+    const at = Math.max(name.lastIndexOf('_'), 0);
+    const suffix = name.slice(at);
+    const family = this.#families.get(name.slice(0, at));
+    const isPart = SUFFIXES[family?.type ?? '']?.includes(suffix) === true;
+    if (family === undefined || !isPart || this.#families.has(name))
+      return [this.#family(name), ''];
+    return [family, suffix];
   }
 
   #family(name: string): TextFamily {
-    let family = this.#families.get(name);
-    if (family === undefined) {
-      family = { type: null, hasHelp: false, hasSamples: false };
-      this.#families.set(name, family);
-    }
+    const family = this.#families.get(name) ?? { type: null, hasHelp: false, hasSamples: false };
+    this.#families.set(name, family);
     return family;
-  }
-
-  #add(offset: number, reason: string): void {
-    this.#problems.add(this.#line, offset, reason);
   }
 }
 
@@ -132,18 +128,7 @@ interface TextMetadata {
   readonly offset: number;
 }
 
-const TYPES = new Set([
-  'counter',
-  'gauge',
-  'histogram',
-  'summary',
-  'untyped',
-  // The five above are documented; the reference parser's tests also require these.
-  'gaugehistogram',
-  'gauge_histogram',
-]);
-
-/** Reads a comment from its `#`; null if it is not metadata, or with a failure. */
+/** Reads a comment from its `#`; null also if it is not metadata. */
 function readTextComment(cursor: LineCursor): TextMetadata | null {
   cursor.skip('#');
   cursor.skipBlanks();
@@ -154,7 +139,7 @@ function readTextComment(cursor: LineCursor): TextMetadata | null {
   // A keyword without a name is an ordinary comment: the reference parser's tests have such a `#
   // HELP`.
   if (cursor.isAtEnd) return null;
-  const name = readMetricName(cursor, 'known');
+  const name = readMetricName(cursor);
   if (name === null) return null;
   if (!cursor.isAtEnd && !cursor.isAt(' ') && !cursor.isAt('\t'))
     return cursor.fail(`expected a blank after the metric name in a ${keyword} line`);
@@ -188,44 +173,23 @@ function readType(cursor: LineCursor, name: string, offset: number): TextMetadat
   if (!cursor.isAtEnd) return cursor.fail('unexpected text after the type');
   if (value === '') return cursor.fail('expected a type after the metric name');
   // Types are documented in lower case; the reference parser accepts any.
-  const type = value.toLowerCase();
-  if (!TYPES.has(type)) return cursor.fail(`the format has no type ${shownBytes(value)}`, start);
-  return { keyword: 'TYPE', name, value: type.replace('_', ''), offset };
+  const type = TEXT_TYPES.get(value.toLowerCase());
+  return type === undefined
+    ? cursor.fail(`the format has no type ${shownBytes(value)}`, start)
+    : { keyword: 'TYPE', name, value: type, offset };
 }
 
-const LABELS_AFTER_NAME: LabelRules = { escapes: 'known', isLoose: true, holdsName: false };
-const LABELS_WITH_NAME: LabelRules = { escapes: 'known', isLoose: true, holdsName: true };
-
-/** Reads a sample line without leading blanks; null with a failure. */
-function readTextSample(cursor: LineCursor): StrictSample | null {
-  const named = cursor.isAt('{') ? readLabels(cursor, LABELS_WITH_NAME) : readNamed(cursor);
-  if (named === null) return null;
-  const reserved = named.labels.find(({ name }) => name === '__name__');
+/** Reads a sample line without leading blanks. */
+function readTextSample(cursor: LineCursor): TextSample | null {
+  const series = readSeries(cursor);
+  if (series === null) return null;
+  const reserved = series.labels.find(({ name }) => name === '__name__');
   if (reserved !== undefined)
     return cursor.fail('the label name "__name__" is reserved', reserved.offset);
-  return readTextNumbers(cursor, named);
-}
-
-function readNamed(cursor: LineCursor): BracedLabels | null {
-  if (cursor.isAt('"')) return cursor.fail('a quoted name must be inside the braces');
-  const name = readMetricName(cursor, 'known');
-  if (name === null) return null;
-  // Blanks are required only where two tokens would merge; a sign or a brace prevents that.
-  if (!cursor.isAtEnd && !' \t{+-'.includes(cursor.here))
-    return cursor.fail('expected a blank after the metric name');
-  cursor.skipBlanks();
-  if (!cursor.isAt('{')) return { name, labels: [] };
-  const braced = readLabels(cursor, LABELS_AFTER_NAME);
-  return braced === null ? null : { name, labels: braced.labels };
-}
-
-function readTextNumbers(cursor: LineCursor, { name, labels }: BracedLabels): StrictSample | null {
   cursor.skipBlanks();
   const valueOffset = cursor.offset;
-  const word = cursor.takeWord();
-  if (word === '') return cursor.fail('the value is missing');
-  const value = numberOf(word);
-  if (value === null) return cursor.fail(`the value ${shownBytes(word)} is no number`, valueOffset);
+  const value = readNumber(cursor, 'value');
+  if (value === null) return null;
   cursor.skipBlanks();
   const timeOffset = cursor.offset;
   const time = cursor.takeWord();
@@ -233,12 +197,5 @@ function readTextNumbers(cursor: LineCursor, { name, labels }: BracedLabels): St
     return cursor.fail(`the timestamp ${shownBytes(time)} is no integer of 64 bits`, timeOffset);
   cursor.skipBlanks();
   if (!cursor.isAtEnd) return cursor.fail('unexpected text after the timestamp');
-  return {
-    name,
-    labels,
-    value,
-    valueOffset,
-    time: time === '' ? null : Number(time),
-    exemplar: null,
-  };
+  return { ...series, value, valueOffset };
 }
