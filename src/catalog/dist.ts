@@ -1,25 +1,16 @@
-// The distributed engine. The source of these series is not public, so no type is certain. None is summed, because a
-// node's share cannot be distinguished from a cluster-wide number that each node repeats. A series that the page declares
-// gauge never becomes a counter by a guess.
+// The distributed engine. The source of these series is not public, so no type is certain. No number is an up-down
+// counter, because a node's share cannot be distinguished from a cluster-wide number that each node repeats.
 
-import { type CatalogTable, counter, gauge, table, type TableDefaults, updown } from './table.ts';
+import { type CatalogTable, counter, gauge, table } from './catalog.ts';
 
-const DIST: TableDefaults = {
-  family: 'dist',
-  prefix: 'engine_dist_',
-  declared: 'unknown',
-  confidence: 'likely',
-  uptimeSeries: 'engine_dist_cluster_uptime_seconds',
-};
-
-const GUESS = { confidence: 'guess' } as const;
+const UNKNOWN = { declared: 'unknown' } as const;
 const BY_STATE = { labels: ['state'] } as const;
 
-export const dist: CatalogTable = table('dist', DIST, [
+export const dist: CatalogTable = table('engine_dist_', UNKNOWN, [
   // Cluster.
   gauge('cluster_uptime_seconds', 's', 'Age of the cluster as a whole.'),
-  updown('cluster_nodes_in_quorum', '{node}', 'Nodes that have a part in the quorum.'),
-  updown('cluster_total_nodes', '{node}', 'Nodes of the cluster.'),
+  gauge('cluster_nodes_in_quorum', '{node}', 'Nodes that have a part in the quorum.'),
+  gauge('cluster_total_nodes', '{node}', 'Nodes of the cluster.'),
 
   // Throughput: precomputed rates and means.
   gauge('qps', '{query}/s', 'Queries a second.'),
@@ -32,64 +23,56 @@ export const dist: CatalogTable = table('dist', DIST, [
   gauge('activity_til', '1', "Load of a node's other cores."),
 
   // Memory, disk and network. It is not known whether the traffic is a running total.
-  updown('memory_total_bytes', 'By', 'Total memory of a node.', GUESS),
-  updown('memory_bm_bytes', 'By', 'Memory of the page cache.'),
-  updown('memory_working_bytes', 'By', 'Memory that running queries use.', GUESS),
-  updown('memory_reserved_bytes', 'By', 'Memory that queries cannot use.', GUESS),
-  updown('capacity_disk_system_max_bytes', 'By', "Size of the cluster's data store."),
-  updown('capacity_disk_system_avail_bytes', 'By', "Free space of the cluster's data store."),
+  gauge('memory_total_bytes', 'By', 'Total memory of a node.'),
+  gauge('memory_bm_bytes', 'By', 'Memory of the page cache.'),
+  gauge('memory_working_bytes', 'By', 'Memory that running queries use.'),
+  gauge('memory_reserved_bytes', 'By', 'Memory that queries cannot use.'),
+  gauge('capacity_disk_system_max_bytes', 'By', "Size of the cluster's data store."),
+  gauge('capacity_disk_system_avail_bytes', 'By', "Free space of the cluster's data store."),
   gauge('capacity_disk_system_usage_ratio', '1', "Fraction of the cluster's data store in use."),
   gauge('capacity_disk_total_usage_percent', '%', "Percentage of a node's disks in use."),
   gauge('io_disk_latency_seconds', 's', 'Time a disk access takes.'),
   gauge('io_network_latency_seconds', 's', 'Time a message between nodes takes.'),
-  gauge('io_network_bytes', 'By', 'Bytes that a node exchanges with others.', GUESS),
+  gauge('io_network_bytes', 'By', 'Bytes that a node exchanges with others.'),
   gauge('wals_avg_sync_time_seconds', 's', 'Mean duration of a write-ahead log sync.'),
   counter('containers_rows', '{row}', 'Rows touched in the storage containers, by operation.', {
     labels: ['operation'],
-    confidence: 'guess',
+    isGuess: true,
   }),
 
   // Sessions. It is not known which transaction's age this is.
-  updown('sessions', '{session}', 'Sessions, by state.', BY_STATE),
+  gauge('sessions', '{session}', 'Sessions, by state.', BY_STATE),
   gauge('sessions_time_in_state', 's', 'Time that sessions have been in their state.', BY_STATE),
-  gauge('sessions_trx_age', 's', 'How long transactions have been open.', GUESS),
+  gauge('sessions_trx_age', 's', 'How long transactions have been open.'),
 
-  updown('rebalancer_jobs_queued', '{job}', 'Rebalancer jobs that wait.'),
-  updown('rebalancer_underprotected_slices', '{slice}', 'Slices that lack a copy.'),
+  gauge('rebalancer_jobs_queued', '{job}', 'Rebalancer jobs that wait.'),
+  gauge('rebalancer_underprotected_slices', '{slice}', 'Slices that lack a copy.'),
 ]);
 
 // Running tasks or a running total: gauges, because a false counter would show false resets.
-export const distRebalancer: CatalogTable = table(
-  'dist rebalancer',
-  { ...DIST, prefix: 'engine_dist_rebalancer_rebalancer_', confidence: 'guess' },
-  [
-    gauge('rebalance', '{task}', 'Rebalancer: moves that even out the load.'),
-    gauge('reprotects', '{task}', 'Rebalancer: copies made anew.'),
-    gauge('reranks', '{task}', 'Rebalancer: changes of the copy that is read first.'),
-    gauge('softfail_reprotects', '{task}', 'Rebalancer: copies moved off nodes that leave.'),
-    gauge('splits', '{task}', 'Rebalancer: slices split for their size.'),
-  ],
-);
+export const distRebalancer: CatalogTable = table('engine_dist_rebalancer_rebalancer_', UNKNOWN, [
+  gauge('rebalance', '{task}', 'Rebalancer: moves that even out the load.'),
+  gauge('reprotects', '{task}', 'Rebalancer: copies made anew.'),
+  gauge('reranks', '{task}', 'Rebalancer: changes of the copy that is read first.'),
+  gauge('softfail_reprotects', '{task}', 'Rebalancer: copies moved off nodes that leave.'),
+  gauge('splits', '{task}', 'Rebalancer: slices split for their size.'),
+]);
 
 // The service's relabelling damages these names (see lookup.ts). `_seconds` divided by the same name without it is a mean
 // duration.
-export const distStatements: CatalogTable = table(
-  'dist statements',
-  { ...DIST, prefix: 'engine_dist_stats_' },
-  [
-    counter('connections', '{connection}', 'Connections accepted.'),
-    counter('Com_select', '{command}', 'SELECT statements.'),
-    counter('Com_select_seconds', 's', 'Time spent in SELECT statements.'),
-    counter('Com_insert', '{command}', 'INSERT statements.'),
-    counter('Com_insert_seconds', 's', 'Time spent in INSERT statements.'),
-    counter('Com_update', '{command}', 'UPDATE statements.'),
-    counter('Com_update_seconds', 's', 'Time spent in UPDATE statements.'),
-    counter('Com_delete', '{command}', 'DELETE statements.'),
-    counter('Com_delete_seconds', 's', 'Time spent in DELETE statements.'),
-    counter('Com_alter_cluster', '{command}', 'ALTER CLUSTER statements.'),
-    counter('Com_set_option', '{command}', 'SET statements.'),
-    counter('Com_show_slave_status', '{command}', 'Queries for the replica status.'),
-    counter('Com_show_status', '{command}', 'Queries for the server status.'),
-    counter('Com_show_variables', '{command}', 'Queries for the settings.'),
-  ],
-);
+export const distStatements: CatalogTable = table('engine_dist_stats_', UNKNOWN, [
+  counter('connections', '{connection}', 'Connections accepted.'),
+  counter('Com_select', '{command}', 'SELECT statements.'),
+  counter('Com_select_seconds', 's', 'Time spent in SELECT statements.'),
+  counter('Com_insert', '{command}', 'INSERT statements.'),
+  counter('Com_insert_seconds', 's', 'Time spent in INSERT statements.'),
+  counter('Com_update', '{command}', 'UPDATE statements.'),
+  counter('Com_update_seconds', 's', 'Time spent in UPDATE statements.'),
+  counter('Com_delete', '{command}', 'DELETE statements.'),
+  counter('Com_delete_seconds', 's', 'Time spent in DELETE statements.'),
+  counter('Com_alter_cluster', '{command}', 'ALTER CLUSTER statements.'),
+  counter('Com_set_option', '{command}', 'SET statements.'),
+  counter('Com_show_slave_status', '{command}', 'Queries for the replica status.'),
+  counter('Com_show_status', '{command}', 'Queries for the server status.'),
+  counter('Com_show_variables', '{command}', 'Queries for the settings.'),
+]);

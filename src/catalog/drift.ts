@@ -35,7 +35,7 @@ export function driftOf(
   declaredTypes: ReadonlyMap<string, DeclaredType>,
 ): ReadonlyMap<Family, FamilyDrift> {
   const drifts = new Map<Family, FamilyDrift>();
-  const seenEntries = new Set<string>();
+  const seen = new Set<string>();
   for (const name of seenNames) {
     const drift = driftIn(drifts, lookup.familyOf(name));
     const entry = lookup.find(name)?.entry;
@@ -44,28 +44,22 @@ export function driftOf(
     if (original !== null) add(drift.mangled, { name, original });
     else if (entry === undefined) add(drift.appeared, name);
     else if (isContradiction(entry, declared)) add(drift.contradicted, { name, declared });
-    seenEntries.add(entry?.name ?? original ?? name);
+    seen.add(entry?.name ?? original ?? name);
   }
-  for (const { entries } of CATALOG_TABLES) {
-    if (!entries.some(entry => seenEntries.has(entry.name))) continue;
-    for (const { name, family } of entries) {
-      if (!seenEntries.has(name)) add(driftIn(drifts, family).vanished, name);
-    }
-  }
+  for (const table of CATALOG_TABLES.filter(table => table.some(({ name }) => seen.has(name))))
+    for (const { name, family } of table)
+      if (!seen.has(name)) add(driftIn(drifts, family).vanished, name);
   return drifts;
 }
 
 function driftIn(drifts: Map<Family, FamilyDrift>, family: Family): FamilyDrift {
-  let drift = drifts.get(family);
-  if (drift === undefined) {
-    drift = {
-      appeared: { count: 0, items: [] },
-      vanished: { count: 0, items: [] },
-      contradicted: { count: 0, items: [] },
-      mangled: { count: 0, items: [] },
-    };
-    drifts.set(family, drift);
-  }
+  const drift = drifts.get(family) ?? {
+    appeared: { count: 0, items: [] },
+    vanished: { count: 0, items: [] },
+    contradicted: { count: 0, items: [] },
+    mangled: { count: 0, items: [] },
+  };
+  drifts.set(family, drift);
   return drift;
 }
 

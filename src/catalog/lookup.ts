@@ -4,12 +4,12 @@
 
 import type { Family } from '../model/metric.ts';
 import { CATALOG } from './all.ts';
-import type { CatalogEntry } from './catalog.ts';
+import { type CatalogEntry, OWN_PREFIXES, type OwnFamily } from './catalog.ts';
 
 /** The configured `metrics.prefixes`. A family without a prefix has no series. */
 export type FamilyPrefixes = Readonly<Record<PrefixedFamily, readonly string[]>>;
 
-type PrefixedFamily = Exclude<Family, 'process' | 'other'>;
+type PrefixedFamily = Exclude<OwnFamily, 'process'>;
 
 export interface CatalogMatch {
   readonly entry: CatalogEntry;
@@ -26,21 +26,12 @@ export interface CatalogLookup {
   originalOf(name: string): string | null;
 }
 
-/** The prefixes of the catalog's own names. */
-export const OWN_PREFIXES: Readonly<Record<Exclude<Family, 'other'>, string>> = {
-  engine: 'engine_',
-  multimaster: 'engine_multimaster_',
-  dist: 'engine_dist_',
-  proxy: 'proxy_',
-  process: 'process_',
-};
-
 const ENTRIES: ReadonlyMap<string, CatalogEntry> = new Map(
   CATALOG.map(entry => [entry.name, entry]),
 );
 
 interface PrefixRule {
-  readonly family: Exclude<Family, 'other'>;
+  readonly family: OwnFamily;
   readonly prefix: string;
 }
 
@@ -61,18 +52,17 @@ export function createCatalogLookup(prefixes: FamilyPrefixes): CatalogLookup {
     const entry = ENTRIES.get(own + name.slice(rule.prefix.length));
     // A mapped prefix must not reach into another family: `mysql_dist_x` is not `engine_dist_x`.
     if (entry === undefined || entry.family !== rule.family) return null;
-    const uptime = entry.uptimeSeries;
-    return { entry, uptimeName: uptime === null ? null : rule.prefix + uptime.slice(own.length) };
-  };
-  const originalOf = (name: string): string | null => {
-    const rule = ruleOf(name);
-    if (rule?.family !== 'dist' || find(name) !== null) return null;
-    return unmangle(name.slice(rule.prefix.length), rules);
+    const uptimeName = entry.uptimeSeries?.replace(own, rule.prefix) ?? null;
+    return { entry, uptimeName };
   };
   return {
     find,
     familyOf: name => ruleOf(name)?.family ?? 'other',
-    originalOf,
+    originalOf: name => {
+      const rule = ruleOf(name);
+      if (rule?.family !== 'dist' || find(name) !== null) return null;
+      return unmangle(name.slice(rule.prefix.length), rules);
+    },
   };
 }
 

@@ -2,72 +2,42 @@
 // endpoint in proxy_service_*, a worker in proxy_threads_*. Several counters are declared gauge by the page,
 // and proxy_server_max_* are high-water marks, not limits.
 
-import {
-  additive,
-  type CatalogTable,
-  counter,
-  gauge,
-  info,
-  table,
-  type TableDefaults,
-} from './table.ts';
+import { type CatalogTable, counter, gauge, info, table, updown } from './catalog.ts';
 
-const PROXY: TableDefaults = {
-  family: 'proxy',
-  prefix: 'proxy_',
-  declared: 'gauge',
-  confidence: 'certain',
-  uptimeSeries: 'proxy_uptime_seconds',
-};
-
+const BY_ID = { declared: 'gauge', labels: ['id'] } as const;
 const COUNTER = { declared: 'counter' } as const;
-const LIKELY = { confidence: 'likely' } as const;
-const GUESS = { confidence: 'guess' } as const;
 
-export const proxy: CatalogTable = table('proxy', PROXY, [
+export const proxy: CatalogTable = table('proxy_', { declared: 'gauge' }, [
   gauge('up', '1', '1 if the proxy answered.'),
   gauge('uptime_seconds', 's', 'Age of the proxy process, in whole seconds.'),
   info('modules', '1', 'A loaded module, told by its labels; always 1.', {
     labels: ['module_name', 'module_type', 'version'],
   }),
-  additive('service_connections', '{connection}', 'Client connections of an endpoint.', {
-    labels: ['id'],
-  }),
+  updown('service_connections', '{connection}', 'Client connections of an endpoint.', BY_ID),
 ]);
 
-export const proxyBackends: CatalogTable = table(
-  'proxy backends',
-  { ...PROXY, prefix: 'proxy_server_', labels: ['id'] },
-  [
-    additive('active_operations', '{operation}', 'Queries a backend is working on.'),
-    additive('connections', '{connection}', 'Connections open to a backend.'),
-    additive('persistent_connections', '{connection}', 'Idle connections kept for a backend.'),
-    counter('total_connections', '{connection}', 'Connections opened to a backend.', COUNTER),
-    counter('reused_connections', '{connection}', 'Connections taken from the pool of a backend.'),
-    counter('connection_pool_empty', '{request}', 'Requests that the pool could not serve.'),
-    counter('routed_packets', '{packet}', 'Packets passed on to a backend.'),
-    gauge('max_connections', '{connection}', 'Most connections at one time since the start.'),
-    gauge('max_pool_size', '{connection}', 'Most pooled connections since the start.'),
-    gauge('adaptive_avg_select_time', 'ns', 'Moving mean of read times; mostly 0.', GUESS),
-  ],
-);
+export const proxyBackends: CatalogTable = table('proxy_server_', BY_ID, [
+  updown('active_operations', '{operation}', 'Queries a backend is working on.'),
+  updown('connections', '{connection}', 'Connections open to a backend.'),
+  updown('persistent_connections', '{connection}', 'Idle connections kept for a backend.'),
+  counter('total_connections', '{connection}', 'Connections opened to a backend.', COUNTER),
+  counter('reused_connections', '{connection}', 'Connections taken from the pool of a backend.'),
+  counter('connection_pool_empty', '{request}', 'Requests that the pool could not serve.'),
+  counter('routed_packets', '{packet}', 'Packets passed on to a backend.'),
+  gauge('max_connections', '{connection}', 'Most connections at one time since the start.'),
+  gauge('max_pool_size', '{connection}', 'Most pooled connections since the start.'),
+  gauge('adaptive_avg_select_time', 'ns', 'Moving mean of read times; mostly 0.'),
+]);
 
-export const proxyThreads: CatalogTable = table(
-  'proxy workers',
-  { ...PROXY, prefix: 'proxy_threads_', labels: ['id'] },
-  [
-    additive('count', '{thread}', 'Worker threads.', { labels: [] }),
-    additive('current_descriptors', '{descriptor}', 'Descriptors a worker watches.'),
-    counter('total_descriptors', '{descriptor}', 'Descriptors a worker has ever watched.'),
-    counter('reads', '{event}', 'Readable events that a worker took.', COUNTER),
-    counter('writes', '{event}', 'Writable events that a worker took.', COUNTER),
-    counter('hangups', '{event}', 'Hang-ups that a worker took.', COUNTER),
-    counter('errors', '{event}', 'Errors that a worker took.', COUNTER),
-    gauge('event_queue_length', '{event}', 'Mean events per poll since the start.', LIKELY),
-    gauge('max_queue_time', 'ms', 'Longest wait of an event since the start.', LIKELY),
-    gauge('stack_size', 'By', 'Stack of a worker; 0 where it is not reported.', {
-      labels: [],
-      confidence: 'likely',
-    }),
-  ],
-);
+export const proxyThreads: CatalogTable = table('proxy_threads_', BY_ID, [
+  updown('count', '{thread}', 'Worker threads.', { labels: [] }),
+  updown('current_descriptors', '{descriptor}', 'Descriptors a worker watches.'),
+  counter('total_descriptors', '{descriptor}', 'Descriptors a worker has ever watched.'),
+  counter('reads', '{event}', 'Readable events that a worker took.', COUNTER),
+  counter('writes', '{event}', 'Writable events that a worker took.', COUNTER),
+  counter('hangups', '{event}', 'Hang-ups that a worker took.', COUNTER),
+  counter('errors', '{event}', 'Errors that a worker took.', COUNTER),
+  gauge('event_queue_length', '{event}', 'Mean events per poll since the start.'),
+  gauge('max_queue_time', 'ms', 'Longest wait of an event since the start.'),
+  gauge('stack_size', 'By', 'Stack of a worker; 0 where it is not reported.', { labels: [] }),
+]);

@@ -3,8 +3,8 @@
 // comes after the catalog's look-up: types, units and starts follow from the name on the page.
 
 import { CATALOG } from '../catalog/all.ts';
-import type { CatalogEntry } from '../catalog/catalog.ts';
-import { type FamilyPrefixes, OWN_PREFIXES } from '../catalog/lookup.ts';
+import { type CatalogEntry, OWN_PREFIXES } from '../catalog/catalog.ts';
+import type { FamilyPrefixes } from '../catalog/lookup.ts';
 import { bug } from '../errors.ts';
 import type { LabelRules } from '../model/metric.ts';
 import type { MetricsConfig, OverrideConfig, RenameConfig } from './config.ts';
@@ -106,9 +106,9 @@ function* collisionsOf(
   }
 }
 
-function typeOf({ type, isAdditive }: CatalogEntry, labels: LabelRules | null): string {
+function typeOf({ type }: CatalogEntry, labels: LabelRules | null): string {
   if (type === 'counter' || type === 'info') return type;
-  return type === 'updowncounter' && isAdditive && isSummable(labels) ? type : 'gauge';
+  return type === 'updowncounter' && isSummable(labels) ? type : 'gauge';
 }
 
 /** Series of several names that a rule gives one may overlap: no sum over the added labels has a meaning. */

@@ -70,12 +70,6 @@ describe('with prefixes of another exporter', () => {
   });
 });
 
-test('a multimaster name is an engine name unless a prefix of multimaster says otherwise', () => {
-  const lookup = createCatalogLookup({ ...OWN, engine: ['engine_', 'mysql_'] });
-  expect(lookup.familyOf('mysql_galera_status_info')).toBe('engine');
-  expect(lookup.familyOf('engine_multimaster_status_info')).toBe('multimaster');
-});
-
 describe('names that the relabelling has damaged', () => {
   const lookup = createCatalogLookup({ ...OWN, dist: ['engine_dist_', 'dx_'] });
 

@@ -29,10 +29,9 @@ test('the demo prints the address of its status page, shows that data flows, and
 
 /** What an entry becomes, by docs/decisions/0002-guesses-make-no-counters.md and the table of types. */
 function expectedKind(entry: CatalogEntry): string {
-  const isGuess = entry.confidence === 'guess' && entry.declared !== 'counter';
-  if (entry.type === 'counter') return isGuess ? 'gauge' : 'sum';
-  if (entry.type === 'updowncounter') return entry.isAdditive ? 'updown' : 'gauge';
-  return entry.type === 'info' ? 'updown' : 'gauge';
+  if (entry.type === 'counter')
+    return entry.isGuess && entry.declared !== 'counter' ? 'gauge' : 'sum';
+  return entry.type === 'updowncounter' || entry.type === 'info' ? 'updown' : 'gauge';
 }
 
 /** A sum that may fall is `updown`. */

@@ -31,7 +31,7 @@ export function withSuffixes(name: string): string {
   add(UNIT_SUFFIXES[main]);
   if (per !== undefined) add(`per_${per === 's' ? 'second' : per}`);
   // A guess makes no counter (decision 2).
-  if (entry.type !== 'counter' || entry.confidence === 'guess') return words.join('_');
+  if (entry.type !== 'counter' || entry.isGuess) return words.join('_');
   return [...words.filter(word => word !== 'total'), 'total'].join('_');
 }
 

@@ -116,9 +116,9 @@ function resolveKind(
 function catalogKind(entry: CatalogEntry, metric: Metric): PointKind {
   switch (entry.type) {
     case 'counter':
-      return entry.confidence === 'guess' && metric.declared !== 'counter' ? 'gauge' : 'sum';
+      return entry.isGuess && metric.declared !== 'counter' ? 'gauge' : 'sum';
     case 'updowncounter':
-      return entry.isAdditive && isSummable(metric.labelRules) ? 'updown' : 'gauge';
+      return isSummable(metric.labelRules) ? 'updown' : 'gauge';
     case 'info':
       return 'updown';
     // A state set sent as one number is a code: sums of codes have no meaning.
