@@ -3,8 +3,9 @@
 // page's rows. A page with a bad line, a repeated series, an exemplar or a NUL has no layout.
 
 import type { Page } from '../../model/page.ts';
-import { NO_ROW, resized, type SeriesTable } from '../../model/series-table.ts';
 import { mayRepeat } from '../../model/memory.ts';
+import { NO_ROW, resized, type SeriesTable } from '../../model/series-table.ts';
+import { keyBytes, moveKeys } from './row-index.ts';
 import { isComparable } from './same-text.ts';
 
 /** What ends a key: blank, tab, and the closing brace. */
@@ -66,11 +67,16 @@ export class LayoutBuilder {
       // Marks the page's rows; they get their offsets below.
       table.keyOffset[this.#rows[index]!] = NO_ROW;
     }
-    const keys = withOtherKeys(table, skeleton.subarray(0, end));
+    const size = end + keyBytes(table);
+    const isTight = skeleton.length - size <= size >> 5;
+    if (size === end && isTight) {
+      table.setKeys(skeleton);
+      table.keysUsed = end;
+    } else {
+      moveKeys(table, skeleton.subarray(0, end), size);
+    }
     for (let index = 0; index < this.#count; index++)
       table.keyOffset[this.#rows[index]!] = this.#keyOffsets[index]!;
-    table.setKeys(keys.bytes);
-    table.keysUsed = keys.used;
     table.layout = {
       format: this.#page.format,
       lines,
@@ -94,26 +100,4 @@ export class LayoutBuilder {
     this.#ends = resized(this.#ends, size);
     this.#keyOffsets = resized(this.#keyOffsets, size);
   }
-}
-
-/** The skeleton followed by the keys of all rows not on the page, without spare capacity. */
-function withOtherKeys(table: SeriesTable, skeleton: Buffer): { bytes: Buffer; used: number } {
-  let size = skeleton.length;
-  const isOther = (row: number): boolean =>
-    table.keyOffset[row] !== NO_ROW && table.keyLength[row] !== 0;
-  for (let row = 0; row < table.count; row++) if (isOther(row)) size += table.keyLength[row]!;
-  const isTight = skeleton.buffer.byteLength - size <= size >> 5;
-  if (size === skeleton.length && isTight) return { bytes: skeleton, used: size };
-  const bytes = Buffer.allocUnsafeSlow(size);
-  skeleton.copy(bytes);
-  let used = skeleton.length;
-  for (let row = 0; row < table.count; row++) {
-    if (!isOther(row)) continue;
-    const offset = table.keyOffset[row]!;
-    const length = table.keyLength[row]!;
-    table.keys.copy(bytes, used, offset, offset + length);
-    table.keyOffset[row] = used;
-    used += length;
-  }
-  return { bytes, used };
 }

@@ -78,9 +78,11 @@ interface NameHome {
 export class PageMetadata {
   readonly #table: SeriesTable;
   readonly #format: ExpositionFormat;
-  readonly #families = new Map<string, FamilyLines>();
   readonly #suffixRoles: typeof SUFFIX_ROLES;
-  #hasEnded = false;
+  /** The comment lines so far, by family name. */
+  readonly families: Map<string, FamilyLines> = new Map();
+  /** True after `# EOF` of an OpenMetrics page: nothing after it counts. */
+  hasEnded = false;
 
   constructor(table: SeriesTable, format: ExpositionFormat) {
     this.#table = table;
@@ -88,28 +90,17 @@ export class PageMetadata {
     this.#suffixRoles = format === 'openmetrics' ? OPENMETRICS_SUFFIX_ROLES : SUFFIX_ROLES;
   }
 
-  /** True after `# EOF` of an OpenMetrics page: nothing after it counts. */
-  get hasEnded(): boolean {
-    return this.#hasEnded;
-  }
-
-  /** The comment lines so far, by family name. */
-  get families(): ReadonlyMap<string, Readonly<FamilyLines>> {
-    return this.#families;
-  }
-
   /** Reads the comment on line `number`; returns the reason if it is bad, else null. */
   readLine(text: string, number: number): string | null {
     const match = COMMENT.exec(text);
     if (match === null) return null;
     const keyword = match[1];
-    if (keyword === 'EOF' || keyword === 'UNIT') {
-      if (this.#format === 'text') return null;
-    }
+    const isText = this.#format === 'text';
+    if (isText && (keyword === 'EOF' || keyword === 'UNIT')) return null;
     const rest = text.slice(match[0].length);
     if (keyword === 'EOF') {
       if (rest !== '') return 'unexpected text after `# EOF`';
-      this.#hasEnded = true;
+      this.hasEnded = true;
       return null;
     }
     const name = NAME.exec(rest);
@@ -118,8 +109,7 @@ export class PageMetadata {
     const family = name[1] === undefined ? name[2]! : unescapeText(name[1]);
     const lines = this.#familyLines(family, number);
     const value = rest.slice(name[0].length);
-    if (keyword === 'HELP')
-      lines.help ??= this.#format === 'text' ? unescapeHelp(value) : unescapeText(value);
+    if (keyword === 'HELP') lines.help ??= isText ? unescapeHelp(value) : unescapeText(value);
     else if (keyword === 'UNIT') lines.unit ??= value.trim();
     else return this.#readType(lines, value.trim());
     return null;
@@ -129,13 +119,10 @@ export class PageMetadata {
   placeOf(sampleName: string): NamePlace {
     const table = this.#table;
     const { name, familyName, declared, role } = this.#homeOf(sampleName);
-    const key = metricKey(familyName, name);
-    let index = table.metricByKey.get(key);
-    if (index === undefined) {
-      index = addMetric(table, name, familyName, declared);
-      table.metricByKey.set(key, index);
-    }
-    return { metric: index, role };
+    const key = familyName === name ? name : `${familyName}\u0000${name}`;
+    const metric = table.metricByKey.get(key) ?? addMetric(table, name, familyName, declared);
+    table.metricByKey.set(key, metric);
+    return { metric, role };
   }
 
   /**
@@ -143,20 +130,16 @@ export class PageMetadata {
    * the previous page's. Checks names, not rows.
    */
   movesRows(): boolean {
-    for (const metric of this.#table.metrics)
-      if (metric.seenPage === this.#table.page && this.#movesRowsOf(metric)) return true;
-    return false;
+    const { metrics, page } = this.#table;
+    return metrics.some(metric => metric.seenPage === page && this.#movesRowsOf(metric));
   }
 
   #movesRowsOf(metric: Metric): boolean {
     const { name, familyName, roles } = metric;
     for (let role = 0; 1 << role <= roles; role++) {
       if ((roles & (1 << role)) === 0) continue;
-      const suffixes = SUFFIXES_OF_ROLE[role];
-      if (suffixes === undefined) {
-        if (!isHome(this.#homeOf(name), metric, role)) return true;
-      } else if (suffixes.some(suffix => !isHome(this.#homeOf(familyName + suffix), metric, role)))
-        return true;
+      const names = SUFFIXES_OF_ROLE[role]?.map(suffix => familyName + suffix) ?? [name];
+      if (names.some(one => !isHome(this.#homeOf(one), metric, role))) return true;
     }
     return false;
   }
@@ -165,7 +148,7 @@ export class PageMetadata {
   finish(): void {
     for (const metric of this.#table.metrics) {
       if (metric.seenPage !== this.#table.page) continue;
-      const lines = this.#families.get(metric.familyName);
+      const lines = this.families.get(metric.familyName);
       const declared = lines?.type ?? 'unknown';
       const hasType = (lines?.type ?? null) !== null;
       const help = lines?.help ?? '';
@@ -183,39 +166,33 @@ export class PageMetadata {
 
   #readType(lines: FamilyLines, word: string): string | null {
     if (lines.type !== null) return null;
-    const isText = this.#format === 'text';
-    const type = isText
-      ? TEXT_TYPES.get(word.toLowerCase())
-      : DECLARED_TYPES.find(candidate => candidate === word);
+    const type =
+      this.#format === 'text'
+        ? TEXT_TYPES.get(word.toLowerCase())
+        : DECLARED_TYPES.find(candidate => candidate === word);
     lines.type = type ?? 'unknown';
-    return type === undefined
-      ? `the format has no type ${JSON.stringify(word.slice(0, 40))}`
-      : null;
+    if (type !== undefined) return null;
+    return `the format has no type ${JSON.stringify(word.slice(0, 40))}`;
   }
 
   #familyLines(family: string, line: number): FamilyLines {
-    let lines = this.#families.get(family);
-    if (lines === undefined) {
-      lines = { line, type: null, help: null, unit: null };
-      this.#families.set(family, lines);
-    }
+    const lines = this.families.get(family) ?? { line, type: null, help: null, unit: null };
+    this.families.set(family, lines);
     return lines;
   }
 
   /** A TYPE of the full name wins over a suffix of another family. */
   #homeOf(name: string): NameHome {
-    const own = this.#families.get(name)?.type;
-    if (own !== undefined && own !== null) {
-      const role = this.#suffixRoles[own]?.[''] ?? ROLE.scalar;
-      return { name, familyName: name, declared: own, role };
-    }
-    const at = name.lastIndexOf('_');
+    const own = this.families.get(name)?.type ?? null;
+    const at = own === null ? name.lastIndexOf('_') : -1;
     const familyName = name.slice(0, Math.max(at, 0));
-    const type = this.#families.get(familyName)?.type ?? 'unknown';
+    const type = this.families.get(familyName)?.type ?? 'unknown';
     const role = at < 0 ? undefined : this.#suffixRoles[type]?.[name.slice(at)];
-    if (role === undefined)
-      return { name, familyName: name, declared: 'unknown', role: ROLE.scalar };
-    return { name: metricNameOf(familyName, type), familyName, declared: type, role };
+    if (role !== undefined)
+      return { name: metricNameOf(familyName, type), familyName, declared: type, role };
+    const declared = own ?? 'unknown';
+    const ownRole = this.#suffixRoles[declared]?.[''] ?? ROLE.scalar;
+    return { name, familyName: name, declared, role: ownRole };
   }
 }
 
@@ -231,10 +208,6 @@ function isHome(home: NameHome, metric: Metric, role: number): boolean {
 function metricNameOf(family: string, type: DeclaredType): string {
   if (type === 'counter') return `${family}_total`;
   return type === 'info' ? `${family}_info` : family;
-}
-
-function metricKey(familyName: string, name: string): string {
-  return familyName === name ? name : `${familyName}\u0000${name}`;
 }
 
 /** Adds a metric; derive fills its derived half. */

@@ -84,27 +84,36 @@ export function rebuildIndex(table: SeriesTable, size: number = table.slots.leng
 
 const COMPACTED_BYTES_MIN = 64 * 1024;
 
-/**
- * Compacts the keys of living rows if they use less than half of the arena. A layout fixes their
- * place.
- */
+/** Compacts the keys of living rows if they use less than half of the arena. A layout fixes their place. */
 export function compactKeys(table: SeriesTable): void {
   if (table.layout !== null || table.keysUsed < COMPACTED_BYTES_MIN) return;
-  let living = 0;
-  for (let row = 0; row < table.count; row++) living += table.keyLength[row]!;
-  if (living * 2 > table.keysUsed) return;
-  const packed = Buffer.allocUnsafe(Math.max(living, 4096));
-  let used = 0;
+  const living = keyBytes(table);
+  if (living * 2 <= table.keysUsed) moveKeys(table, Buffer.alloc(0), Math.max(living, 4096));
+}
+
+/** The size of all keys that moveKeys() moves. */
+export function keyBytes(table: SeriesTable): number {
+  let bytes = 0;
+  for (let row = 0; row < table.count; row++)
+    if (table.keyOffset[row] !== NO_ROW) bytes += table.keyLength[row]!;
+  return bytes;
+}
+
+/** Moves all keys into an arena of `size` bytes that begins with `head`, which has those at the offset NO_ROW. */
+export function moveKeys(table: SeriesTable, head: Buffer, size: number): void {
+  const keys = Buffer.allocUnsafeSlow(size);
+  head.copy(keys);
+  let used = head.length;
   for (let row = 0; row < table.count; row++) {
+    const offset = table.keyOffset[row]!;
     const length = table.keyLength[row]!;
     // A freed row may point anywhere.
-    if (length === 0) continue;
-    const offset = table.keyOffset[row]!;
-    table.keys.copy(packed, used, offset, offset + length);
+    if (length === 0 || offset === NO_ROW) continue;
+    table.keys.copy(keys, used, offset, offset + length);
     table.keyOffset[row] = used;
     used += length;
   }
-  table.setKeys(packed);
+  table.setKeys(keys);
   table.keysUsed = used;
 }
 

@@ -45,15 +45,10 @@ export interface LineLimits {
 
 /** A reused scanner: once scan() has returned true, its fields describe the line. */
 export class SampleLine {
-  nameStart = 0;
-  nameEnd = 0;
   /** Name and labels as written, without surrounding blanks. */
   keyStart = 0;
   keyEnd = 0;
-  labelCount = 0;
-  /**
-   * Equal for equal names and labels in any order and spelling; empty label values count as absent.
-   */
+  /** Equal for equal names and labels in any order and spelling; empty label values count as absent. */
   hash = 0;
   valueStart = 0;
   valueEnd = 0;
@@ -67,6 +62,9 @@ export class SampleLine {
   reasonAt = 0;
   /** The hash of the newest token. */
   #hash = 0;
+  /** An exemplar needs no name. */
+  #hasName = true;
+  #labelCount = 0;
   readonly #limits: LineLimits;
 
   constructor(limits: LineLimits) {
@@ -77,20 +75,19 @@ export class SampleLine {
   scan(bytes: Buffer, start: number, end: number): boolean {
     let at = skipBlanks(bytes, start, end);
     this.keyStart = at;
-    this.labelCount = 0;
     this.hash = 0;
-    this.nameStart = -1;
-    this.nameEnd = -1;
-    if (bytes[at] !== OPEN) {
+    this.#hasName = bytes[at] !== OPEN;
+    if (this.#hasName) {
       at = this.#name(bytes, at, end);
       if (at < 0) return false;
-      at = this.#endOfName(bytes, at, end);
+      this.keyEnd = at;
+      const next = skipBlanks(bytes, at, end);
+      if (bytes[next] === OPEN && next < end) at = next;
     }
     if (bytes[at] === OPEN && at < end) {
       at = this.#labels(bytes, at + 1, end);
       if (at < 0) return false;
-      this.keyEnd = at;
-      if (this.nameStart < 0) return this.#fail('the sample has no name', this.keyStart);
+      if (!this.#hasName) return this.#fail('the sample has no name', this.keyStart);
     }
     return this.#numbers(bytes, at, end);
   }
@@ -108,11 +105,8 @@ export class SampleLine {
     if (bytes[open] !== OPEN || open >= end)
       return this.#fail('expected `{` at the start of the exemplar', open);
     this.keyStart = open;
-    this.labelCount = 0;
     const at = this.#labels(bytes, open + 1, end);
-    if (at < 0) return false;
-    this.keyEnd = at;
-    return this.#numbers(bytes, at, end);
+    return at >= 0 && this.#numbers(bytes, at, end);
   }
 
   #name(bytes: Buffer, start: number, end: number): number {
@@ -127,22 +121,13 @@ export class SampleLine {
     }
     if (at - start > this.#limits.nameBytes)
       return this.#failAt('the name is longer than limits.name', start);
-    this.nameStart = start;
-    this.nameEnd = at;
     this.hash = mix(hash);
     return at;
   }
 
-  #endOfName(bytes: Buffer, at: number, end: number): number {
-    this.keyEnd = at;
-    const next = skipBlanks(bytes, at, end);
-    return bytes[next] === OPEN && next < end ? next : at;
-  }
-
-  /**
-   * Reads from after `{` to after `}`; -1 with a reason. A quoted string without `=` is the name.
-   */
+  /** Reads from after `{` to after `}`, where the key ends; -1 with a reason. A quoted string without `=` is the name. */
   #labels(bytes: Buffer, start: number, end: number): number {
+    this.#labelCount = 0;
     let at = skipBlanks(bytes, start, end);
     while (bytes[at] !== CLOSE) {
       if (at >= end) return this.#failAt('expected `}` after the labels', at);
@@ -156,10 +141,9 @@ export class SampleLine {
         return this.#failAt('the name is longer than limits.name', labelStart);
       at = skipBlanks(bytes, at, end);
       if (isQuoted && bytes[at] !== EQUALS) {
-        if (this.nameStart >= 0) return this.#failAt('a second metric name', labelStart);
+        if (this.#hasName) return this.#failAt('a second metric name', labelStart);
         if (labelEnd - labelStart === 2) return this.#failAt('the name is empty', labelStart);
-        this.nameStart = labelStart + 1;
-        this.nameEnd = labelEnd - 1;
+        this.#hasName = true;
         this.hash = (this.hash + mix(nameHash)) >>> 0;
       } else {
         at = this.#labelValue(bytes, at, end, nameHash);
@@ -169,7 +153,9 @@ export class SampleLine {
       if (bytes[at] === COMMA) at = skipBlanks(bytes, at + 1, end);
       else if (bytes[at] !== CLOSE) return this.#failAt('expected `,` or `}` after a label', at);
     }
-    return at >= end ? this.#failAt('expected `}` after the labels', at) : at + 1;
+    if (at >= end) return this.#failAt('expected `}` after the labels', at);
+    this.keyEnd = at + 1;
+    return at + 1;
   }
 
   #labelName(bytes: Buffer, start: number, end: number): number {
@@ -195,7 +181,7 @@ export class SampleLine {
     if (after < 0) return -1;
     if (after - at - 2 > this.#limits.valueBytes)
       return this.#failAt('a label value is longer than limits.value', at);
-    if (++this.labelCount > this.#limits.labels)
+    if (++this.#labelCount > this.#limits.labels)
       return this.#failAt('more labels than limits.labels', at);
     if (after - at > 2) this.hash = (this.hash + mix(this.#hash ^ mix(nameHash))) >>> 0;
     return after;

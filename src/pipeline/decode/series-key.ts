@@ -1,7 +1,7 @@
 // Reads a series key (`name{label="value"}`, as on its page), which has passed SampleLine.scan(), so that its syntax is
 // valid. Used only for new rows. Most need no strings: KeyLabels gives offsets, including those of labels with an empty
-// value. It refuses keys with an escape or a quoted name: parseSeriesKey() reads all of them, into strings. The label
-// *set* is checked here.
+// value. Keys with an escape or a quoted name need parseSeriesKey(), which makes strings of any key. The label *set* is
+// checked here.
 
 import { resized, type SeriesTable } from '../../model/series-table.ts';
 
@@ -15,9 +15,10 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const LABELS_MIN = 16;
 
-/** A reused reader: once read() has returned true, its columns describe the key. */
+/** A reused reader: its columns describe the key that was read last. */
 export class KeyLabels {
-  /** The end of the name, which begins where the key does. */
+  /** Before `{`, or between quotes. */
+  nameStart = 0;
   nameEnd = 0;
   count = 0;
   labelStart: Uint32Array = new Uint32Array(LABELS_MIN);
@@ -25,27 +26,22 @@ export class KeyLabels {
   /** Between the quotes. */
   valueStart: Uint32Array = new Uint32Array(LABELS_MIN);
   valueEnd: Uint32Array = new Uint32Array(LABELS_MIN);
+  #isPlain = true;
 
-  /** Finds the labels in bytes[start, end); false if the key needs parseSeriesKey(). */
+  /** Finds name and labels in bytes[start, end); false if there are escapes or quoted names. */
   read(bytes: Buffer, start: number, end: number): boolean {
     this.count = 0;
+    this.#isPlain = true;
     let at = start;
     while (at < end && bytes[at] !== OPEN) at++;
+    this.nameStart = start;
     this.nameEnd = at;
     while (this.nameEnd > start && isBlank(bytes[this.nameEnd - 1])) this.nameEnd--;
-    if (this.nameEnd === start) return false;
-    for (at++; at < end; ) {
-      const byte = bytes[at]!;
-      if (byte === CLOSE) return true;
-      if (byte === QUOTE) return false;
-      if (byte === COMMA || isBlank(byte)) {
-        at++;
-        continue;
-      }
-      at = this.#label(bytes, at, end);
-      if (at < 0) return false;
+    for (at++; at < end && bytes[at] !== CLOSE; ) {
+      if (bytes[at] === COMMA || isBlank(bytes[at])) at++;
+      else at = this.#label(bytes, at, end);
     }
-    return true;
+    return this.#isPlain;
   }
 
   /** True when no two labels have the same name. */
@@ -63,23 +59,44 @@ export class KeyLabels {
     return true;
   }
 
-  /** Notes the label at `start`; returns the offset after its value, or -1 at an escape. */
+  /** Notes the label at `start`; returns the offset after its value. A quoted text without a value is the name. */
   #label(bytes: Buffer, start: number, end: number): number {
+    const isQuoted = bytes[start] === QUOTE;
+    if (isQuoted) this.#isPlain = false;
+    const from = isQuoted ? start + 1 : start;
+    let at = from;
+    if (isQuoted) at = this.#endOfText(bytes, from, end);
+    else while (at < end && bytes[at] !== EQUALS && !isBlank(bytes[at])) at++;
+    const to = at;
+    if (isQuoted) at++;
+    while (isBlank(bytes[at])) at++;
+    if (bytes[at] !== EQUALS) {
+      this.nameStart = from;
+      this.nameEnd = to;
+      return at;
+    }
+    if (this.count === this.labelStart.length) this.#grow();
     const index = this.count++;
-    if (index === this.labelStart.length) this.#grow();
-    let at = start;
-    while (at < end && bytes[at] !== EQUALS && !isBlank(bytes[at])) at++;
-    this.labelStart[index] = start;
-    this.labelEnd[index] = at;
+    this.labelStart[index] = from;
+    this.labelEnd[index] = to;
     while (at < end && bytes[at] !== QUOTE) at++;
     this.valueStart[index] = ++at;
-    for (; at < end; at++) {
-      const byte = bytes[at]!;
-      if (byte === BACKSLASH) return -1;
-      if (byte === QUOTE) break;
-    }
+    at = this.#endOfText(bytes, at, end);
     this.valueEnd[index] = at;
     return at + 1;
+  }
+
+  /** Where the quoted text ends that begins at `start`. */
+  #endOfText(bytes: Buffer, start: number, end: number): number {
+    let at = start;
+    for (; at < end; at++) {
+      const byte = bytes[at]!;
+      if (byte === QUOTE) break;
+      if (byte !== BACKSLASH) continue;
+      this.#isPlain = false;
+      at++;
+    }
+    return at;
   }
 
   #grow(): void {
@@ -120,30 +137,24 @@ export interface SeriesKey {
   readonly emptyLabels: readonly string[];
 }
 
+const parsed = new KeyLabels();
+
 /** Parses bytes[start, end), which must have passed SampleLine.scan(). */
 export function parseSeriesKey(bytes: Buffer, start: number, end: number): SeriesKey {
-  let open = start;
-  while (open < end && bytes[open] !== OPEN) open++;
-  let name = bytes.toString('utf8', start, open).trimEnd();
+  const isPlain = parsed.read(bytes, start, end);
+  const textAt = (from: number, to: number): string => {
+    const text = bytes.toString('utf8', from, to);
+    return isPlain ? text : unescapeText(text);
+  };
   const labels: [string, string][] = [];
   const emptyLabels: string[] = [];
-  if (open < end) {
-    const text = bytes.toString('utf8', open + 1, end - 1);
-    let at = 0;
-    while ((at = skipSeparators(text, at)) < text.length) {
-      const [label, afterLabel] = readWord(text, at);
-      at = skipSpaces(text, afterLabel);
-      if (text[at] !== '=') {
-        name = label;
-        continue;
-      }
-      const [value, afterValue] = readWord(text, skipSpaces(text, at + 1));
-      at = afterValue;
-      if (value === '') emptyLabels.push(label);
-      else labels.push([label, value]);
-    }
+  for (let index = 0; index < parsed.count; index++) {
+    const label = textAt(parsed.labelStart[index]!, parsed.labelEnd[index]!);
+    const value = textAt(parsed.valueStart[index]!, parsed.valueEnd[index]!);
+    if (value === '') emptyLabels.push(label);
+    else labels.push([label, value]);
   }
-  return { name, labels, emptyLabels };
+  return { name: textAt(parsed.nameStart, parsed.nameEnd), labels, emptyLabels };
 }
 
 /** The parsed key of a row. */
@@ -171,21 +182,6 @@ export function labelValue(key: SeriesKey, label: string): string {
   return key.labels.find(([name]) => name === label)?.[1] ?? '';
 }
 
-/** A quoted (unescaped) or bare word at `at`, and the offset after it. */
-function readWord(text: string, at: number): [string, number] {
-  if (text[at] !== '"') {
-    let end = at;
-    while (end < text.length && !' \t=,'.includes(text[end]!)) end++;
-    return [text.slice(at, end), end];
-  }
-  const close = text.indexOf('"', at + 1);
-  const plain = text.slice(at + 1, close);
-  if (!plain.includes('\\')) return [plain, close + 1];
-  let end = at + 1;
-  while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
-  return [unescapeText(text.slice(at + 1, end)), end + 1];
-}
-
 /** Unescapes `\\`, `\"` and `\n`; any other backslash stays. */
 export function unescapeText(text: string): string {
   return text.replace(/\\([\\"n])/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
@@ -194,16 +190,4 @@ export function unescapeText(text: string): string {
 /** The same for HELP of text 0.0.4, where a quote has no escape. */
 export function unescapeHelp(text: string): string {
   return text.replace(/\\([\\n])/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));
-}
-
-function skipSeparators(text: string, start: number): number {
-  let at = start;
-  while (at < text.length && ' \t,'.includes(text[at]!)) at++;
-  return at;
-}
-
-function skipSpaces(text: string, start: number): number {
-  let at = start;
-  while (text[at] === ' ' || text[at] === '\t') at++;
-  return at;
 }

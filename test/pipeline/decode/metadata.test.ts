@@ -5,72 +5,57 @@ import { PageMetadata } from '../../../src/pipeline/decode/metadata.ts';
 
 const ROLE_NAMES = Object.fromEntries(Object.entries(ROLE).map(([name, role]) => [role, name]));
 
-function metadataOf(format: ExpositionFormat, lines: readonly string[]): PageMetadata {
-  const table = new SeriesTable();
-  table.page = 1;
+function metadataOf(
+  format: ExpositionFormat,
+  lines: readonly string[],
+  table = new SeriesTable(),
+): PageMetadata {
   const metadata = new PageMetadata(table, format);
-  lines.forEach((line, i) => metadata.readLine(line, i + 1));
+  for (const [i, line] of lines.entries()) metadata.readLine(line, i + 1);
   return metadata;
 }
 
 /** `metric (role)` of a sample name under the given comment lines. */
 function placeOf(format: ExpositionFormat, lines: readonly string[], name: string): string {
   const table = new SeriesTable();
-  const metadata = new PageMetadata(table, format);
-  for (const line of lines) metadata.readLine(line, 1);
-  const { metric, role } = metadata.placeOf(name);
+  const { metric, role } = metadataOf(format, lines, table).placeOf(name);
   const { name: metricName = '', familyName = '' } = table.metrics[metric] ?? {};
   return `${familyName}/${metricName} ${ROLE_NAMES[role]}`;
 }
 
 describe('a sample name finds its family', () => {
-  const check = (
-    type: string,
-    name: string,
-    want: string,
-    format: ExpositionFormat = 'text',
-  ): void => {
-    expect(placeOf(format, [`# TYPE a ${type}`], name), `${name} of a ${type}`).toBe(want);
+  /** `names`: each sample name, and where it belongs if that is not a scalar of its own name. */
+  const check = (type: string, names: string, format: ExpositionFormat = 'text'): void => {
+    for (const one of names.split(', ')) {
+      const [name = '', want = `${name}/${name} scalar`] = one.split(' is ');
+      expect(placeOf(format, [`# TYPE a ${type}`], name), `${name} of a ${type}`).toBe(want);
+    }
   };
 
   test('histograms', () => {
-    check('histogram', 'a_bucket', 'a/a bucket');
-    check('histogram', 'a_count', 'a/a count');
-    check('histogram', 'a_sum', 'a/a sum');
-    check('histogram', 'a_created', 'a/a created');
-    check('histogram', 'a', 'a/a scalar');
-    check('histogram', 'a_total', 'a_total/a_total scalar');
-    check('histogram', 'ab_count', 'ab_count/ab_count scalar');
+    check('histogram', 'a_bucket is a/a bucket, a_count is a/a count, a_sum is a/a sum');
+    check('histogram', 'a_created is a/a created, a, a_total, ab_count');
   });
 
   test('gauge histograms, with and without the g', () => {
-    check('gaugehistogram', 'a_bucket', 'a/a gaugePart', 'openmetrics');
-    check('gaugehistogram', 'a_gcount', 'a/a gaugePart', 'openmetrics');
-    check('gaugehistogram', 'a_gsum', 'a/a gaugePart', 'openmetrics');
-    check('gaugehistogram', 'a_count', 'a/a gaugePart', 'openmetrics');
-    check('gauge_histogram', 'a_sum', 'a/a gaugePart');
+    for (const part of ['bucket', 'gcount', 'gsum', 'count'])
+      check('gaugehistogram', `a_${part} is a/a gaugePart`, 'openmetrics');
+    check('gauge_histogram', 'a_sum is a/a gaugePart');
   });
 
   test('summaries', () => {
-    check('summary', 'a', 'a/a quantile');
-    check('summary', 'a_count', 'a/a count');
-    check('summary', 'a_sum', 'a/a sum');
-    check('summary', 'a_created', 'a/a created');
-    check('summary', 'a_bucket', 'a_bucket/a_bucket scalar');
+    check('summary', 'a is a/a quantile, a_count is a/a count, a_sum is a/a sum');
+    check('summary', 'a_created is a/a created, a_bucket');
   });
 
   test('counters have suffixes only in OpenMetrics', () => {
-    check('counter', 'a', 'a/a scalar');
-    check('counter', 'a_total', 'a_total/a_total scalar');
-    check('counter', 'a_total', 'a/a_total scalar', 'openmetrics');
-    check('counter', 'a_created', 'a/a_total created', 'openmetrics');
-    check('counter', 'a_created', 'a_created/a_created scalar');
+    check('counter', 'a, a_total, a_created');
+    check('counter', 'a_total is a/a_total scalar, a_created is a/a_total created', 'openmetrics');
   });
 
   test('infos have suffixes only in OpenMetrics', () => {
-    check('info', 'a_info', 'a/a_info scalar', 'openmetrics');
-    check('stateset', 'a', 'a/a scalar', 'openmetrics');
-    check('unknown', 'a', 'a/a scalar', 'openmetrics');
+    check('info', 'a_info is a/a_info scalar', 'openmetrics');
+    for (const type of ['stateset', 'unknown']) check(type, 'a', 'openmetrics');
   });
 
   test('a name with its own TYPE is its own family', () => {
@@ -80,9 +65,7 @@ describe('a sample name finds its family', () => {
   });
 
   test('only one suffix is removed', () => {
-    expect(placeOf('text', ['# TYPE a histogram'], 'a_sum_count')).toBe(
-      'a_sum_count/a_sum_count scalar',
-    );
+    check('histogram', 'a_sum_count');
     expect(placeOf('text', ['# TYPE a_sum histogram'], 'a_sum_count')).toBe('a_sum/a_sum count');
   });
 });
@@ -127,20 +110,10 @@ describe('comment lines', () => {
   });
 
   test('the first line of a kind wins', () => {
-    const lines = [
-      '# HELP a one',
-      '# HELP a two',
-      '# TYPE a counter',
-      '# TYPE a gauge',
-      '# UNIT a b',
-      '# UNIT a c',
-    ];
-    expect(metadataOf('openmetrics', lines).families.get('a')).toStrictEqual({
-      line: 1,
-      type: 'counter',
-      help: 'one',
-      unit: 'b',
-    });
+    const words = ['HELP a one', 'HELP a two', 'TYPE a counter', 'TYPE a gauge', 'UNIT a b'];
+    const lines = [...words, 'UNIT a c'].map(line => `# ${line}`);
+    const want = { line: 1, type: 'counter', help: 'one', unit: 'b' };
+    expect(metadataOf('openmetrics', lines).families.get('a')).toStrictEqual(want);
   });
 
   test('a type that the format lacks is reported and counts as unknown', () => {
