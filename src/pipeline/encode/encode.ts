@@ -9,12 +9,7 @@ import { isCompound, type Metric, type PointKind } from '../../model/metric.ts';
 import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
 import { endOfPoint, isFormOf, makeTemplate, patch, patchPoints, PointNotes } from './patch.ts';
-import {
-  type PointContext,
-  writeHistogramPoint,
-  writeNumberPoint,
-  writeSummaryPoint,
-} from './points.ts';
+import { PointWriter } from './points.ts';
 import type { WireWriter } from './wire.ts';
 
 export interface EncodeOptions {
@@ -94,7 +89,7 @@ class EncodeRun {
   readonly #table: SeriesTable;
   readonly #writer: WireWriter;
   readonly #options: EncodeOptions;
-  readonly #points: PointContext;
+  readonly #points: PointWriter;
   readonly #repeats: ReadonlySet<number>;
   /** Where points are taken from. */
   readonly #template: PayloadTemplate | null;
@@ -112,7 +107,7 @@ class EncodeRun {
     this.#table = table;
     this.#writer = writer;
     this.#options = options;
-    this.#points = { table, dropLabels: options.dropLabels };
+    this.#points = new PointWriter(writer, table, options.dropLabels);
     const further = table.repeats.filter(({ outcome }) => outcome === OUTCOME.point);
     this.#repeats = new Set(further.map(({ row }) => row));
     this.isWhole = table.repeats.length === 0;
@@ -203,9 +198,9 @@ class EncodeRun {
     this.#blockStart = writer.length;
     this.#begin(1);
     const { info } = this.#table.services[block.service]!;
-    writeResource(writer, 1, this.#options.resourceOf(block.service), info);
+    writeResource(writer, this.#options.resourceOf(block.service), info);
     this.#begin(2);
-    writeScope(writer, 1, block.scope);
+    writeScope(writer, block.scope);
     // The scope's schema_url comes before the metrics: protobuf allows any field order.
     if (block.scope.schemaUrl !== '') writer.string(3, block.scope.schemaUrl);
   }
@@ -232,21 +227,22 @@ class EncodeRun {
 
   #writeCompound(row: number, { kind }: Metric): number {
     const compound = this.#table.compounds.get(row) ?? bug(`row ${row} heads no ${kind}`);
-    const write = kind === 'histogram' ? writeHistogramPoint : writeSummaryPoint;
-    return write(this.#writer, this.#points, row, compound);
+    return kind === 'histogram'
+      ? this.#points.histogram(row, compound)
+      : this.#points.summary(row, compound);
   }
 
   #writeNumber(row: number, startMs: number): number {
     const { timeMs, value, line } = this.#table;
     const at = { startMs, timeMs: timeMs[row]!, value: value[row]!, line: line[row]! };
-    return writeNumberPoint(this.#writer, this.#points, row, at);
+    return this.#points.number(row, at);
   }
 
   #writeRepeats(row: number): void {
     for (const sample of this.#table.repeats) {
       if (sample.row !== row || sample.outcome !== OUTCOME.point) continue;
       this.#partPoints++;
-      writeNumberPoint(this.#writer, this.#points, row, sample);
+      this.#points.number(row, sample);
     }
   }
 

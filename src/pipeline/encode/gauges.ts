@@ -1,7 +1,7 @@
 // Encodes prom2otlp's own gauges about a database service. In: names, numbers and one time. Out: protobuf, one
 // ResourceMetrics per service. It does no IO.
 
-import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
+import { openEnvelope, type ResourceIdentity, writeAttribute } from './identity.ts';
 import { NO_RECORDED_VALUE } from './points.ts';
 import type { WireWriter } from './wire.ts';
 
@@ -38,10 +38,7 @@ export function writeGauges(
   gauges: readonly Gauge[],
   timeMs: number,
 ): number {
-  const resourceMetrics = writer.begin(1);
-  writeResource(writer, 1, owner.identity, owner.info);
-  const scopeMetrics = writer.begin(2);
-  writeScope(writer, 1, { name: owner.scope, version: '', schemaUrl: '', attributes: [] });
+  const close = openEnvelope(writer, owner.identity, owner.info, owner.scope);
   let count = 0;
   for (const { name, description, unit, points } of gauges) {
     if (points.length === 0) continue;
@@ -55,8 +52,7 @@ export function writeGauges(
     writer.end(metric);
     count += points.length;
   }
-  writer.end(scopeMetrics);
-  writer.end(resourceMetrics);
+  close();
   return count;
 }
 

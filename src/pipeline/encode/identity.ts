@@ -23,21 +23,37 @@ export interface ResourceIdentity {
 // Resource             1 attributes (KeyValue, repeated)
 // InstrumentationScope 1 name (string), 2 version (string), 3 attributes (KeyValue, repeated)
 // KeyValue             1 key (string), 2 value (AnyValue)
-// AnyValue             1 string_value (string), 3 int_value (int64, varint)
+// AnyValue             1 string_value, 2 bool_value, 3 int_value (int64, varint), 4 double_value
+
+/** Opens an envelope with one Resource and one scope; returns what closes it. */
+export function openEnvelope(
+  writer: WireWriter,
+  identity: ResourceIdentity,
+  info: ReadonlyMap<string, string>,
+  scope: string,
+): () => void {
+  const outer = writer.begin(1);
+  writeResource(writer, identity, info);
+  const inner = writer.begin(2);
+  writeScope(writer, { name: scope, version: '', schemaUrl: '', attributes: [] });
+  return () => {
+    writer.end(inner);
+    writer.end(outer);
+  };
+}
 
 /**
- * Writes a Resource as field `field`. Attributes of the configuration override target_info, which overrides the scraped
+ * Writes a Resource as field 1. Attributes of the configuration override target_info, which overrides the scraped
  * address.
  */
 export function writeResource(
   writer: WireWriter,
-  field: number,
   identity: ResourceIdentity,
   info: ReadonlyMap<string, string>,
 ): void {
-  const mark = writer.begin(field);
+  const mark = writer.begin(1);
   const written = new Set<string>();
-  const write = (key: string, value: string): void => {
+  const write = (key: string, value: string | number): void => {
     if (written.has(key)) return;
     written.add(key);
     writeAttribute(writer, 1, key, value);
@@ -48,15 +64,15 @@ export function writeResource(
   for (const [key, value] of info) write(key, value);
   if (identity.server !== null) {
     write('server.address', identity.server.address);
-    if (!written.has('server.port')) writeIntAttribute(writer, 'server.port', identity.server.port);
+    write('server.port', identity.server.port);
     write('url.scheme', identity.server.scheme);
   }
   writer.end(mark);
 }
 
-/** Writes an InstrumentationScope as field `field`. */
-export function writeScope(writer: WireWriter, field: number, scope: ScopeIdentity): void {
-  const mark = writer.begin(field);
+/** Writes an InstrumentationScope as field 1. */
+export function writeScope(writer: WireWriter, scope: ScopeIdentity): void {
+  const mark = writer.begin(1);
   writer.string(1, scope.name);
   if (scope.version !== '') writer.string(2, scope.version);
   for (const [key, value] of scope.attributes) writeAttribute(writer, 3, key, value);
@@ -132,26 +148,21 @@ const KEY_TAG = 8 + WIRE.bytes;
 const VALUE_TAG = 16 + WIRE.bytes;
 const STRING_TAG = 8 + WIRE.bytes;
 
-/** Writes a KeyValue with a string as field `field`. */
+/** Writes a KeyValue as field `field`. Numbers must be safe integers, unless they are marked as double. */
 export function writeAttribute(
   writer: WireWriter,
   field: number,
   key: string,
-  value: string,
+  value: string | number | boolean,
+  type?: 'double',
 ): void {
   const mark = writer.begin(field);
   writer.string(1, key);
   const inner = writer.begin(2);
-  writer.string(1, value);
-  writer.end(inner);
-  writer.end(mark);
-}
-
-function writeIntAttribute(writer: WireWriter, key: string, value: number): void {
-  const mark = writer.begin(1);
-  writer.string(1, key);
-  const inner = writer.begin(2);
-  writer.varintField(3, value);
+  if (typeof value === 'string') writer.string(1, value);
+  else if (typeof value === 'boolean') writer.varintField(2, value ? 1 : 0);
+  else if (type === 'double') writer.doubleField(4, value);
+  else writer.int64Field(3, value);
   writer.end(inner);
   writer.end(mark);
 }

@@ -19,12 +19,6 @@ const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/i;
 //                    6 quantile_values {1 quantile (double), 2 value (double)}
 // Exemplar           7 filtered_attributes, 2 time_unix_nano, 3 as_double, 4 span_id (bytes), 5 trace_id (bytes)
 
-/** The table, and the labels that are not sent. */
-export interface PointContext {
-  readonly table: SeriesTable;
-  readonly dropLabels: ReadonlySet<string>;
-}
-
 /** Times and value of a number; startMs is NaN if the point has no start. */
 export interface NumberAt {
   readonly startMs: number;
@@ -34,110 +28,117 @@ export interface NumberAt {
   readonly line: number;
 }
 
-// Each function returns the size of the point from its times to its end.
+/** Writes points as field 1. Each method returns the size of its point from the times to the end. */
+export class PointWriter {
+  readonly #writer: WireWriter;
+  readonly #table: SeriesTable;
+  readonly #dropLabels: ReadonlySet<string>;
+  #mark = 0;
+  #timesAt = 0;
 
-/** Writes the NumberDataPoint of a row as field 1. A stale one has the flag instead of a value. */
-export function writeNumberPoint(
-  writer: WireWriter,
-  context: PointContext,
-  row: number,
-  at: NumberAt,
-): number {
-  const { table } = context;
-  const isStale = table.outcome[row] === OUTCOME.stale;
-  const mark = writer.begin(1);
-  writePointAttributes(writer, 7, table, row, context.dropLabels);
-  if (isStale) writer.varintField(8, NO_RECORDED_VALUE);
-  const exemplar = table.exemplars.size === 0 ? undefined : table.exemplars.get(at.line);
-  if (exemplar !== undefined && !isStale) writeExemplar(writer, 5, exemplar, at.timeMs);
-  const timesAt = writer.length;
-  writeTimes(writer, at.startMs, at.timeMs);
-  if (!isStale) writer.doubleField(4, at.value);
-  const size = writer.length - timesAt;
-  writer.end(mark);
-  return size;
-}
-
-/**
- * Writes the HistogramDataPoint of a head as field 1. A stale one has its bounds with zero counts, and a zero sum if it
- * had a sum: back ends end each series derived from it, and only the ones present.
- */
-export function writeHistogramPoint(
-  writer: WireWriter,
-  context: PointContext,
-  head: number,
-  compound: Compound,
-): number {
-  const { table } = context;
-  const isStale = table.outcome[head] === OUTCOME.stale;
-  const timeMs = table.timeMs[head]!;
-  const bounds: number[] = [];
-  const counts: number[] = [];
-  const mark = writer.begin(1);
-  writePointAttributes(writer, 9, table, head, context.dropLabels);
-  if (isStale) writer.varintField(10, NO_RECORDED_VALUE);
-  let last = 0;
-  for (const [i, row] of compound.rows.entries()) {
-    const bound = compound.bounds[i]!;
-    if (!isStale && table.seen[row] !== table.page) continue;
-    // A former summary's quantiles are here too.
-    if (table.role[row] !== ROLE.bucket) continue;
-    const exemplar = isStale ? undefined : table.exemplars.get(table.line[row]!);
-    if (exemplar !== undefined) writeExemplar(writer, 8, exemplar, timeMs);
-    if (!Number.isFinite(bound) || bound === bounds.at(-1)) continue;
-    const total = isStale ? 0 : table.value[row]!;
-    bounds.push(bound);
-    counts.push(total - last);
-    last = total;
+  constructor(writer: WireWriter, table: SeriesTable, dropLabels: ReadonlySet<string>) {
+    this.#writer = writer;
+    this.#table = table;
+    this.#dropLabels = dropLabels;
   }
-  writePacked(writer, 7, bounds, 'double');
-  const timesAt = writer.length;
-  writeTimes(writer, table.startMs[head]!, timeMs);
-  const count = isStale ? 0 : table.value[compound.count]!;
-  writer.tag(4, WIRE.fixed64);
-  writer.fixed64(count);
-  const hasSum = compound.sum !== NO_ROW && (isStale || table.seen[compound.sum] === table.page);
-  if (hasSum) writer.doubleField(5, isStale ? 0 : table.value[compound.sum]!);
-  counts.push(count - last);
-  writePacked(writer, 6, counts, 'fixed64');
-  const size = writer.length - timesAt;
-  writer.end(mark);
-  return size;
-}
 
-/** Writes the SummaryDataPoint of a head as field 1. A stale one has its quantiles, for the same reason. */
-export function writeSummaryPoint(
-  writer: WireWriter,
-  context: PointContext,
-  head: number,
-  compound: Compound,
-): number {
-  const { table } = context;
-  const isStale = table.outcome[head] === OUTCOME.stale;
-  const mark = writer.begin(1);
-  writePointAttributes(writer, 7, table, head, context.dropLabels);
-  if (isStale) writer.varintField(8, NO_RECORDED_VALUE);
-  const timesAt = writer.length;
-  writeTimes(writer, table.startMs[head]!, table.timeMs[head]!);
-  const hasSum = compound.sum !== NO_ROW && table.seen[compound.sum] === table.page;
-  writer.tag(4, WIRE.fixed64);
-  writer.fixed64(isStale ? 0 : table.value[compound.count]!);
-  writer.doubleField(5, hasSum && !isStale ? table.value[compound.sum]! : 0);
-  let last = Number.NaN;
-  for (const [i, row] of compound.rows.entries()) {
-    const quantile = compound.bounds[i]!;
-    if (!isStale && table.seen[row] !== table.page) continue;
-    // A marker has all rows, including a former histogram's buckets, invalid quantiles and respelled ones.
-    if (table.role[row] !== ROLE.quantile || !(quantile <= 1) || quantile === last) continue;
-    last = quantile;
-    const inner = writer.begin(6);
-    writer.doubleField(1, quantile);
-    writer.doubleField(2, isStale ? 0 : table.value[row]!);
-    writer.end(inner);
+  /** The NumberDataPoint of a row. A stale one has the flag instead of a value. */
+  number(row: number, { startMs, timeMs, value, line }: NumberAt): number {
+    const { exemplars } = this.#table;
+    const isStale = this.#begin(row, 7, 8);
+    const exemplar = exemplars.size === 0 ? undefined : exemplars.get(line);
+    if (exemplar !== undefined && !isStale) writeExemplar(this.#writer, 5, exemplar, timeMs);
+    this.#times(startMs, timeMs);
+    if (!isStale) this.#writer.doubleField(4, value);
+    return this.#end();
   }
-  const size = writer.length - timesAt;
-  writer.end(mark);
-  return size;
+
+  /**
+   * The HistogramDataPoint of a head. A stale one has its bounds with zero counts, and a zero sum if it had a sum: back
+   * ends end each series derived from it, and only the ones present.
+   */
+  histogram(head: number, compound: Compound): number {
+    const table = this.#table;
+    const writer = this.#writer;
+    const timeMs = table.timeMs[head]!;
+    const bounds: number[] = [];
+    const counts: number[] = [];
+    const isStale = this.#begin(head, 9, 10);
+    let last = 0;
+    for (const [i, row] of compound.rows.entries()) {
+      const bound = compound.bounds[i]!;
+      if (!isStale && table.seen[row] !== table.page) continue;
+      // A former summary's quantiles are here too.
+      if (table.role[row] !== ROLE.bucket) continue;
+      const exemplar = isStale ? undefined : table.exemplars.get(table.line[row]!);
+      if (exemplar !== undefined) writeExemplar(writer, 8, exemplar, timeMs);
+      if (!Number.isFinite(bound) || bound === bounds.at(-1)) continue;
+      const total = isStale ? 0 : table.value[row]!;
+      bounds.push(bound);
+      counts.push(total - last);
+      last = total;
+    }
+    writePacked(writer, 7, bounds, 'double');
+    this.#times(table.startMs[head]!, timeMs);
+    const count = this.#count(compound, isStale);
+    const hasSum = compound.sum !== NO_ROW && (isStale || table.seen[compound.sum] === table.page);
+    if (hasSum) writer.doubleField(5, isStale ? 0 : table.value[compound.sum]!);
+    counts.push(count - last);
+    writePacked(writer, 6, counts, 'fixed64');
+    return this.#end();
+  }
+
+  /** The SummaryDataPoint of a head. A stale one has its quantiles, for the same reason. */
+  summary(head: number, compound: Compound): number {
+    const table = this.#table;
+    const writer = this.#writer;
+    const isStale = this.#begin(head, 7, 8);
+    this.#times(table.startMs[head]!, table.timeMs[head]!);
+    this.#count(compound, isStale);
+    const hasSum = compound.sum !== NO_ROW && table.seen[compound.sum] === table.page;
+    writer.doubleField(5, hasSum && !isStale ? table.value[compound.sum]! : 0);
+    let last = Number.NaN;
+    for (const [i, row] of compound.rows.entries()) {
+      const quantile = compound.bounds[i]!;
+      if (!isStale && table.seen[row] !== table.page) continue;
+      // A marker has all rows, including a former histogram's buckets, invalid quantiles and respelled ones.
+      if (table.role[row] !== ROLE.quantile || !(quantile <= 1) || quantile === last) continue;
+      last = quantile;
+      const inner = writer.begin(6);
+      writer.doubleField(1, quantile);
+      writer.doubleField(2, isStale ? 0 : table.value[row]!);
+      writer.end(inner);
+    }
+    return this.#end();
+  }
+
+  /** Returns whether the point ends its series. */
+  #begin(row: number, attributes: number, flags: number): boolean {
+    this.#mark = this.#writer.begin(1);
+    writePointAttributes(this.#writer, attributes, this.#table, row, this.#dropLabels);
+    const isStale = this.#table.outcome[row] === OUTCOME.stale;
+    if (isStale) this.#writer.varintField(flags, NO_RECORDED_VALUE);
+    return isStale;
+  }
+
+  #times(startMs: number, timeMs: number): void {
+    this.#timesAt = this.#writer.length;
+    if (!Number.isNaN(startMs)) this.#writer.timeField(2, startMs);
+    if (!Number.isNaN(timeMs)) this.#writer.timeField(3, timeMs);
+  }
+
+  #count(compound: Compound, isStale: boolean): number {
+    const count = isStale ? 0 : this.#table.value[compound.count]!;
+    this.#writer.tag(4, WIRE.fixed64);
+    this.#writer.fixed64(count);
+    return count;
+  }
+
+  #end(): number {
+    const size = this.#writer.length - this.#timesAt;
+    this.#writer.end(this.#mark);
+    return size;
+  }
 }
 
 /**
@@ -162,11 +163,6 @@ function writeExemplar(
   if (!Number.isNaN(timeMs)) writer.timeField(2, timeMs);
   writer.doubleField(3, exemplar.value);
   writer.end(mark);
-}
-
-function writeTimes(writer: WireWriter, startMs: number, timeMs: number): void {
-  if (!Number.isNaN(startMs)) writer.timeField(2, startMs);
-  if (!Number.isNaN(timeMs)) writer.timeField(3, timeMs);
 }
 
 function writePacked(

@@ -35,14 +35,14 @@ export function putFixed64(view: DataView, offset: number, value: number): void 
 }
 
 /**
- * Writes a time in milliseconds as fixed64 nanoseconds, exactly, although the product exceeds a double. Fractions are
+ * Writes a time in milliseconds and nanoseconds as fixed64, exactly, although the sum exceeds a double. Fractions are
  * rounded to nanoseconds. Other numbers (NaN, negative, beyond 2554) become 0, OTLP's unknown.
  */
-export function putTimeMs(view: DataView, offset: number, timeMs: number): void {
+export function putTimeMs(view: DataView, offset: number, timeMs: number, extraNs = 0): void {
   if (!(timeMs >= 0 && timeMs < TIME_MS_END)) return putFixed64(view, offset, 0);
   const wholeMs = Math.floor(timeMs);
   const highMs = Math.floor(wholeMs / 65_536);
-  const fractionNs = Math.round((timeMs - wholeMs) * 1e6);
+  const fractionNs = Math.round((timeMs - wholeMs) * 1e6) + extraNs;
   // ns = highNs * 2^16 + lowNs, both far below 2^53. `%` is avoided: for doubles it is a slow call.
   const highNs = highMs * 1e6;
   const lowNs = (wholeMs - highMs * 65_536) * 1e6 + fractionNs;
@@ -115,16 +115,25 @@ export class WireWriter {
     this.varint(value);
   }
 
+  /** Any safe integer. A negative one takes ten bytes: its 64-bit two's complement. */
+  int64Field(field: number, value: number): void {
+    if (value >= 0) return this.varintField(field, value);
+    this.tag(field, WIRE.varint);
+    this.reserve(10);
+    for (let rest = BigInt.asUintN(64, BigInt(value)); rest > 0n; rest >>= 7n)
+      this.bytes[this.length++] = Number(rest & 0x7fn) | (rest > 0x7fn ? 0x80 : 0);
+  }
+
   doubleField(field: number, value: number): void {
     this.tag(field, WIRE.fixed64);
     this.double(value);
   }
 
-  /** A fixed64 field with a time in milliseconds as nanoseconds; see putTimeMs. */
-  timeField(field: number, timeMs: number): void {
+  /** A fixed64 field with a time in nanoseconds; see putTimeMs. */
+  timeField(field: number, timeMs: number, extraNs = 0): void {
     this.tag(field, WIRE.fixed64);
     this.reserve(8);
-    putTimeMs(this.view, this.length, timeMs);
+    putTimeMs(this.view, this.length, timeMs, extraNs);
     this.length += 8;
   }
 

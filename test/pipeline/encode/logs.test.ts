@@ -64,7 +64,7 @@ test('a request follows the official definitions', () => {
 
 test('the Resource has the same bytes as in the metrics of the service', () => {
   const metrics = new WireWriter();
-  writeResource(metrics, 1, ORDERS, new Map([['engine', 'x']]));
+  writeResource(metrics, ORDERS, new Map([['engine', 'x']]));
   expect(encoded([{}]).includes(metrics.written())).toBe(true);
 });
 
