@@ -37,7 +37,8 @@ export class OpenMetricsFamily {
   /** Undefined before the first sample of the metric. */
   #time: number | null | undefined = undefined;
   readonly #series = new Set<string>();
-  #point: HistogramPoint | null = null;
+  /** Of the current point of a histogram; null if one was invalid: what is missing then is no further problem. */
+  #parts: HistogramPart[] | null = [];
 
   constructor(name: string, problems: ProblemList) {
     this.name = name;
@@ -82,16 +83,15 @@ export class OpenMetricsFamily {
   /** Accepts a sample of the family; `suffix` comes from suffixOf(). */
   takeSample(sample: StrictSample, suffix: string): void {
     this.#hasSamples = true;
-    const failure = sampleFailure(this.type, this.name, suffix, sample);
+    const [failure] = failuresOf(this.type, this.name, suffix, sample);
     const reason = this.#orderProblem(sample, suffix);
-    if (failure !== null) this.#problems.add(failure.offset, failure.reason);
+    if (failure !== undefined) this.#problems.add(...failure);
     else if (reason !== null) this.#problems.add(0, reason);
     this.#metricLine = this.#problems.line;
     this.#hasTotal ||= suffix === '_total';
     if (!isHistogram(this.type)) return;
-    this.#point ??= new HistogramPoint();
-    if (failure === null) this.#point.add(sample, suffix, this.#problems.line);
-    else this.#point.spoil();
+    if (failure === undefined) this.#parts?.push({ suffix, sample, line: this.#problems.line });
+    else this.#parts = null;
   }
 
   /** Ends the family and checks the rules that need all of its samples. */
@@ -148,9 +148,10 @@ export class OpenMetricsFamily {
   }
 
   #finishPoint(): void {
-    const reason = this.#point?.finish() ?? null;
-    if (this.#point !== null && reason !== null) this.#problems.add(0, reason, this.#point.line);
-    this.#point = null;
+    const line = this.#parts?.at(-1)?.line;
+    const reason = histogramProblem(this.#parts ?? []);
+    if (line !== undefined && reason !== null) this.#problems.add(0, reason, line);
+    this.#parts = [];
     this.#series.clear();
   }
 }
@@ -191,93 +192,59 @@ function pointLabelOf(type: DeclaredType, family: string): string | null {
   return isHistogram(type) ? 'le' : null;
 }
 
-interface LineFailure {
-  readonly offset: number;
-  readonly reason: string;
-}
+type Failure = readonly [offset: number, reason: string];
 
-/** The first rule of its type that a sample breaks, or null. */
-function sampleFailure(
+/** What the rules of its type have against a sample; only the first is told. */
+function* failuresOf(
   type: DeclaredType,
   family: string,
   suffix: string,
   sample: StrictSample,
-): LineFailure | null {
-  return (
-    labelFailure(type, family, suffix, sample) ??
-    valueFailure(type, suffix, sample) ??
-    exemplarFailure(type, suffix, sample)
-  );
+): Generator<Failure> {
+  yield* labelFailures(type, family, suffix, sample);
+  const { value, valueOffset: at, exemplar, labels } = sample;
+  if (type === 'stateset' && value !== 0 && value !== 1)
+    yield [at, 'the value of a state is 0 or 1'];
+  if (type === 'info' && value !== 1) yield [at, 'the value of an info is 1'];
+  if (type === 'summary' && suffix === '' && value < 0)
+    yield [at, 'the value of a quantile is negative'];
+  if (suffix === '_created' && !Number.isFinite(value)) yield [at, 'the creation time is no time'];
+  if (NOT_NAN.has(suffix) && Number.isNaN(value)) yield [at, `the value of ${suffix} is NaN`];
+  if (NOT_NEGATIVE.has(suffix) && value < 0) yield [at, `the value of ${suffix} is negative`];
+  if (INTEGERS.has(suffix) && !Number.isInteger(value))
+    yield [at, `the value of ${suffix} is no integer`];
+  if (exemplar === null) return;
+  const isBucket = isHistogram(type) && suffix === '_bucket';
+  if (!isBucket && !(type === 'counter' && suffix === '_total'))
+    yield [exemplar.offset, 'only counters and buckets may have an exemplar'];
+  if (isBucket && exemplar.value > thresholdOf(labels))
+    yield [exemplar.offset, "the exemplar's value is above the bucket's threshold"];
 }
 
-function labelFailure(
+function* labelFailures(
   type: DeclaredType,
   family: string,
   suffix: string,
   { labels }: StrictSample,
-): LineFailure | null {
+): Generator<Failure> {
   const name = pointLabelOf(type, family);
-  if (name === null) return null;
+  if (name === null) return;
   const label = labelOf(labels, name);
   const isNeeded = suffix === (isHistogram(type) ? '_bucket' : '');
-  if (label === null)
-    return isNeeded ? { offset: 0, reason: `the label ${shown(name)} is missing` } : null;
-  if (!isNeeded) return { offset: label.offset, reason: `the label ${name} does not belong here` };
-  if (type === 'stateset') return null;
-  return type === 'summary' ? quantileFailure(label) : thresholdFailure(label);
-}
-
-function thresholdFailure({ value, offset }: StrictLabel): LineFailure | null {
-  const threshold = numberOf(value);
-  if (threshold === null || Number.isNaN(threshold))
-    return { offset, reason: `the threshold ${shown(value)} is no number` };
+  if (label === null) {
+    if (isNeeded) yield [0, `the label ${shown(name)} is missing`];
+    return;
+  }
+  const { value, offset } = label;
+  const number = numberOf(value) ?? Number.NaN;
+  if (!isNeeded) yield [offset, `the label ${name} does not belong here`];
+  if (type === 'summary' && !(number >= 0 && number <= 1))
+    yield [offset, `the quantile ${shown(value)} is not between 0 and 1`];
+  if (isHistogram(type) && Number.isNaN(number))
+    yield [offset, `the threshold ${shown(value)} is no number`];
   // Other numbers have several spellings; infinity must have this one.
-  if (threshold === Infinity && value !== '+Inf')
-    return { offset, reason: `the threshold ${shown(value)} must be written "+Inf"` };
-  return null;
-}
-
-function quantileFailure({ value, offset }: StrictLabel): LineFailure | null {
-  const quantile = numberOf(value) ?? -1;
-  if (quantile >= 0 && quantile <= 1) return null;
-  return { offset, reason: `the quantile ${shown(value)} is not between 0 and 1` };
-}
-
-function valueFailure(
-  type: DeclaredType,
-  suffix: string,
-  { value, valueOffset: offset }: StrictSample,
-): LineFailure | null {
-  if (type === 'stateset' && value !== 0 && value !== 1)
-    return { offset, reason: 'the value of a state is 0 or 1' };
-  if (type === 'info' && value !== 1) return { offset, reason: 'the value of an info is 1' };
-  if (type === 'summary' && suffix === '' && value < 0)
-    return { offset, reason: 'the value of a quantile is negative' };
-  if (suffix === '_created' && !Number.isFinite(value))
-    return { offset, reason: 'the creation time is no time' };
-  if (NOT_NAN.has(suffix) && Number.isNaN(value))
-    return { offset, reason: `the value of ${suffix} is NaN` };
-  if (NOT_NEGATIVE.has(suffix) && value < 0)
-    return { offset, reason: `the value of ${suffix} is negative` };
-  if (INTEGERS.has(suffix) && !Number.isInteger(value))
-    return { offset, reason: `the value of ${suffix} is no integer` };
-  return null;
-}
-
-function exemplarFailure(
-  type: DeclaredType,
-  suffix: string,
-  { exemplar, labels }: StrictSample,
-): LineFailure | null {
-  if (exemplar === null) return null;
-  const { offset } = exemplar;
-  const isBucket = isHistogram(type) && suffix === '_bucket';
-  if (!isBucket && !(type === 'counter' && suffix === '_total'))
-    return { offset, reason: 'only counters and buckets may have an exemplar' };
-  if (!isBucket) return null;
-  const threshold = numberOf(labelOf(labels, 'le')?.value ?? '') ?? Infinity;
-  if (!(exemplar.value > threshold)) return null;
-  return { offset, reason: "the exemplar's value is above the bucket's threshold" };
+  if (isHistogram(type) && number === Infinity && value !== '+Inf')
+    yield [offset, `the threshold ${shown(value)} must be written "+Inf"`];
 }
 
 /** The two types that have buckets. */
@@ -285,60 +252,40 @@ function isHistogram(type: DeclaredType): boolean {
   return type === 'histogram' || type === 'gaugehistogram';
 }
 
-// The rules between all samples with one label set and one time.
+/** Infinity without one. */
+function thresholdOf(labels: readonly StrictLabel[]): number {
+  return numberOf(labelOf(labels, 'le')?.value ?? '') ?? Infinity;
+}
 
-/** Call add() for each sample of the point, then finish(). */
-class HistogramPoint {
-  /** The line of the point's last sample. */
-  line = 0;
-  #threshold = Number.NaN;
-  #bucketCount = 0;
-  #count: number | null = null;
-  #sum: number | null = null;
-  #isGauge = false;
-  #hasNegativeThreshold = false;
-  #problem: string | null = null;
-  #isSpoilt = false;
+interface HistogramPart {
+  readonly suffix: string;
+  readonly sample: StrictSample;
+  readonly line: number;
+}
 
-  /** Accepts a sample that is valid by itself. */
-  add(sample: StrictSample, suffix: string, line: number): void {
-    this.line = line;
-    this.#isGauge ||= suffix.startsWith('_g');
-    if (suffix === '_bucket') this.#addBucket(sample);
-    else if (suffix === '_count' || suffix === '_gcount') this.#count = sample.value;
-    else if (suffix === '_sum' || suffix === '_gsum') this.#sum = sample.value;
+/** The first broken rule between all samples with one label set and one time, each valid by itself; or null. */
+function histogramProblem(parts: readonly HistogramPart[]): string | null {
+  let threshold = Number.NaN;
+  let bucketCount = 0;
+  let hasNegative = false;
+  for (const { sample } of parts.filter(({ suffix }) => suffix === '_bucket')) {
+    const next = thresholdOf(sample.labels);
+    if (next <= threshold) return 'buckets are not in order of their thresholds';
+    if (sample.value < bucketCount) return 'a bucket counts less than the one before';
+    hasNegative ||= next < 0;
+    threshold = next;
+    bucketCount = sample.value;
   }
-
-  /** A sample of the point was invalid: parts that are missing now are no further problem. */
-  spoil(): void {
-    this.#isSpoilt = true;
-  }
-
-  #addBucket(sample: StrictSample): void {
-    const threshold = numberOf(labelOf(sample.labels, 'le')?.value ?? '') ?? Number.NaN;
-    if (threshold < 0) this.#hasNegativeThreshold = true;
-    if (threshold <= this.#threshold)
-      this.#problem ??= 'buckets are not in order of their thresholds';
-    else if (sample.value < this.#bucketCount)
-      this.#problem ??= 'a bucket counts less than the one before';
-    this.#threshold = threshold;
-    this.#bucketCount = sample.value;
-  }
-
-  /** The first broken rule between the samples, or null. */
-  finish(): string | null {
-    if (this.#isSpoilt) return null;
-    if (this.#problem !== null) return this.#problem;
-    if (this.#threshold !== Infinity) return 'the bucket with le="+Inf" is missing';
-    if (this.#count !== null && this.#count !== this.#bucketCount)
-      return 'the count is not that of the bucket with le="+Inf"';
-    if ((this.#count === null) !== (this.#sum === null))
-      return 'count and sum occur together or not at all';
-    if (this.#sum === null) return null;
-    if (this.#hasNegativeThreshold && !this.#isGauge)
-      return 'a histogram with negative thresholds has no sum';
-    if (!this.#hasNegativeThreshold && this.#sum < 0)
-      return 'the sum is negative where no threshold is';
-    return null;
-  }
+  const valueOf = (...suffixes: readonly string[]): number | null =>
+    parts.findLast(({ suffix }) => suffixes.includes(suffix))?.sample.value ?? null;
+  const count = valueOf('_count', '_gcount');
+  const sum = valueOf('_sum', '_gsum');
+  if (threshold !== Infinity) return 'the bucket with le="+Inf" is missing';
+  if (count !== null && count !== bucketCount)
+    return 'the count is not that of the bucket with le="+Inf"';
+  if ((count === null) !== (sum === null)) return 'count and sum occur together or not at all';
+  if (sum === null) return null;
+  if (hasNegative && !parts.some(({ suffix }) => suffix.startsWith('_g')))
+    return 'a histogram with negative thresholds has no sum';
+  return !hasNegative && sum < 0 ? 'the sum is negative where no threshold is' : null;
 }
