@@ -43,64 +43,53 @@ type PlannedConfig = Pick<
  * `services: auto` there is one target, also before its first service is found.
  */
 export function planTargets(config: PlannedConfig): readonly Target[] {
-  const { shard, services, elsewhere, auto } = config;
-  const own = new Set(services.map(({ id }) => id));
-  const others = new Set(elsewhere.map(({ id }) => id));
-  const takes = (id: string): boolean =>
-    others.has(id) || (!own.has(id) && shardOf(id, shard.count) !== shard.index);
+  const { shard, services, elsewhere, auto, unconfiguredServices } = config;
   const { path, intervalMs } = config.metrics;
-  if (auto !== null)
-    return [
-      {
-        id: targetId(auto.api, AUTO),
-        name: `${URL.parse(auto.api.baseUrl)?.host ?? ''} (all services of the key)`,
-        services,
-        configured: new Map(services.map(({ id }, index) => [id, index])),
-        otherShards: { serviceCount: 1, takes },
-        api: auto.api,
-        path,
-        intervalMs,
-      },
-    ];
-  const isNeeded = ({ own }: Group): boolean =>
-    own.length > 0 || config.unconfiguredServices === 'send';
-  return groupServices(config)
-    .filter(isNeeded)
-    .map(({ own, others, first }) => ({
-      id: targetId(first.api, first.id),
-      name: targetName(first, own.length),
-      services: own.map(([, service]) => service),
-      configured: new Map(own.map(([index, { id }]) => [id, index])),
-      otherShards: { serviceCount: others.length, takes },
-      api: first.api,
-      path,
-      intervalMs,
-    }));
-}
-
-/** The services that share a poll. */
-interface Group {
-  /** One of this shard's services if there are any. */
-  readonly first: ServiceConfig;
-  /** With their indexes in Config.services. */
-  readonly own: [index: number, service: ServiceConfig][];
-  readonly others: ServiceConfig[];
-}
-
-function groupServices({
-  services,
-  elsewhere,
-}: Pick<Config, 'services' | 'elsewhere'>): readonly Group[] {
-  const groups = new Map<string, Group>();
+  const ownIds = new Set(services.map(({ id }) => id));
+  const otherIds = new Set(elsewhere.map(({ id }) => id));
+  const takes = (id: string): boolean =>
+    otherIds.has(id) || (!ownIds.has(id) && shardOf(id, shard.count) !== shard.index);
+  const targetOf = (
+    api: ApiConfig,
+    first: string,
+    words: string,
+    { own, others }: Group,
+  ): Target => ({
+    id: targetId(api, first),
+    name: `${URL.parse(api.baseUrl)?.host ?? ''} (${words})`,
+    services: own.map(([, service]) => service),
+    configured: new Map(own.map(([index, { id }]) => [id, index])),
+    otherShards: { serviceCount: others, takes },
+    api,
+    path,
+    intervalMs,
+  });
+  if (auto !== null) {
+    const all = { own: [...services.entries()], others: 1 };
+    return [targetOf(auto.api, AUTO, 'all services of the key', all)];
+  }
+  const groups = new Map<string, Group & { readonly first: ServiceConfig }>();
   const groupOf = (service: ServiceConfig): Group => {
     const identity = apiIdentity(service.api);
-    const group = groups.get(identity) ?? { first: service, own: [], others: [] };
+    const group = groups.get(identity) ?? { first: service, own: [], others: 0 };
     groups.set(identity, group);
     return group;
   };
   for (const [index, service] of services.entries()) groupOf(service).own.push([index, service]);
-  for (const service of elsewhere) groupOf(service).others.push(service);
-  return [...groups.values()];
+  for (const service of elsewhere) groupOf(service).others++;
+  return [...groups.values()]
+    .filter(({ own }) => own.length > 0 || unconfiguredServices === 'send')
+    .map(({ first: { api, id, name }, ...group }) => {
+      const more = group.own.length > 1 ? ` and ${group.own.length - 1} more` : '';
+      const words = group.own.length > 0 ? name + more : 'services that are not configured';
+      return targetOf(api, id, words, group);
+    });
+}
+
+/** The services that share a poll: this shard's with their indexes in Config.services, and the number of others. */
+interface Group {
+  readonly own: [index: number, service: ServiceConfig][];
+  others: number;
 }
 
 /**
@@ -116,10 +105,4 @@ function targetId({ baseUrl }: ApiConfig, first: string): string {
 export function otherIdsOf({ id, api, services }: Target): readonly string[] {
   const ids = services.map(service => targetId(api, service.id));
   return ids.includes(id) ? ids.filter(one => one !== id) : [];
-}
-
-function targetName(first: ServiceConfig, ownCount: number): string {
-  const host = URL.parse(first.api.baseUrl)?.host ?? '';
-  if (ownCount === 0) return `${host} (services that are not configured)`;
-  return `${host} (${first.name}${ownCount === 1 ? '' : ` and ${ownCount - 1} more`})`;
 }

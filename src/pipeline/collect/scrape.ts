@@ -55,9 +55,6 @@ export const ACCEPT =
 /** A refused key is tried again at least this often. */
 const HOLD_MS_MAX = 300_000;
 
-/** Without an answer the service's clock is unknown. */
-const NO_ANSWER = { serverAtMs: Number.NaN } as const;
-
 export const SCRAPE_COUNTERS = {
   scrapes: {
     name: 'prom2otlp_collect_scrapes_total',
@@ -122,8 +119,8 @@ export class Scraper {
     const failure = this.report.held();
     if (failure === null) return null;
     this.#counters.held.add(1, failure.reason);
-    const monotonicMs = clock.monotonicMs();
-    const time = { startedAtMs: clock.nowMs(), monotonicMs, ...NO_ANSWER, durationMs: 0 };
+    const [startedAtMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
+    const time = { startedAtMs, monotonicMs, durationMs: 0, serverAtMs: Number.NaN };
     return { ...failure, ...time, kind: 'failure', isHeld: true };
   }
 
@@ -148,7 +145,7 @@ export class Scraper {
       failure.reason === 'too_large'
         ? 'raise metrics.limits.body if pages of this size are expected'
         : failure.hint;
-    const time = { startedAtMs, monotonicMs: startMs, durationMs, ...NO_ANSWER };
+    const time = { startedAtMs, monotonicMs: startMs, durationMs, serverAtMs: Number.NaN };
     // Any failure but a refused key is tried again when it is due: metrics that are not read are lost.
     const isRefused = failure.reason === 'auth';
     // A scrape that was given up says nothing about the service.
@@ -173,14 +170,14 @@ export class Scraper {
     }
     const { api, path } = this.target;
     const address = printableUrl(`${api.baseUrl}${path}`);
-    const isEmpty = recognized.kind === 'empty';
-    const what = isEmpty ? 'empty' : recognized.what;
+    const { kind: reason, what } = recognized;
     const error = {
-      reason: recognized.kind,
+      reason,
       message: `cannot read metrics from ${address}: the answer is ${what}`,
-      hint: isEmpty
-        ? 'check that the key may see the services that are configured'
-        : `check ${this.#options.client.nameOf('api.base_url')} and metrics.path`,
+      hint:
+        reason === 'empty'
+          ? 'check that the key may see the services that are configured'
+          : `check ${this.#options.client.nameOf('api.base_url')} and metrics.path`,
       status,
       isOutcomeUnknown: false,
     };
@@ -230,10 +227,9 @@ export type Recognized =
       /** What is odd about its Content-Type, reported once, or null. */
       readonly notice: string | null;
     }
-  | { readonly kind: 'empty' }
   | {
-      readonly kind: 'not_metrics';
-      /** `a web page`, `JSON`, `binary data`. */
+      readonly kind: 'empty' | 'not_metrics';
+      /** `empty`, `a web page`, `JSON`, `binary data`. */
       readonly what: string;
     };
 
@@ -248,7 +244,7 @@ const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb,
 export function recognize(body: Buffer, contentType: string): Recognized {
   const head = body.subarray(0, LOOKED_AT_BYTES);
   const start = head.findIndex(byte => !BLANKS.has(byte));
-  if (start === -1 && head.length === body.length) return { kind: 'empty' };
+  if (start === -1 && head.length === body.length) return { kind: 'empty', what: 'empty' };
   const type = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   const what = strangerOf(head, start, type);
   if (what !== null) return { kind: 'not_metrics', what };
