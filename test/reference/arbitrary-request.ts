@@ -33,7 +33,6 @@ const double: fc.Arbitrary<JsonDouble> = fc
   .map(value => (Number.isFinite(value) ? value : (String(value) as JsonDouble)));
 const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 8 }), fc.string({ minLength: 40 }));
 const uint32 = fc.nat(0xffff_ffff);
-const int32 = fc.integer();
 const uint64 = fc.bigInt(0n, 2n ** 64n - 1n).map(String);
 const int64 = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n).map(String);
 const hex = (bytes: number): fc.Arbitrary<string> =>
@@ -84,8 +83,6 @@ const point = {
   flags: uint32,
 };
 const counted = { ...point, count: uint64, sum: double };
-const ranged = { ...counted, exemplars, min: double, max: double };
-const buckets = message({ offset: int32, bucketCounts: list(uint64) });
 const temporality = { aggregationTemporality: fc.constantFrom(0, 1, 2) };
 const numberPoints = list(join(message({ ...point, exemplars }), number));
 
@@ -94,20 +91,7 @@ const data = oneOf({
   sum: message({ dataPoints: numberPoints, isMonotonic: fc.boolean(), ...temporality }),
   histogram: message({
     dataPoints: list(
-      message({ ...ranged, bucketCounts: list(uint64), explicitBounds: list(double) }),
-    ),
-    ...temporality,
-  }),
-  exponentialHistogram: message({
-    dataPoints: list(
-      message({
-        ...ranged,
-        scale: int32,
-        zeroCount: uint64,
-        positive: buckets,
-        negative: buckets,
-        zeroThreshold: double,
-      }),
+      message({ ...counted, exemplars, bucketCounts: list(uint64), explicitBounds: list(double) }),
     ),
     ...temporality,
   }),

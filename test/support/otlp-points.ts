@@ -16,13 +16,7 @@ import type {
 } from '../../src/pipeline/encode/otlp-fields.ts';
 
 /** What a point is within its metric; `empty` is a metric without any data. */
-export type PointType =
-  | 'gauge'
-  | 'sum'
-  | 'histogram'
-  | 'exponentialHistogram'
-  | 'summary'
-  | 'empty';
+export type PointType = 'gauge' | 'sum' | 'histogram' | 'summary' | 'empty';
 
 /** Attributes and the like are texts as `a=1,b=x`, sorted by name: easy to compare and to read in a failure. */
 export interface OtlpPoint {
@@ -144,9 +138,6 @@ function dataOf(metric: MetricJson): [PointType, AnyData] {
   if (metric.sum !== undefined) return ['sum', metric.sum];
   if (metric.histogram !== undefined) return ['histogram', metric.histogram];
   if (metric.summary !== undefined) return ['summary', metric.summary];
-  if (metric.exponentialHistogram !== undefined) {
-    return ['exponentialHistogram', metric.exponentialHistogram];
-  }
   return ['empty', { dataPoints: [{}] }];
 }
 

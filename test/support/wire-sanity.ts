@@ -30,7 +30,7 @@ interface Data {
   readonly dataPoints?: readonly AnyPoint[];
   readonly aggregationTemporality?: number;
 }
-type Kind = 'gauge' | 'sum' | 'histogram' | 'summary' | 'exponentialHistogram';
+type Kind = 'gauge' | 'sum' | 'histogram' | 'summary';
 
 interface Shape {
   readonly kind: Kind;
@@ -49,7 +49,7 @@ interface Track {
   totals: ReadonlyMap<string, number>;
 }
 
-const KINDS: readonly Kind[] = ['gauge', 'sum', 'histogram', 'summary', 'exponentialHistogram'];
+const KINDS: readonly Kind[] = ['gauge', 'sum', 'histogram', 'summary'];
 const DELTA = 1;
 const CUMULATIVE = 2;
 const NO_RECORDED_VALUE = 1;

@@ -1,7 +1,7 @@
 // The messages of OTLP on the wire, and their types in OTLP/JSON: one table per message, in the order of the .proto
 // files. A row has a field's number, its name in OTLP/JSON, its type (a scalar, or another message) and its label; no
-// message has several oneofs. Fields that this project neither sends nor reads (entities, string tables) are omitted
-// and skipped.
+// message has several oneofs. Fields that this project neither sends nor reads (exponential histograms, entities,
+// string tables) are omitted and skipped.
 // https://github.com/open-telemetry/opentelemetry-proto (v1.10.0)
 
 /** An `id` is bytes shown as hex, `bytes` are shown as base64. */
@@ -15,10 +15,8 @@ export type ScalarType =
   | 'id'
   | 'int64'
   | 'sfixed64'
-  | 'sint32'
   | 'string'
-  | 'uint32'
-  | 'uint64';
+  | 'uint32';
 
 const OTLP = {
   // opentelemetry/proto/common/v1/common.proto
@@ -76,28 +74,6 @@ const OTLP = {
     [8, 'exemplars', 'exemplar', 'repeated'],
     [9, 'attributes', 'keyValue', 'repeated'],
     [10, 'flags', 'uint32'],
-    [11, 'min', 'double', 'optional'],
-    [12, 'max', 'double', 'optional'],
-  ],
-  buckets: [
-    [1, 'offset', 'sint32'],
-    [2, 'bucketCounts', 'uint64', 'repeated'],
-  ],
-  exponentialHistogramDataPoint: [
-    [1, 'attributes', 'keyValue', 'repeated'],
-    [2, 'startTimeUnixNano', 'fixed64'],
-    [3, 'timeUnixNano', 'fixed64'],
-    [4, 'count', 'fixed64'],
-    [5, 'sum', 'double', 'optional'],
-    [6, 'scale', 'sint32'],
-    [7, 'zeroCount', 'fixed64'],
-    [8, 'positive', 'buckets'],
-    [9, 'negative', 'buckets'],
-    [10, 'flags', 'uint32'],
-    [11, 'exemplars', 'exemplar', 'repeated'],
-    [12, 'min', 'double', 'optional'],
-    [13, 'max', 'double', 'optional'],
-    [14, 'zeroThreshold', 'double'],
   ],
   valueAtQuantile: [
     [1, 'quantile', 'double'],
@@ -122,10 +98,6 @@ const OTLP = {
     [1, 'dataPoints', 'histogramDataPoint', 'repeated'],
     [2, 'aggregationTemporality', 'enum'],
   ],
-  exponentialHistogram: [
-    [1, 'dataPoints', 'exponentialHistogramDataPoint', 'repeated'],
-    [2, 'aggregationTemporality', 'enum'],
-  ],
   summary: [[1, 'dataPoints', 'summaryDataPoint', 'repeated']],
   metric: [
     [1, 'name', 'string'],
@@ -134,7 +106,6 @@ const OTLP = {
     [5, 'gauge', 'gauge', 'oneof'],
     [7, 'sum', 'sum', 'oneof'],
     [9, 'histogram', 'histogram', 'oneof'],
-    [10, 'exponentialHistogram', 'exponentialHistogram', 'oneof'],
     [11, 'summary', 'summary', 'oneof'],
     [12, 'metadata', 'keyValue', 'repeated'],
   ],
@@ -200,7 +171,7 @@ type ValueJson<Type> = Type extends MessageName
     ? JsonDouble
     : Type extends 'bool'
       ? boolean
-      : Type extends 'enum' | 'fixed32' | 'sint32' | 'uint32'
+      : Type extends 'enum' | 'fixed32' | 'uint32'
         ? number
         : string;
 
@@ -212,7 +183,7 @@ export type HistogramPointJson = MessageJson<'histogramDataPoint'>;
 export type SummaryPointJson = MessageJson<'summaryDataPoint'>;
 /** The common fields of all kinds of points. */
 export type PointJson = Omit<NumberPointJson, 'asDouble' | 'asInt'>;
-/** One of the five kinds of data is set. */
+/** One of the four kinds of data is set. */
 export type MetricJson = MessageJson<'metric'>;
 export type ScopeMetricsJson = MessageJson<'scopeMetrics'>;
 export type MetricsRequestJson = MessageJson<'metricsRequest'>;

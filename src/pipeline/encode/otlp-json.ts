@@ -134,10 +134,8 @@ const SCALARS: Readonly<Record<ScalarType, Scalar>> = {
   id: { wireType: WIRE.bytes, read: reader => reader.view().toString('hex') },
   int64: { wireType: WIRE.varint, read: reader => reader.int64() },
   sfixed64: { wireType: WIRE.fixed64, read: reader => reader.sfixed64() },
-  sint32: { wireType: WIRE.varint, read: reader => reader.sint32() },
   string: { wireType: WIRE.bytes, read: reader => reader.string() },
   uint32: { wireType: WIRE.varint, read: reader => reader.uint32() },
-  uint64: { wireType: WIRE.varint, read: reader => reader.uint64() },
 };
 
 function jsonDouble(value: number): JsonDouble {

@@ -56,23 +56,12 @@ export class WireReader {
     return this.uint32() | 0;
   }
 
-  /** Zigzag. */
-  sint32(): number {
-    const coded = this.uint32();
-    return (coded >>> 1) ^ -(coded & 1);
-  }
-
   bool(): boolean {
     this.#readVarint();
     return this.#low !== 0 || this.#high !== 0;
   }
 
   /** Decimal: 64 bits do not fit a number. */
-  uint64(): string {
-    this.#readVarint();
-    return decimal(this.#low, this.#high);
-  }
-
   int64(): string {
     this.#readVarint();
     return signedDecimal(this.#low, this.#high);
