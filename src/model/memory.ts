@@ -242,17 +242,13 @@ export interface PageLayout {
  * A page with other points is encoded in full, but takes the points that it shares with the
  * template from there.
  */
-export interface PayloadTemplate extends PointPlaces {
+export interface PayloadTemplate {
   readonly bytes: Buffer;
   readonly view: DataView;
   /** Whether it has no other points: no markers, no repeated samples. Only then it is patched as a whole. */
   readonly isWhole: boolean;
-}
-
-/** The points of a payload, in its order. */
-export interface PointPlaces {
   readonly blocks: readonly TemplateBlock[];
-  /** Heads of points. */
+  /** Heads of points, in the order of the payload. */
   readonly rows: Uint32Array;
   /** Where each point begins, and where its times begin. */
   readonly starts: Uint32Array;
@@ -262,7 +258,7 @@ export interface PointPlaces {
 }
 
 /** The forms of points in a template. */
-export const FORM = { number: 0, numberWithStart: 1, histogram: 2, summary: 3 } as const;
+export const FORM = { number: 0, histogram: 1, summary: 2 } as const;
 
 /** One block of a template: its bytes, and its points as a range of rows. */
 export interface TemplateBlock {

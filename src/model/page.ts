@@ -56,3 +56,9 @@ export interface PageReport {
 }
 
 export const PROBLEMS_MAX = 100;
+
+/** The report of a page without problems. */
+export function newReport(lines = 0, samples = 0): PageReport {
+  const badByNamespace = new Map<string, number>();
+  return { isUsable: true, lines, samples, badLines: 0, badByNamespace, problems: [], limit: null };
+}

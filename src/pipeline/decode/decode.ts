@@ -6,7 +6,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { PageLimits } from '../../config/config.ts';
-import { type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
+import { newReport, type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
 import { COST, NO_ROW, ROLE, type SeriesTable, tableBytes } from '../../model/series-table.ts';
 import { ExpectedRows } from './expected-rows.ts';
 import { LastTime } from './same-text.ts';
@@ -43,15 +43,7 @@ function expectedLines(bytes: Buffer): number {
 
 /** One page being decoded. Call step() until it returns true, then read `report`. */
 export class Decoding {
-  readonly report: PageReport = {
-    isUsable: true,
-    lines: 0,
-    samples: 0,
-    badLines: 0,
-    badByNamespace: new Map(),
-    problems: [],
-    limit: null,
-  };
+  readonly report: PageReport = newReport();
   readonly #page: Page;
   readonly #table: SeriesTable;
   readonly #limits: PageLimits;

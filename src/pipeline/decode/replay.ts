@@ -9,7 +9,7 @@
 //   page   …\nup{a="b"} 17 1795321266014\nup{a="c"} 4.5 17953…    at: read up to here
 //                       value   time                value   time: mostly the last line's text
 
-import type { Page, PageReport } from '../../model/page.ts';
+import { newReport, type Page, type PageReport } from '../../model/page.ts';
 import type { SeriesTable } from '../../model/series-table.ts';
 import type { PageLayout } from '../../model/memory.ts';
 import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
@@ -59,15 +59,7 @@ export class Replay {
 
   /** The report that the full function would give. */
   report(): PageReport {
-    return {
-      isUsable: true,
-      lines: this.#layout.lines,
-      samples: this.#layout.rows.length,
-      badLines: 0,
-      badByNamespace: new Map(),
-      problems: [],
-      limit: null,
-    };
+    return newReport(this.#layout.lines, this.#layout.rows.length);
   }
 
   /** Reads the samples before number `last`. Uses local variables: this runs for every line. */

@@ -4,11 +4,11 @@
 
 import { bug } from '../../errors.ts';
 import type { Batch, BatchPart } from '../../model/batch.ts';
-import { FORM, type PayloadTemplate } from '../../model/memory.ts';
-import { isCompound, type Metric, type PointKind } from '../../model/metric.ts';
+import type { PayloadTemplate } from '../../model/memory.ts';
+import type { Metric, PointKind } from '../../model/metric.ts';
 import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
-import { endOfPoint, isFormOf, makeTemplate, patch, patchPoints, PointNotes } from './patch.ts';
+import { endOfPoint, formOf, makeTemplate, patch, patchPoints, PointNotes } from './patch.ts';
 import { PointWriter } from './points.ts';
 import type { WireWriter } from './wire.ts';
 
@@ -147,6 +147,7 @@ class EncodeRun {
     // Also for V8, which would give up its code at each index beyond 31 bits.
     if (first === NO_ROW) return from;
     const writer = this.#writer;
+    const form = formOf(kind);
     const shift = writer.length - starts[first]!;
     let at = from;
     let copyEnd = starts[first]!;
@@ -155,9 +156,9 @@ class EncodeRun {
       // Another point may have a header before it.
       if (rows[point] !== row || starts[point] !== copyEnd || pointOf[row] !== point) break;
       if (metric[row] !== metric[head] || block[row] !== block[head]) break;
-      const isGood = isFormOf(kind, forms[point]!);
-      if (!isGood || !patchPoints(this.#table, template, point, point + 1)) break;
-      this.notes.add(row, forms[point]!, copyEnd + shift, offsets[point]! + shift);
+      if (forms[point] !== form) break;
+      if (!patchPoints(this.#table, template, point, point + 1)) break;
+      this.notes.add(row, form, copyEnd + shift, offsets[point]! + shift);
       copyEnd = endOfPoint(template, point);
     }
     if (at > from) writer.raw(template.bytes, starts[first], copyEnd);
@@ -214,27 +215,24 @@ class EncodeRun {
     if (metric.kind === 'sum') writer.varintField(3, 1);
   }
 
-  #writePoint(row: number, metric: Metric): void {
+  #writePoint(row: number, { kind }: Metric): void {
     this.#partPoints++;
     const { length: start } = this.#writer;
-    const startMs = metric.kind === 'sum' ? this.#table.startMs[row]! : Number.NaN;
-    const size = isCompound(metric)
-      ? this.#writeCompound(row, metric)
-      : this.#writeNumber(row, startMs);
+    const isCompound = kind === 'histogram' || kind === 'summary';
+    const size = isCompound ? this.#writeCompound(row, kind) : this.#writeNumber(row, kind);
     if (this.#table.outcome[row] === OUTCOME.stale) this.isWhole = false;
-    else this.notes.add(row, formOf(metric, startMs), start, this.#writer.length - size);
+    else this.notes.add(row, formOf(kind), start, this.#writer.length - size);
   }
 
-  #writeCompound(row: number, { kind }: Metric): number {
+  #writeCompound(row: number, kind: 'histogram' | 'summary'): number {
     const compound = this.#table.compounds.get(row) ?? bug(`row ${row} heads no ${kind}`);
-    return kind === 'histogram'
-      ? this.#points.histogram(row, compound)
-      : this.#points.summary(row, compound);
+    return this.#points[kind](row, compound);
   }
 
-  #writeNumber(row: number, startMs: number): number {
-    const { timeMs, value, line } = this.#table;
-    const at = { startMs, timeMs: timeMs[row]!, value: value[row]!, line: line[row]! };
+  #writeNumber(row: number, kind: PointKind): number {
+    const { startMs, timeMs, value, line } = this.#table;
+    const start = kind === 'sum' ? startMs[row]! : Number.NaN;
+    const at = { startMs: start, timeMs: timeMs[row]!, value: value[row]!, line: line[row]! };
     return this.#points.number(row, at);
   }
 
@@ -282,12 +280,6 @@ class EncodeRun {
     this.#partStart = this.#writer.length;
     this.#partPoints = 0;
   }
-}
-
-function formOf({ kind }: Metric, startMs: number): number {
-  if (kind === 'histogram') return FORM.histogram;
-  if (kind === 'summary') return FORM.summary;
-  return Number.isNaN(startMs) ? FORM.number : FORM.numberWithStart;
 }
 
 // The sending order: by service, block and metric; rows of one metric keep their order. A stable

@@ -13,18 +13,19 @@ import {
   type Compound,
   FORM,
   type PayloadTemplate,
-  type PointPlaces,
   type TemplateBlock,
 } from '../../model/memory.ts';
-import { putDouble, putFixed64, putTimeMs, type WireWriter } from './wire.ts';
+import { putDouble, putFixed64, putTimeMs, varintSize, type WireWriter } from './wire.ts';
 
 /** Points processed before the event loop gets a turn. */
 const SLICE_POINTS = 2048;
-/** The bytes of points, and the offsets of their times. */
-type Places = Pick<PayloadTemplate, 'bytes' | 'view' | 'offsets' | 'forms'>;
 
 /** The size of a fixed64 or double with its tag. */
 const SLOT = 9;
+/** start_time_unix_nano of every form, and sum of a histogram. */
+const START_TAG = 0x11;
+const SUM_TAG = 0x29;
+const QUANTILE_TAG = 0x32;
 
 /** Patches the table's template; yields between slices. The batch uses memory of the template or writer. */
 export function* patch(
@@ -112,77 +113,67 @@ export function patchPoints(
   from: number,
   to: number,
 ): boolean {
-  const { rows, offsets, forms, view } = template;
+  const { rows, offsets, forms, bytes, view } = template;
   const { outcome, value, timeMs, startMs } = table;
   for (let point = from; point < to; point++) {
     const row = rows[point]!;
     if (outcome[row] !== OUTCOME.point) return false;
-    const offset = offsets[point]!;
-    const form = forms[point];
-    if (form === FORM.number) {
-      if (!Number.isNaN(startMs[row]!)) return false;
-      putTimeMs(view, offset + 1, timeMs[row]!);
-      putDouble(view, offset + 1 + SLOT, value[row]!);
-    } else if (form === FORM.numberWithStart) {
-      const start = startMs[row]!;
-      if (Number.isNaN(start)) return false;
-      putTimeMs(view, offset + 1, start);
-      putTimeMs(view, offset + 1 + SLOT, timeMs[row]!);
-      putDouble(view, offset + 1 + 2 * SLOT, value[row]!);
-    } else if (!patchCompound(table, template, point, row)) return false;
+    let at = offsets[point]!;
+    const start = startMs[row]!;
+    const hasStart = bytes[at] === START_TAG;
+    if (hasStart === Number.isNaN(start)) return false;
+    if (hasStart) {
+      putTimeMs(view, at + 1, start);
+      at += SLOT;
+    }
+    putTimeMs(view, at + 1, timeMs[row]!);
+    at += SLOT;
+    if (forms[point] === FORM.number) putDouble(view, at + 1, value[row]!);
+    else if (!patchCompound(table, template, point, at)) return false;
   }
   return true;
 }
 
 /**
- * Writes the numbers of a histogram or summary, in the order of points.ts; false if its bounds or quantiles differ from
- * the template's.
+ * Writes the numbers of a histogram or summary behind its times, in the order of points.ts; false if its bounds or
+ * quantiles differ from the template's.
  */
-function patchCompound(table: SeriesTable, template: Places, point: number, head: number): boolean {
-  const compound = table.compounds.get(head);
+function patchCompound(
+  table: SeriesTable,
+  template: PayloadTemplate,
+  point: number,
+  timesEnd: number,
+): boolean {
+  const compound = table.compounds.get(template.rows[point]!);
   if (compound === undefined) return false;
   const { view, bytes } = template;
   const isHistogram = template.forms[point] === FORM.histogram;
-  const begin = template.offsets[point]!;
-  let at = begin;
-  const startMs = table.startMs[head]!;
-  // The first tag shows whether the template has a start: field 2, or 3 for the time.
-  const hasStart = bytes[at] === 0x11;
-  if (hasStart === Number.isNaN(startMs)) return false;
-  if (hasStart) putTimeMs(view, at + 1, startMs);
-  if (hasStart) at += SLOT;
-  putTimeMs(view, at + 1, table.timeMs[head]!);
-  at += SLOT;
   const total = table.value[compound.count]!;
-  putFixed64(view, at + 1, isHistogram ? total : Math.round(total));
-  at += SLOT;
+  putFixed64(view, timesEnd + 1, isHistogram ? total : Math.round(total));
+  let at = timesEnd + SLOT;
   const hasSum = compound.sum !== NO_ROW && table.seen[compound.sum] === table.page;
-  const sum = hasSum ? table.value[compound.sum]! : 0;
-  if (isHistogram && (bytes[at] === 0x29) !== hasSum) return false;
+  if (isHistogram && (bytes[at] === SUM_TAG) !== hasSum) return false;
   if (hasSum || !isHistogram) {
-    putDouble(view, at + 1, sum);
+    putDouble(view, at + 1, hasSum ? table.value[compound.sum]! : 0);
     at += SLOT;
   }
-  if (!isHistogram) return patchQuantiles(table, template, at, compound);
-  return patchBuckets(table, template, { begin, at }, compound);
+  return isHistogram
+    ? patchBuckets(table, template, template.offsets[point]!, at, compound)
+    : patchQuantiles(table, template, at, compound);
 }
 
 /** Packed bucket counts: tag, length, n + 1 fixed64. The n bounds end where the times begin. */
 function patchBuckets(
   table: SeriesTable,
-  { view, bytes }: Places,
-  { begin, at: start }: { readonly begin: number; readonly at: number },
+  { view, bytes }: PayloadTemplate,
+  times: number,
+  start: number,
   compound: Compound,
 ): boolean {
-  let at = start + 1;
-  let length = 0;
-  for (let shift = 0; ; shift += 7) {
-    const byte = bytes[at++]!;
-    length += (byte & 0x7f) * 2 ** shift;
-    if (byte < 0x80) break;
-  }
+  const length = lengthAt(bytes, start + 1);
+  let at = start + 1 + varintSize(length);
   const end = at + length - 8;
-  let boundAt = begin - (length - 8);
+  let boundAt = times - (length - 8);
   let last = 0;
   for (const [i, row] of compound.rows.entries()) {
     const bound = compound.bounds[i]!;
@@ -199,12 +190,10 @@ function patchBuckets(
   return true;
 }
 
-const QUANTILE_TAG = 0x32;
-
 /** Quantiles up to the end of the point: tag, length (18), quantile and value. */
 function patchQuantiles(
   table: SeriesTable,
-  { view, bytes }: Places,
+  { view, bytes }: PayloadTemplate,
   start: number,
   compound: Compound,
 ): boolean {
@@ -223,7 +212,7 @@ function patchQuantiles(
 // Making a template.
 
 /** Where the points of a payload are, noted while it is written. */
-export class PointNotes implements PointPlaces {
+export class PointNotes {
   count = 0;
   readonly blocks: TemplateBlock[] = [];
   readonly rows: Uint32Array;
@@ -293,20 +282,23 @@ function copyOf(payload: Buffer, former: ArrayBufferLike | undefined): Buffer {
   return memory.subarray(0, length);
 }
 
-/** Whether the template's point is of the form that a metric of this kind has. */
-export function isFormOf(kind: PointKind, form: number): boolean {
-  if (kind === 'histogram') return form === FORM.histogram;
-  if (kind === 'summary') return form === FORM.summary;
-  return form === FORM.number || form === FORM.numberWithStart;
+/** The form of points of this kind. */
+export function formOf(kind: PointKind): number {
+  return kind === 'histogram' || kind === 'summary' ? FORM[kind] : FORM.number;
 }
 
 /** Where a point of the template ends. */
 export function endOfPoint({ bytes, starts }: PayloadTemplate, point: number): number {
-  let at = starts[point]! + 1;
+  const at = starts[point]! + 1;
+  const length = lengthAt(bytes, at);
+  return at + varintSize(length) + length;
+}
+
+function lengthAt(bytes: Buffer, start: number): number {
   let length = 0;
-  for (let shift = 0; ; shift += 7) {
-    const byte = bytes[at++]!;
-    length += (byte & 0x7f) * 2 ** shift;
-    if (byte < 0x80) return at + length;
+  for (let at = start, power = 1; ; at++, power *= 128) {
+    const byte = bytes[at]!;
+    length += (byte & 0x7f) * power;
+    if (byte < 0x80) return length;
   }
 }
