@@ -10,7 +10,7 @@
 // counts: nothing drifts, and setting the wall clock has no effect. Every call receives the time.
 
 import { createHash } from 'node:crypto';
-import { Bell } from '../../lib/bell.ts';
+import { Bell, Permits } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
 
@@ -177,7 +177,7 @@ function hashOf(id: string): number {
 // translation. A slow scrape continues but gives up its slot, so it does not delay the others.
 
 const AT_ONCE = 16;
-/** After this time, or up to twice as long, a scrape no longer occupies a slot. */
+/** After this time a scrape no longer occupies a slot. */
 const SLOW_MS = 25;
 
 /** Runs `scrape` for each target; ends when all have ended, and rejects when one does. */
@@ -186,29 +186,19 @@ export async function inTurns(
   clock: Pick<Clock, 'after'>,
   scrape: (index: number) => Promise<void>,
 ): Promise<void> {
-  const all: Promise<void>[] = [];
-  const running = new Set<Promise<void>>();
-  let isSlow: Promise<void> | null = null;
-  let cancel = (): void => undefined;
-  for (const index of indexes) {
-    while (running.size >= AT_ONCE) {
-      isSlow ??= new Promise(resolve => {
-        cancel = clock.after(SLOW_MS, () => {
-          isSlow = null;
-          running.clear();
-          resolve();
-        });
-      });
-      await Promise.race([isSlow, ...running]);
-    }
-    const run = scrape(index);
-    const turn = run.then(
-      () => void running.delete(turn),
-      () => void running.delete(turn),
-    );
-    running.add(turn);
-    all.push(run);
-  }
-  cancel();
-  await Promise.all(all);
+  const slots = new Permits(AT_ONCE);
+  const scrapes: Promise<void>[] = [];
+  const begin = (index: number): Promise<void> =>
+    new Promise(resolve => {
+      const cancel = clock.after(SLOW_MS, resolve);
+      const end = (): void => {
+        cancel();
+        resolve();
+      };
+      const running = scrape(index);
+      scrapes.push(running);
+      running.then(end, end);
+    });
+  await Promise.all(indexes.map(index => slots.run(() => begin(index))));
+  await Promise.all(scrapes);
 }
