@@ -44,14 +44,14 @@ const OPENMETRICS_SUFFIX_ROLES: typeof SUFFIX_ROLES = {
   counter: { _total: ROLE.scalar, _created: ROLE.created },
   info: { _info: ROLE.scalar },
 };
-/** The reverse: the suffixes of each role. Rows of other roles have their metric's name. */
-const SUFFIXES_OF_ROLE: Readonly<Partial<Record<number, readonly string[]>>> = {
-  [ROLE.bucket]: ['_bucket'],
-  [ROLE.count]: ['_count'],
-  [ROLE.sum]: ['_sum'],
-  [ROLE.created]: ['_created'],
-  [ROLE.gaugePart]: ['_bucket', '_gcount', '_gsum', '_count', '_sum', '_created'],
-};
+/** The suffixes of each role. Rows of other roles have their metric's name. */
+const SUFFIXES_OF_ROLE: ReadonlyMap<number, readonly (readonly [suffix: string, role: number])[]> =
+  Map.groupBy(
+    Object.values(SUFFIX_ROLES)
+      .flatMap(Object.entries<number>)
+      .filter(([suffix]) => suffix !== ''),
+    ([, role]) => role,
+  );
 
 /** The types of text 0.0.4, in any case; the last two are undocumented, but the reference parser's tests require them. */
 export const TEXT_TYPES: ReadonlyMap<string, DeclaredType> = new Map([
@@ -138,7 +138,7 @@ export class PageMetadata {
     const { name, familyName, roles } = metric;
     for (let role = 0; 1 << role <= roles; role++) {
       if ((roles & (1 << role)) === 0) continue;
-      const names = SUFFIXES_OF_ROLE[role]?.map(suffix => familyName + suffix) ?? [name];
+      const names = SUFFIXES_OF_ROLE.get(role)?.map(([suffix]) => familyName + suffix) ?? [name];
       if (names.some(one => !isHome(this.#homeOf(one), metric, role))) return true;
     }
     return false;
