@@ -1,14 +1,5 @@
 // Whatever the sequence of pages: what must hold of the points that are made of them.
-import {
-  array,
-  assert,
-  boolean,
-  constantFrom,
-  oneof,
-  property,
-  record,
-  uint8Array,
-} from 'fast-check';
+import { assert, boolean, constantFrom, property, record } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { PageLimits } from '../../src/config/config.ts';
@@ -20,24 +11,6 @@ import { type Seen, shownPoint, Target, type TargetOptions } from '../support/ta
 import { FORGOTTEN_NS } from '../support/wire-sanity.ts';
 import { type PageEvent, SERVERS, tell, type ToldPage, worlds } from './page-world.ts';
 import { PARAMETERS } from './parameters.ts';
-
-const NEWLINE = 0x0a;
-/** Lines that come close to what means something. */
-const NOISE = [
-  '# TYPE good_series_0',
-  '# TYPE x histogram',
-  'x_bucket{le="1"} 1',
-  '{"',
-  'x{a="1",a="2"} 1',
-  'x{a="',
-  '#',
-  '# HELP',
-  'x 1 # {a="b"} 1',
-  'x{namespace="local} 1',
-  '\u0000 1',
-  'x 1e9999999999',
-  'x 0x1p3',
-];
 
 const options = record({
   mapping: constantFrom('semantic' as const, 'strict' as const),
@@ -91,31 +64,6 @@ function check(holds: (world: readonly PageEvent[], chosen: Options) => void): v
 }
 
 const timeOf = (point: OtlpPoint): bigint => BigInt(point.timeNs);
-
-describe('of any page', () => {
-  test('no bytes cause an exception, and every good line around them is kept', () => {
-    const noise = uint8Array({ maxLength: 60 }).map(bytes => Buffer.from(bytes));
-    const lineNoise = oneof(
-      noise,
-      constantFrom(...NOISE).map(text => Buffer.from(text)),
-    );
-    assert(
-      property(array(lineNoise, { maxLength: 20 }), boolean(), (lines, isOpenMetrics) => {
-        const texts = lines.flatMap((line, i) => [
-          Buffer.from(line.filter(byte => byte !== NEWLINE)),
-          Buffer.from(`good_series_${i} ${i}.5`),
-        ]);
-        const text = Buffer.concat(texts.flatMap(line => [line, Buffer.from('\n')]));
-        const { points } = new Target({ metrics: { badShare: 1 } }).page(0, text, {
-          format: isOpenMetrics ? 'openmetrics' : 'text',
-        });
-        const kept = new Map(points.map(({ metric, value }) => [metric, value]));
-        for (const i of lines.keys()) expect(kept.get(`good_series_${i}`)).toBe(i + 0.5);
-      }),
-      PARAMETERS,
-    );
-  });
-});
 
 describe('of any sequence of pages', () => {
   test('times never go back, no point comes twice, and starts are before times and never go back', () => {

@@ -3,15 +3,8 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCatalogLookup } from '../../src/catalog/lookup.ts';
-import { defaultConfig } from '../../src/config/load.ts';
-import { SeriesTable } from '../../src/model/series-table.ts';
-import { deriveOptions } from '../../src/pipeline/derive/options.ts';
-import { WireWriter } from '../../src/pipeline/encode/wire.ts';
-import { translate, type Translated, type Translation } from '../../src/pipeline.ts';
-import { oracleDecodeMetrics } from '../reference/oracle.ts';
-import { at, finished, Target } from '../support/target.ts';
-import { expectSane, WireSanity } from '../support/wire-sanity.ts';
+import type { SeriesTable } from '../../src/model/series-table.ts';
+import { at, Target } from '../support/target.ts';
 import { PARAMETERS, RUNS } from './parameters.ts';
 import { mostly } from '../support/random.ts';
 
@@ -119,80 +112,31 @@ function forgetPage(table: SeriesTable): void {
   table.line.fill(0);
 }
 
-function newTranslation(): Translation {
-  const config = defaultConfig();
-  const configured = new Map([
-    ['a', 0],
-    ['b', 1],
-  ]);
-  return {
-    table: new SeriesTable(),
-    isKept: false,
-    limits: config.metrics.limits,
-    derive: deriveOptions(config, createCatalogLookup(config.metrics.prefixes), configured),
-    encode: {
-      isDelta: false,
-      namespace: 'resource',
-      dropLabels: new Set(),
-      resourceOf: service => ({
-        name: `n${service}`,
-        id: `i${service}`,
-        attributes: {},
-        server: null,
-      }),
-    },
-  };
-}
-
-function translateNow(
-  translation: Translation,
-  text: string | null,
-  ...[startedAtMs, writer]: [number, WireWriter]
-): Translated {
-  const clocks = { monotonicMs: startedAtMs, serverAtMs: Number.NaN };
-  const time = { startedAtMs, durationMs: 1, ...clocks };
-  const scraped =
-    text === null
-      ? ({ kind: 'failure', reason: 'timeout', ...time } as const)
-      : ({
-          kind: 'page',
-          page: {
-            bytes: Buffer.from(text),
-            format: 'text',
-            wireBytes: 0,
-            ...time,
-          },
-        } as const);
-  return finished(translate(translation, scraped, writer));
-}
-
 test('a repeated page gives the bytes that the full functions give', () => {
   let patchedCount = 0;
   let replayedCount = 0;
   const pages = fc.array(change, { minLength: 3, maxLength: 12 });
   fc.assert(
     fc.property(pages, fc.boolean(), (changes, isTimed) => {
-      const full = newTranslation();
-      const repeating = newTranslation();
-      const writers = [new WireWriter(), new WireWriter()] as const;
-      const sanity = new WireSanity();
+      const full = new Target({ services: SERVICES });
+      const repeating = new Target({ services: SERVICES });
+      const { table } = repeating.translation;
       let text = '';
       for (const [index, page] of changes.entries()) {
-        const atMs = 1_760_000_000_000 + index * 60_000;
-        text = pageText(page, atMs - 1000, text, isTimed);
-        forgetPage(full.table);
-        const sent = page.kind === 'fail' ? null : text;
-        const { template, layout } = repeating.table;
-        const expected = translateNow(full, sent, atMs, writers[0]);
-        const actual = translateNow(repeating, sent, atMs, writers[1]);
-        const payload = expected.batch.payload;
-        expectSane(sanity, oracleDecodeMetrics(payload));
-        expect(actual.batch.payload.equals(payload)).toBe(true);
-        expect(actual.batch.parts).toMatchObject(expected.batch.parts);
-        expect(actual.derived).toEqual(expected.derived);
-        expect(actual.page).toEqual(expected.page);
-        if (template !== null && repeating.table.template === template) patchedCount++;
-        if (layout !== null && repeating.table.layout === layout) replayedCount++;
+        const seconds = index * 60;
+        text = pageText(page, at(seconds - 1), text, isTimed);
+        forgetPage(full.translation.table);
+        const isFailed = page.kind === 'fail';
+        const { template, layout } = table;
+        const [expected, actual] = [full, repeating].map(
+          target => (isFailed ? target.fail(seconds) : target.page(seconds, text)).translated,
+        );
+        expect(actual?.batch.payload.equals(expected?.batch.payload ?? Buffer.of())).toBe(true);
+        expect(actual?.batch.parts).toEqual(expected?.batch.parts);
+        expect(actual?.derived).toEqual(expected?.derived);
+        expect(actual?.page).toEqual(expected?.page);
+        if (template !== null && table.template === template) patchedCount++;
+        if (layout !== null && table.layout === layout) replayedCount++;
       }
     }),
     PARAMETERS,

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { PROBLEMS_MAX } from '../../../src/model/page.ts';
 import { ROLE, SeriesTable } from '../../../src/model/series-table.ts';
 import { decodePage, type DecodeOptions } from '../../support/decode-page.ts';
+import { Target } from '../../support/target.ts';
 
 /** The samples of a page, one line each, in the order of its families. */
 function linesOf(page: string | Buffer, options?: DecodeOptions): string[] {
@@ -352,56 +353,49 @@ describe('slices', () => {
 });
 
 describe('any page', () => {
-  const format = fc.constantFrom('text', 'openmetrics');
-  const syntax = fc.string({
-    unit: fc.constantFrom(...Array.from('ab{}="\\,# \t\r\n1.-+eNI_:é\u0000'), '# TYPE ', '# EOF'),
-    maxLength: 60,
-  });
+  /** Lines that come close to what means something. */
+  const NOISE = [
+    '# TYPE good_series_0',
+    '# TYPE x histogram',
+    'x_bucket{le="1"} 1',
+    '{"',
+    'x{a="1",a="2"} 1',
+    'x{a="',
+    '#',
+    '# HELP',
+    'x 1 # {a="b"} 1',
+    'x{namespace="local} 1',
+    '\u0000 1',
+    'x 1e9999999999',
+    'x 0x1p3',
+  ];
+  const noise = fc.oneof(
+    fc.uint8Array({ maxLength: 60 }).map(bytes => Buffer.from(bytes)),
+    fc.constantFrom(...NOISE).map(text => Buffer.from(text)),
+    fc
+      .string({
+        unit: fc.constantFrom(...Array.from('ab{}="\\,# \t\r1.-+eNI_:é\u0000'), '# TYPE '),
+      })
+      .map(text => Buffer.from(text)),
+  );
 
-  test('it does not throw, on bytes or on something like a page', () => {
-    const bytes = fc.oneof(
-      fc.uint8Array({ maxLength: 200 }),
-      syntax.map(text => Buffer.from(text)),
-    );
+  test('no bytes cause an exception, and every good line around them is kept', () => {
+    const format = fc.constantFrom('text', 'openmetrics');
     fc.assert(
-      fc.property(bytes, format, fc.boolean(), (page, format, isTwice) => {
-        const { table, report } = decodePage(Buffer.from(page), { format });
-        if (isTwice) decodePage(Buffer.from(page), { format, table });
-        expect(report.badLines).toBeLessThanOrEqual(report.samples);
+      fc.property(fc.array(noise, { maxLength: 20 }), format, (lines, format) => {
+        const texts = lines.flatMap((line, i) => [
+          Buffer.from(line.filter(byte => byte !== 0x0a)),
+          Buffer.from(`\ngood_series_${i} ${i}.5\n`),
+        ]);
+        const target = new Target({ metrics: { badShare: 1 } });
+        for (const seconds of [0, 60]) {
+          const { points, translated } = target.page(seconds, Buffer.concat(texts), { format });
+          const kept = new Map(points.map(({ metric, value }) => [metric, value]));
+          for (const i of lines.keys()) expect(kept.get(`good_series_${i}`)).toBe(i + 0.5);
+          expect(translated.page?.badLines).toBeLessThanOrEqual(lines.length);
+        }
       }),
       { numRuns: 500 },
-    );
-  });
-
-  test('good lines around bad ones are all kept', () => {
-    const good = fc.uniqueArray(fc.nat(1e6), { maxLength: 20 });
-    const junk = fc.string({
-      unit: fc.constantFrom(...Array.from('ab{}="\\, \t1.-é')),
-      maxLength: 20,
-    });
-    fc.assert(
-      fc.property(good, fc.array(junk, { maxLength: 20 }), (numbers, bad) => {
-        const lines = numbers.flatMap((n, i) => [bad[i] ?? '', `kept{n="${n}"} ${n}`]);
-        const kept = decodePage(`${lines.join('\n')}\n`).samples.filter(
-          ({ name }) => name === 'kept',
-        );
-        expect(kept.map(({ value }) => value)).toStrictEqual(numbers);
-      }),
-      { numRuns: 300 },
-    );
-  });
-
-  test('label values survive their escapes', () => {
-    const label = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
-    fc.assert(
-      fc.property(label, value => {
-        const escaped = value
-          .replaceAll('\\', '\\\\')
-          .replaceAll('"', '\\"')
-          .replaceAll('\n', '\\n');
-        const { samples } = decodePage(`a{b="${escaped}"} 1\n`);
-        expect(samples[0]?.labels).toStrictEqual({ b: value });
-      }),
     );
   });
 });
