@@ -275,13 +275,13 @@ export class Decoding {
       return this.#place;
     }
     const key = parseSeriesKey(bytes, keyStart, keyEnd);
-    if (duplicateLabel(key) === null) return this.#metadata.placeOf(key.name);
-    this.#labelTwice(key, keyStart);
-    return null;
+    return this.#isDistinct(key, keyStart) ? this.#metadata.placeOf(key.name) : null;
   }
 
-  #labelTwice(key: SeriesKey, at: number): boolean {
-    return this.#problem(`the label ${JSON.stringify(duplicateLabel(key))} occurs twice`, at);
+  /** False after a problem was noted. */
+  #isDistinct(key: SeriesKey, at: number): boolean {
+    const label = duplicateLabel(key);
+    return label === null || this.#problem(`the label ${JSON.stringify(label)} occurs twice`, at);
   }
 
   /** False after a problem was noted. */
@@ -301,7 +301,7 @@ export class Decoding {
       timeMs = number[0]!;
     }
     const key = parseSeriesKey(bytes, line.keyStart, line.keyEnd);
-    if (duplicateLabel(key) !== null) return this.#labelTwice(key, line.keyStart);
+    if (!this.#isDistinct(key, line.keyStart)) return false;
     this.#table.exemplars.set(this.report.lines, { labels: key.labels, value, timeMs });
     return true;
   }

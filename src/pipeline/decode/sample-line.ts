@@ -78,8 +78,11 @@ export class SampleLine {
     this.hash = 0;
     this.#hasName = bytes[at] !== OPEN;
     if (this.#hasName) {
-      at = this.#name(bytes, at, end);
+      at = this.#word(bytes, at, end, METRIC_START, 'expected a metric name');
       if (at < 0) return false;
+      if (at - this.keyStart > this.#limits.nameBytes)
+        return this.#fail('the name is longer than limits.name', this.keyStart);
+      this.hash = mix(this.#hash);
       this.keyEnd = at;
       const next = skipBlanks(bytes, at, end);
       if (bytes[next] === OPEN && next < end) at = next;
@@ -109,19 +112,17 @@ export class SampleLine {
     return at >= 0 && this.#numbers(bytes, at, end);
   }
 
-  #name(bytes: Buffer, start: number, end: number): number {
+  /** Reads a word that begins with such a byte; -1 with the reason. */
+  #word(bytes: Buffer, start: number, end: number, first: number, reason: string): number {
     let hash = HASH_SEED;
     let at = start;
-    if (at >= end || (NAME_BYTES[bytes[at]!]! & METRIC_START) === 0)
-      return this.#failAt('expected a metric name', at);
+    if (at >= end || (NAME_BYTES[bytes[at]!]! & first) === 0) return this.#failAt(reason, at);
     for (; at < end; at++) {
       const byte = bytes[at]!;
-      if ((NAME_BYTES[byte]! & (METRIC_START | DIGIT)) === 0) break;
+      if ((NAME_BYTES[byte]! & (first | DIGIT)) === 0) break;
       hash = Math.imul(hash ^ byte, HASH_PRIME);
     }
-    if (at - start > this.#limits.nameBytes)
-      return this.#failAt('the name is longer than limits.name', start);
-    this.hash = mix(hash);
+    this.#hash = hash;
     return at;
   }
 
@@ -132,11 +133,13 @@ export class SampleLine {
     while (bytes[at] !== CLOSE) {
       if (at >= end) return this.#failAt('expected `}` after the labels', at);
       const labelStart = at;
-      at = bytes[at] === QUOTE ? this.#quoted(bytes, at, end) : this.#labelName(bytes, at, end);
+      const isQuoted = bytes[at] === QUOTE;
+      at = isQuoted
+        ? this.#quoted(bytes, at, end)
+        : this.#word(bytes, at, end, LABEL_START, 'expected a label name');
       if (at < 0) return -1;
       const nameHash = this.#hash;
       const labelEnd = at;
-      const isQuoted = bytes[labelStart] === QUOTE;
       if (labelEnd - labelStart - (isQuoted ? 2 : 0) > this.#limits.nameBytes)
         return this.#failAt('the name is longer than limits.name', labelStart);
       at = skipBlanks(bytes, at, end);
@@ -156,20 +159,6 @@ export class SampleLine {
     if (at >= end) return this.#failAt('expected `}` after the labels', at);
     this.keyEnd = at + 1;
     return at + 1;
-  }
-
-  #labelName(bytes: Buffer, start: number, end: number): number {
-    let hash = HASH_SEED;
-    let at = start;
-    if ((NAME_BYTES[bytes[at]!]! & LABEL_START) === 0)
-      return this.#failAt('expected a label name', at);
-    for (; at < end; at++) {
-      const byte = bytes[at]!;
-      if ((NAME_BYTES[byte]! & (LABEL_START | DIGIT)) === 0) break;
-      hash = Math.imul(hash ^ byte, HASH_PRIME);
-    }
-    this.#hash = hash;
-    return at;
   }
 
   #labelValue(bytes: Buffer, start: number, end: number, nameHash: number): number {

@@ -39,16 +39,16 @@ export function* patch(
   const points = countPoints(table);
   if (table.exemplars.size > 0 || points === null) return null;
   const parts: BatchPart[] = [];
-  let isWhole = true;
+  const isOnPage = ({ block }: TemplateBlock): boolean =>
+    table.blocks[block]?.movedPage === table.page;
+  // Else the payload is assembled block by block.
+  const isWhole = template.blocks.every(isOnPage);
   let held = 0;
   let sinceYield = 0;
   writer.reset();
-  for (const [index, block] of template.blocks.entries()) {
+  for (const block of template.blocks) {
     const { firstPoint, pointCount } = block;
-    if (table.blocks[block.block]?.movedPage !== table.page) {
-      // Keeps all blocks before this one; the payload is then assembled block by block.
-      if (isWhole) copyBlocks(template, index, writer);
-      isWhole = false;
+    if (!isOnPage(block)) {
       if (hasAnyPoint(table, template.rows, firstPoint, pointCount)) return null;
       continue;
     }
@@ -81,11 +81,6 @@ function addPart(parts: BatchPart[], service: string, points: number, length: nu
     const offset = last === undefined ? 0 : last.offset + last.length;
     parts.push({ service, points, offset, length });
   }
-}
-
-function copyBlocks(template: PayloadTemplate, count: number, writer: WireWriter): void {
-  const last = template.blocks[count - 1];
-  if (last !== undefined) writer.raw(template.bytes, 0, last.offset + last.length);
 }
 
 /** How many heads have a point on this page; null if one has a marker. */

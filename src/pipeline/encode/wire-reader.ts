@@ -41,7 +41,7 @@ export class WireReader {
     const start = this.offset;
     this.#readVarint();
     const tag = this.#low;
-    if (this.#high !== 0 || tag < 8) this.#fail('an invalid tag', start);
+    if (this.#high !== 0 || tag < 8) this.fail('an invalid tag', start);
     return tag;
   }
 
@@ -140,18 +140,14 @@ export class WireReader {
     else this.fail(`wire type ${String(wireType)}, which OTLP does not use,`);
   }
 
-  fail(reason: string): never {
-    return this.#fail(reason, this.offset);
-  }
-
-  #fail(reason: string, offset: number): never {
+  fail(reason: string, offset: number = this.offset): never {
     throw new WireError(this.#what, reason, offset);
   }
 
   #size(): number {
     const start = this.offset;
     this.#readVarint();
-    if (this.#high !== 0) this.#fail('a length beyond 4 GiB', start);
+    if (this.#high !== 0) this.fail('a length beyond 4 GiB', start);
     return this.#low;
   }
 
@@ -159,9 +155,8 @@ export class WireReader {
   #advance(size: number): number {
     const start = this.offset;
     const left = this.end - start;
-    if (size > left) {
-      this.#fail(`a value of ${String(size)} bytes where ${String(left)} are left`, start);
-    }
+    if (size > left)
+      this.fail(`a value of ${String(size)} bytes where ${String(left)} are left`, start);
     this.offset = start + size;
     return start;
   }
@@ -186,7 +181,7 @@ export class WireReader {
         return;
       }
     }
-    this.#fail('a number of more than ten bytes', start);
+    this.fail('a number of more than ten bytes', start);
   }
 }
 

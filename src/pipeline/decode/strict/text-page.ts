@@ -49,8 +49,7 @@ export class TextPage {
     cursor.skipBlanks();
     if (cursor.isAtEnd) return;
     if (cursor.isAt('#')) {
-      const metadata = readTextComment(cursor);
-      if (metadata !== null) this.#takeMetadata(metadata);
+      this.#readComment(cursor);
     } else {
       const sample = readTextSample(cursor);
       if (sample !== null) this.#takeSample(sample);
@@ -65,19 +64,54 @@ export class TextPage {
       this.#problems.add(rest.length, 'unexpected end: the last line has no newline');
   }
 
-  #takeMetadata({ keyword, name, value, offset }: TextMetadata): void {
+  /** Reads a comment from its `#`; only HELP and TYPE mean something. */
+  #readComment(cursor: LineCursor): void {
+    cursor.skip('#');
+    cursor.skipBlanks();
+    const { offset } = cursor;
+    const keyword = cursor.takeWord();
+    cursor.skipBlanks();
+    // A keyword without a name is an ordinary comment: the reference parser's tests have such a `# HELP`.
+    if ((keyword !== 'HELP' && keyword !== 'TYPE') || cursor.isAtEnd) return;
+    const name = readMetricName(cursor);
+    if (name === null) return;
+    if (!cursor.isAtEnd && !cursor.isAt(' ') && !cursor.isAt('\t'))
+      return void cursor.fail(`expected a blank after the metric name in a ${keyword} line`);
+    cursor.skipBlanks();
+    if (keyword === 'HELP') this.#readHelp(cursor, name, offset);
+    else this.#readType(cursor, name, offset);
+  }
+
+  #readHelp(cursor: LineCursor, name: string, offset: number): void {
+    const start = cursor.offset;
+    const text = cursor.takeRest();
+    const bad = badEscape(text);
+    if (decodeUtf8(text) === null)
+      return void cursor.fail('the help text is not valid UTF-8', start);
+    if (bad >= 0)
+      return void cursor.fail('a backslash before something else than \\ or n', start + bad);
     const family = this.#family(name);
-    if (keyword === 'HELP') {
-      // An empty HELP does not count: another may follow.
-      if (value === '') return;
-      if (family.hasHelp) this.#problems.add(offset, `a second HELP line for ${shown(name)}`);
-      family.hasHelp = true;
-      return;
-    }
+    // An empty HELP does not count: another may follow.
+    if (text === '') return;
+    if (family.hasHelp) this.#problems.add(offset, `a second HELP line for ${shown(name)}`);
+    family.hasHelp = true;
+  }
+
+  #readType(cursor: LineCursor, name: string, offset: number): void {
+    const start = cursor.offset;
+    const word = cursor.takeWord();
+    cursor.skipBlanks();
+    if (!cursor.isAtEnd) return void cursor.fail('unexpected text after the type');
+    if (word === '') return void cursor.fail('expected a type after the metric name');
+    // Types are documented in lower case; the reference parser accepts any.
+    const type = TEXT_TYPES.get(word.toLowerCase());
+    if (type === undefined)
+      return void cursor.fail(`the format has no type ${shownBytes(word)}`, start);
+    const family = this.#family(name);
     if (family.type !== null) this.#problems.add(offset, `a second TYPE line for ${shown(name)}`);
     else if (family.hasSamples)
       this.#problems.add(offset, `TYPE of ${shown(name)} after its samples`);
-    family.type ??= value;
+    family.type ??= type;
   }
 
   #takeSample(sample: TextSample): void {
@@ -118,44 +152,6 @@ export class TextPage {
   }
 }
 
-// The lines, each by itself: a sample, a HELP or TYPE line, or a comment.
-
-interface TextMetadata {
-  readonly keyword: 'HELP' | 'TYPE';
-  readonly name: string;
-  /** The docstring with its escapes, or the type in lower case. */
-  readonly value: string;
-  readonly offset: number;
-}
-
-/** Reads a comment from its `#`; null also if it is not metadata. */
-function readTextComment(cursor: LineCursor): TextMetadata | null {
-  cursor.skip('#');
-  cursor.skipBlanks();
-  const offset = cursor.offset;
-  const keyword = cursor.takeWord();
-  if (keyword !== 'HELP' && keyword !== 'TYPE') return null;
-  cursor.skipBlanks();
-  // A keyword without a name is an ordinary comment: the reference parser's tests have such a `#
-  // HELP`.
-  if (cursor.isAtEnd) return null;
-  const name = readMetricName(cursor);
-  if (name === null) return null;
-  if (!cursor.isAtEnd && !cursor.isAt(' ') && !cursor.isAt('\t'))
-    return cursor.fail(`expected a blank after the metric name in a ${keyword} line`);
-  cursor.skipBlanks();
-  return keyword === 'HELP' ? readHelp(cursor, name, offset) : readType(cursor, name, offset);
-}
-
-function readHelp(cursor: LineCursor, name: string, offset: number): TextMetadata | null {
-  const start = cursor.offset;
-  const value = cursor.takeRest();
-  if (decodeUtf8(value) === null) return cursor.fail('the help text is not valid UTF-8', start);
-  const bad = badEscape(value);
-  if (bad >= 0) return cursor.fail('a backslash before something else than \\ or n', start + bad);
-  return { keyword: 'HELP', name, value, offset };
-}
-
 /**
  * The offset of an invalid backslash, or -1. `\"` is undocumented, but the reference parser reads
  * it.
@@ -164,19 +160,6 @@ function badEscape(text: string): number {
   let at = text.indexOf('\\');
   while (at >= 0 && /[\\n"]/.test(text[at + 1] ?? '')) at = text.indexOf('\\', at + 2);
   return at;
-}
-
-function readType(cursor: LineCursor, name: string, offset: number): TextMetadata | null {
-  const start = cursor.offset;
-  const value = cursor.takeWord();
-  cursor.skipBlanks();
-  if (!cursor.isAtEnd) return cursor.fail('unexpected text after the type');
-  if (value === '') return cursor.fail('expected a type after the metric name');
-  // Types are documented in lower case; the reference parser accepts any.
-  const type = TEXT_TYPES.get(value.toLowerCase());
-  return type === undefined
-    ? cursor.fail(`the format has no type ${shownBytes(value)}`, start)
-    : { keyword: 'TYPE', name, value: type, offset };
 }
 
 /** Reads a sample line without leading blanks. */
