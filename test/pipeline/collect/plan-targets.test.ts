@@ -17,68 +17,50 @@ function service(id: string, settings: Partial<ApiConfig> = {}, name = id): Serv
 }
 
 function plan(...services: ServiceConfig[]): readonly Target[] {
-  return planTargets({
-    services,
-    elsewhere: [],
-    auto: null,
-    shard: { index: 0, count: 1 },
-    unconfiguredServices: 'drop',
-    metrics: METRICS,
-  });
+  const shard = { index: 0, count: 1 };
+  const config = { services, elsewhere: [], auto: null, shard, metrics: METRICS };
+  return planTargets({ ...config, unconfiguredServices: 'drop' });
 }
 
-function groupsOf(...services: ServiceConfig[]): string[] {
-  return plan(...services).map(target => target.services.map(({ id }) => id).join(' '));
-}
-
-test('services behind one address and key share a poll', () => {
-  expect(groupsOf(service('a'), service('b'), service('c'))).toEqual(['a b c']);
+const OTHER_KEY = { key: new ConfigSecret('other') };
+const headers = (region: string): Partial<ApiConfig> => ({
+  headers: { 'x-region': new ConfigSecret(region) },
 });
 
-test('another address, key, header or proxy makes another target', () => {
-  const key = new ConfigSecret('other');
-  const north = { headers: { 'x-region': new ConfigSecret('north') } };
-  const south = { headers: { 'x-region': new ConfigSecret('south') } };
-  const proxy = new ConfigSecret('http://proxy.example.com');
-  expect(groupsOf(service('a'), service('b', { key }), service('c'))).toEqual(['a c', 'b']);
-  expect(groupsOf(service('a', north), service('b', south), service('c', north))).toEqual([
-    'a c',
-    'b',
-  ]);
-  expect(groupsOf(service('a'), service('b', { baseUrl: 'https://eu.example.com' }))).toEqual([
-    'a',
-    'b',
-  ]);
-  expect(groupsOf(service('a'), service('b', { timeoutMs: 1 }))).toEqual(['a', 'b']);
-  expect(groupsOf(service('a'), service('b', { ca: 'PEM' }))).toEqual(['a', 'b']);
-  expect(groupsOf(service('a'), service('b', { proxy }))).toEqual(['a', 'b']);
+test.each<[what: string, first: Partial<ApiConfig>, second: Partial<ApiConfig>, isShared: boolean]>(
+  [
+    ['the same address and key', {}, {}, true],
+    ['equal headers', headers('north'), headers('north'), true],
+    ['another key', {}, OTHER_KEY, false],
+    ['another header', headers('north'), headers('south'), false],
+    ['another address', {}, { baseUrl: 'https://eu.example.com' }, false],
+    ['another timeout', {}, { timeoutMs: 1 }, false],
+    ['another certificate', {}, { ca: 'PEM' }, false],
+    ['another proxy', {}, { proxy: new ConfigSecret('http://proxy.example.com') }, false],
+  ],
+)('services with %s share a poll, or not', (_, first, second, isShared) => {
+  const targets = plan(service('a', first), service('b', second), service('c', first));
+  const groups = targets.map(({ services }) => services.map(({ id }) => id).join(' '));
+  expect(groups).toEqual(isShared ? ['a b c'] : ['a c', 'b']);
+  // Each knows the places of its services in the configuration.
+  expect(targets.map(({ configured }) => [...configured.values()])).toEqual(
+    isShared ? [[0, 1, 2]] : [[0, 2], [1]],
+  );
 });
 
 describe('with several shards', () => {
   const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
-  const all = [
-    ...ids.map(id => service(id)),
-    service('alone', { key: new ConfigSecret('other') }, 'alone'),
-  ];
+  const all = [...ids.map(id => service(id)), service('alone', OTHER_KEY)];
 
   function planShards(
     unconfiguredServices: Config['unconfiguredServices'],
   ): readonly (readonly Target[])[] {
-    const count = 3;
-    const dealt = dealShards(
-      all.map(({ id }) => id),
-      count,
-    );
+    const dealt = dealShards([...ids, 'alone'], 3);
     return [0, 1, 2].map(index => {
-      const isOurs = ({ id }: ServiceConfig): boolean => dealt.get(id) === index;
-      return planTargets({
-        services: all.filter(isOurs),
-        elsewhere: all.filter(one => !isOurs(one)),
-        auto: null,
-        shard: { index, count },
-        unconfiguredServices,
-        metrics: METRICS,
-      });
+      const services = all.filter(({ id }) => dealt.get(id) === index);
+      const elsewhere = all.filter(({ id }) => dealt.get(id) !== index);
+      const config = { services, elsewhere, auto: null, shard: { index, count: 3 } };
+      return planTargets({ ...config, unconfiguredServices, metrics: METRICS });
     });
   }
 
@@ -106,31 +88,13 @@ describe('with several shards', () => {
   });
 });
 
-test('a target knows the places of its services in the configuration', () => {
-  const targets = plan(
-    service('a'),
-    service('b', { key: new ConfigSecret('other') }),
-    service('c'),
-  );
-  expect(targets.map(({ configured }) => [...configured])).toEqual([
-    [
-      ['a', 0],
-      ['c', 2],
-    ],
-    [['b', 1]],
-  ]);
-});
-
 test('the name has the address and the services', () => {
-  const names = (...services: ServiceConfig[]): string[] =>
-    plan(...services).map(({ name }) => name);
-  expect(names(service('a', {}, 'orders'))).toEqual(['api.example.com (orders)']);
-  expect(names(service('a', {}, 'orders'), service('b'), service('c'))).toEqual([
-    'api.example.com (orders and 2 more)',
-  ]);
-  expect(names(service('a', { baseUrl: 'http://localhost:8080/x' }))).toEqual([
-    'localhost:8080 (a)',
-  ]);
+  const check = (want: string, ...services: ServiceConfig[]): void =>
+    expect(plan(...services).map(({ name }) => name)).toEqual([want]);
+  const orders = service('a', {}, 'orders');
+  check('api.example.com (orders)', orders);
+  check('api.example.com (orders and 2 more)', orders, service('b'), service('c'));
+  check('localhost:8080 (a)', service('a', { baseUrl: 'http://localhost:8080/x' }));
 });
 
 test('the id survives a changed key and added services, so that state is found again', () => {
@@ -140,14 +104,12 @@ test('the id survives a changed key and added services, so that state is found a
   expect(plan(service('a'), service('b'))[0]?.id).toBe(id);
   expect(plan(service('a', { timeoutMs: 1 }))[0]?.id).toBe(id);
   expect(plan(service('a', { baseUrl: 'https://eu.example.com' }))[0]?.id).not.toBe(id);
-  const other = plan(service('a'), service('b', { key: new ConfigSecret('other') }));
+  const other = plan(service('a'), service('b', OTHER_KEY));
   expect(new Set(other.map(target => target.id)).size).toBe(2);
 });
 
 test('neither id nor name contains a secret', () => {
   const secret = 'canary-key-1';
-  const target = plan(
-    service('a', { key: new ConfigSecret(secret), headers: { 'x-a': new ConfigSecret(secret) } }),
-  )[0];
-  expect(JSON.stringify(target)).not.toContain(secret);
+  const settings = { key: new ConfigSecret(secret), ...headers(secret) };
+  expect(JSON.stringify(plan(service('a', settings)))).not.toContain(secret);
 });

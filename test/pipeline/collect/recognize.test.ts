@@ -6,9 +6,7 @@ function check(body: string | Buffer, contentType: string, want: string): void {
   const got =
     recognized.kind === 'page'
       ? `${recognized.format}${recognized.notice === null ? '' : ', with a notice'}`
-      : recognized.kind === 'not_metrics'
-        ? recognized.what
-        : recognized.kind;
+      : recognized.what;
   expect(got, `${contentType}: ${String(body).slice(0, 40)}`).toBe(want);
 }
 
@@ -21,11 +19,8 @@ test('the type decides between the two formats', () => {
 });
 
 test('a missing or odd type is noticed, and the page is still read as text', () => {
-  check('engine_up 1\n', '', 'text, with a notice');
-  check('engine_up 1\n', 'text/html', 'text, with a notice');
-  check('engine_up 1\n', 'application/json', 'text, with a notice');
-  check('engine_up 1\n', 'application/octet-stream', 'text, with a notice');
-  check('# HELP a b\n', 'garbage', 'text, with a notice');
+  for (const type of ['', 'text/html', 'application/json', 'application/octet-stream', 'garbage'])
+    check('engine_up 1\n', type, 'text, with a notice');
 });
 
 test('quoted names begin with a brace and are not JSON', () => {
@@ -42,11 +37,7 @@ test('other content is reported by its kind', () => {
   check('[]', 'text/plain', 'JSON');
   check('PK\u0003\u0004\u0000\u0000', 'application/zip', 'binary data');
   check(Buffer.alloc(5000), 'text/plain', 'binary data');
-  check(
-    '\n\u0005\n\u0003abc',
-    'application/vnd.google.protobuf; encoding=delimited',
-    'binary data',
-  );
+  check('\n\u0005abc', 'application/vnd.google.protobuf; encoding=delimited', 'binary data');
 });
 
 test('a page of blanks is empty', () => {

@@ -9,12 +9,21 @@ import { Replay } from '../../../src/pipeline/decode/replay.ts';
 import { bug } from '../../../src/errors.ts';
 import { decodePage, pageOf } from '../../support/decode-page.ts';
 
+/** How a replay of `page` after the page `before` ends, and the table. */
+function replay(
+  before: string | Buffer,
+  page: string | Buffer,
+  format: ExpositionFormat = 'text',
+): { readonly end: string; readonly table: SeriesTable } {
+  const { table } = decodePage(before, { format });
+  const layout = table.layout ?? bug('the page has no layout');
+  const end = new Replay(pageOf(page, format), table, layout).step(table.count);
+  return { end, table };
+}
+
 /** The number that a replay reads in the place of another, or how the replay ended. */
 function replayed(number: string): number | string {
-  const { table } = decodePage('a 1\nb 2\n');
-  const layout = table.layout ?? bug('the page has no layout');
-  const replay = new Replay(pageOf(`a ${number}\nb 2\n`), table, layout);
-  const end = replay.step(2);
+  const { end, table } = replay('a 1\nb 2\n', `a ${number}\nb 2\n`);
   return end === 'done' ? (table.value[0] ?? '') : end;
 }
 
@@ -51,22 +60,25 @@ describe('timestamps of a repeated page', () => {
   /** The times that a replay reads from a page with these timestamps, or how it ended. */
   function timesOf(times: readonly string[], format: ExpositionFormat = 'text') {
     const write = (all: readonly string[]): string =>
-      `${all.map((time, i) => `line_of_a_page_${i} 1${time}`).join('\n')}\n`;
-    const end = format === 'text' ? '' : '# EOF\n';
-    const { table } = decodePage(write(times.map(() => ' 1')) + end, { format });
-    const layout = table.layout ?? bug('the page has no layout');
-    const replay = new Replay(pageOf(write(times) + end, format), table, layout);
-    const state = replay.step(times.length);
-    return state === 'done' ? Array.from(table.timeMs.subarray(0, times.length)) : state;
+      all.map((time, i) => `line_of_a_page_${i} 1${time}\n`).join('') +
+      (format === 'text' ? '' : '# EOF\n');
+    const { end, table } = replay(write(times.map(() => ' 1')), write(times), format);
+    return end === 'done' ? Array.from(table.timeMs.subarray(0, times.length)) : end;
   }
 
+  /** Times that follow each other on a page are read, in milliseconds of this unit. */
+  const check = (times: readonly string[], format?: ExpositionFormat, unit = 1): void =>
+    expect(
+      timesOf(
+        times.map(time => ` ${time}`),
+        format,
+      ),
+    ).toStrictEqual(times.map(time => Number(time) * unit));
+
   test('are the same on all lines, or change, or are missing', () => {
-    const times =
-      ' 1700000000000, 1700000000000, 1700000000001,, 1700000000001, 1600000000001, 1600000000001'.split(
-        ',',
-      );
-    const none = Number.NaN;
-    const read = times.map(time => (time === '' ? none : Number(time)));
+    const [one, two, three] = [' 1700000000000', ' 1700000000001', ' 1600000000001'];
+    const times = [one, one, two, '', two, three, three];
+    const read = times.map(time => (time === '' ? Number.NaN : Number(time)));
     expect(timesOf(times)).toStrictEqual(read);
   });
 
@@ -74,62 +86,34 @@ describe('timestamps of a repeated page', () => {
     const digits = '123456789012345678';
     const widths = Array.from({ length: digits.length }, (_, i) => digits.slice(0, i + 1));
     for (const all of [widths, widths.toReversed(), widths.flatMap(w => [w, w, `-${w}`, `-${w}`])])
-      expect(timesOf(all.map(width => ` ${width}`))).toStrictEqual(all.map(Number));
+      check(all);
   });
 
   test('that only share a beginning or end with the last one', () => {
-    const all = [
-      '170000000',
-      '1700000001',
-      '170000000',
-      '1170000000',
-      '70000000',
-      '1700000000000000',
-    ];
-    expect(timesOf(all.map(width => ` ${width}`))).toStrictEqual(all.map(Number));
+    check('170000000 1700000001 170000000 1170000000 70000000 1700000000000000'.split(' '));
   });
 
   test('in seconds, with a dot or an exponent', () => {
-    const all = [
-      '1700000000.125',
-      '1700000000.125',
-      '1.7e9',
-      '1.7e9',
-      '1.70e9',
-      '1.70e9',
-      '-1.5',
-      '-1.5',
-    ];
-    expect(
-      timesOf(
-        all.map(time => ` ${time}`),
-        'openmetrics',
-      ),
-    ).toStrictEqual(all.map(time => Number(time) * 1000));
+    const all = ['1700000000.125', '1.7e9', '1.70e9', '-1.5'].flatMap(time => [time, time]);
+    check(all, 'openmetrics', 1000);
   });
 
   test('an invalid one after a valid one ends the fast path', () => {
-    for (const time of [
-      '',
-      '1700000000000x',
-      '17000000000000 ',
-      '1700000000000\r',
-      ' 1700000000000',
-    ])
-      expect([time, timesOf([' 1700000000000', ` ${time}`])]).toStrictEqual([time, 'surprised']);
+    const time = '1700000000000';
+    for (const bad of ['', `${time}x`, `${time}0 `, `${time}\r`, ` ${time}`])
+      expect([bad, timesOf([` ${time}`, ` ${bad}`])]).toStrictEqual([bad, 'surprised']);
   });
 
   test('at the end of a page without its last newline', () => {
-    const { table } = decodePage('a 1 1700000000000\nb 1 1700000000000');
-    const layout = table.layout ?? bug('the page has no layout');
-    for (const [page, want] of [
-      ['a 1 1700000000001\nb 1 1700000000001', 'done'],
-      ['a 1 1700000000001\nb 1 170000000000', 'done'],
-      ['a 1 1700000000001\nb 1 ', 'surprised'],
-      ['a 1 1700000000001\nb ', 'surprised'],
-      ['a', 'surprised'],
-    ] as const)
-      expect([page, new Replay(pageOf(page), table, layout).step(2)]).toStrictEqual([page, want]);
+    const before = 'a 1 1700000000000\nb 1 1700000000000';
+    const ends = [
+      'a',
+      ...['', '1 ', '1 170000000000', '1 1700000000001'].map(last => `a 1 1\nb ${last}`),
+    ];
+    expect(ends.map(page => replay(before, page).end)).toStrictEqual([
+      ...['surprised', 'surprised', 'surprised'],
+      ...['done', 'done'],
+    ]);
   });
 });
 
@@ -157,8 +141,6 @@ describe('keys of a repeated page', () => {
     // Not valid UTF-8, but a comment may contain any bytes.
     const bytes = Buffer.from(`# ${'x'.repeat(40)}\na 1\nb 2\n`);
     for (let at = 10; at < 26; at += 2) bytes.set([0xf8, 0x7f], at);
-    const { table } = decodePage(bytes);
-    const layout = table.layout ?? bug('the page has no layout');
-    expect(new Replay(pageOf(bytes), table, layout).step(2)).toBe('surprised');
+    expect(replay(bytes, bytes).end).toBe('surprised');
   });
 });

@@ -1,12 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  putDouble,
-  putTimeMs,
-  varintSize,
-  WIRE,
-  WireWriter,
-} from '../../../src/pipeline/encode/wire.ts';
+import { putTimeMs, varintSize, WIRE, WireWriter } from '../../../src/pipeline/encode/wire.ts';
 import { WireReader } from '../../../src/pipeline/encode/wire-reader.ts';
 
 /** The bytes that `write` writes into a writer that has to grow, as hex. */
@@ -73,12 +67,8 @@ describe('times', () => {
     const check = (timeMs: number): void => {
       expect(nanoseconds(timeMs)).toBe(BigInt(timeMs) * 1_000_000n);
     };
-    check(0);
-    check(1);
-    check(1_760_000_000_123);
-    check(4_294_967_295);
-    check(65_535);
-    check(18_446_744_073_708);
+    for (const timeMs of [0, 1, 65_535, 4_294_967_295, 1_760_000_000_123, 18_446_744_073_708])
+      check(timeMs);
     fc.assert(fc.property(fc.nat(18_446_744_073_708), check));
   });
 
@@ -89,10 +79,8 @@ describe('times', () => {
   });
 
   test('an invalid time is unknown', () => {
-    expect(nanoseconds(Number.NaN)).toBe(0n);
-    expect(nanoseconds(-1)).toBe(0n);
-    expect(nanoseconds(18_446_744_073_709)).toBe(0n);
-    expect(nanoseconds(Number.POSITIVE_INFINITY)).toBe(0n);
+    for (const timeMs of [Number.NaN, -1, 18_446_744_073_709, Infinity])
+      expect(nanoseconds(timeMs)).toBe(0n);
   });
 });
 
@@ -106,15 +94,10 @@ describe('strings and bytes', () => {
       expect(reader.string()).toBe(text.toWellFormed());
       expect(reader.isAtEnd).toBe(true);
     };
-    check('');
-    check('a'.repeat(42));
-    check('ü'.repeat(42));
-    check('€'.repeat(42));
-    check('€'.repeat(43));
-    check('a'.repeat(128));
+    for (const count of [0, 1, 42, 43, 128, 70_000])
+      for (const letter of ['a', 'ü', '€']) check(letter.repeat(count));
     check('ascii first, then 😀');
     check('half of \ud83d a pair');
-    check('x'.repeat(70_000));
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), check));
   });
 
@@ -137,17 +120,13 @@ describe('nested messages', () => {
       writer.end(mark);
       const bytes = writer.written();
       expect(bytes.toString('hex', 0, bytes.length - size)).toBe(head);
-      expect(bytes.subarray(-size).every(byte => byte === 0x55)).toBe(true);
+      expect(bytes.subarray(bytes.length - size).every(byte => byte === 0x55)).toBe(true);
     };
-    check(1, '0a01');
+    check(0, '0a00');
     check(127, '0a7f');
     check(128, '0a8001');
     check(16_383, '0aff7f');
     check(16_384, '0a808001');
-  });
-
-  test('an empty message has no content', () => {
-    expect(written(writer => writer.end(writer.begin(2)))).toBe('1200');
   });
 
   test('messages nest', () => {
@@ -195,15 +174,4 @@ test('memory that was needed once is given back, unless it is little or nothing 
   expect(keptOf(4 * MIB, 100_000)).toBe(4 * MIB);
   expect(keptOf(40 * MIB, 0)).toBe(40 * MIB);
   expect(keptOf(1000, 4 * MIB)).toBe(4 * MIB);
-});
-
-test('written values can be overwritten', () => {
-  const writer = new WireWriter();
-  writer.tag(4, WIRE.fixed64);
-  const offset = writer.length;
-  writer.double(1);
-  putDouble(writer.view, offset, 2);
-  const reader = new WireReader(writer.written(), 'test');
-  reader.tag();
-  expect(reader.double()).toBe(2);
 });
