@@ -2,16 +2,9 @@
 // needs a line in simulator/series.ts and in test/fixtures/series-names.txt: tests compare the three.
 
 import { type CatalogEntry, type CatalogTable, table, updown } from './catalog.ts';
-import { dist, distRebalancer, distStatements } from './dist.ts';
-import {
-  engineCluster,
-  engineReplica,
-  engineSchema,
-  engineStatus,
-  engineVariables,
-  multimaster,
-} from './engine.ts';
-import { proxy, proxyBackends, proxyThreads } from './proxy.ts';
+import { DIST_TABLES } from './dist.ts';
+import { ENGINE_TABLES } from './engine.ts';
+import { PROXY_TABLES } from './proxy.ts';
 
 /** The exporter process itself: its memory is not the engine's or the proxy's. */
 const exporterProcess = table('process_', { declared: 'gauge' }, [
@@ -19,18 +12,9 @@ const exporterProcess = table('process_', { declared: 'gauge' }, [
 ]);
 
 export const CATALOG_TABLES: readonly CatalogTable[] = [
-  engineStatus,
-  engineCluster,
-  engineVariables,
-  engineSchema,
-  engineReplica,
-  multimaster,
-  dist,
-  distRebalancer,
-  distStatements,
-  proxy,
-  proxyBackends,
-  proxyThreads,
+  ...ENGINE_TABLES,
+  ...DIST_TABLES,
+  ...PROXY_TABLES,
   exporterProcess,
 ];
 
