@@ -269,12 +269,3 @@ export interface TemplateBlock {
   readonly firstPoint: number;
   readonly pointCount: number;
 }
-
-/** After this many misses in a row, only every RETRY_PAGES-th page is prepared for. */
-const MISSES_MAX = 3;
-const RETRY_PAGES = 16;
-
-/** Whether preparing for the next page pays off after this many misses in a row. */
-export function mayRepeat(misses: number, page: number): boolean {
-  return misses < MISSES_MAX || page % RETRY_PAGES === 0;
-}

@@ -237,8 +237,9 @@ export class SeriesTable {
   /** Open addressing over `hash`: row + 1, or 0 where empty. */
   slots: Uint32Array = new Uint32Array(128);
 
-  setKeys(keys: Buffer): void {
+  setKeys(keys: Buffer, used: number = this.keysUsed): void {
     this.keys = keys;
+    this.keysUsed = used;
     this.keysView = new DataView(keys.buffer, keys.byteOffset, keys.length);
   }
 

@@ -49,7 +49,6 @@ export class Decoding {
   readonly #limits: PageLimits;
   readonly #metadata: PageMetadata;
   readonly #line: SampleLine;
-  readonly #exemplarLine: SampleLine;
   readonly #number = new Float64Array(1);
   readonly #layout: LayoutBuilder;
   readonly #labels = new KeyLabels();
@@ -70,7 +69,6 @@ export class Decoding {
     this.#limits = limits;
     this.#metadata = new PageMetadata(table, page.format);
     this.#line = new SampleLine(limits);
-    this.#exemplarLine = new SampleLine(limits);
     table.turnPage();
     // The page's size is enough for the keys of a first page: the arena never has to grow.
     if (table.keysUsed === 0)
@@ -288,7 +286,7 @@ export class Decoding {
   #readExemplar(start: number, end: number): boolean {
     this.#layout.abandon();
     const { bytes } = this.#page;
-    const line = this.#exemplarLine;
+    const line = this.#line;
     const number = this.#number;
     if (!line.scanExemplar(bytes, start, end)) return this.#problem(line.reason, line.reasonAt);
     if (!readValue(bytes, line.valueStart, line.valueEnd, number))

@@ -3,13 +3,16 @@
 // page's rows. A page with a bad line, a repeated series, an exemplar or a NUL has no layout.
 
 import type { Page } from '../../model/page.ts';
-import { mayRepeat } from '../../model/memory.ts';
 import { NO_ROW, resized, type SeriesTable } from '../../model/series-table.ts';
 import { keyBytes, moveKeys } from './row-index.ts';
 import { isComparable } from './same-text.ts';
 
 /** What ends a key: blank, tab, and the closing brace. */
 const SEPARATORS: ReadonlySet<number> = new Set([0x20, 0x09, 0x7d]);
+
+/** After this many misses in a row, only every RETRY_PAGES-th page is prepared for. */
+const MISSES_MAX = 3;
+const RETRY_PAGES = 16;
 
 export class LayoutBuilder {
   readonly #page: Page;
@@ -28,7 +31,7 @@ export class LayoutBuilder {
     this.#page = page;
     this.#table = table;
     table.layout = null;
-    const isWorthIt = mayRepeat(table.layoutMisses, table.page);
+    const isWorthIt = table.layoutMisses < MISSES_MAX || table.page % RETRY_PAGES === 0;
     // The skeleton is the page without its numbers, so the page's size is enough.
     this.#skeleton = isWorthIt ? Buffer.allocUnsafeSlow(page.bytes.length) : null;
   }
@@ -69,12 +72,8 @@ export class LayoutBuilder {
     }
     const size = end + keyBytes(table);
     const isTight = skeleton.length - size <= size >> 5;
-    if (size === end && isTight) {
-      table.setKeys(skeleton);
-      table.keysUsed = end;
-    } else {
-      moveKeys(table, skeleton.subarray(0, end), size);
-    }
+    if (size === end && isTight) table.setKeys(skeleton, end);
+    else moveKeys(table, skeleton.subarray(0, end), size);
     for (let index = 0; index < this.#count; index++)
       table.keyOffset[this.#rows[index]!] = this.#keyOffsets[index]!;
     table.layout = {

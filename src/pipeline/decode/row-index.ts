@@ -3,8 +3,14 @@
 // they name the same series with another order of labels or other escapes.
 
 import { NO_ROW, type SeriesTable } from '../../model/series-table.ts';
-import { SampleLine } from './sample-line.ts';
-import { duplicateLabel, isSameSeries, keyOfRow, parseSeriesKey } from './series-key.ts';
+import { hashOfSeries } from './sample-line.ts';
+import {
+  duplicateLabel,
+  isSameSeries,
+  keyOfRow,
+  parseSeriesKey,
+  type SeriesKey,
+} from './series-key.ts';
 
 /** A key's offsets and hash, as SampleLine provides them. */
 export interface KeyPlace {
@@ -13,35 +19,20 @@ export interface KeyPlace {
   readonly hash: number;
 }
 
+/** The row of the series with this name and these labels in any order, or -1. */
+export function findSeries(table: SeriesTable, name: string, labels: SeriesKey['labels']): number {
+  const hash = hashOfSeries(name, labels);
+  const mask = table.slots.length - 1;
+  for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+    const row = table.slots[slot]! - 1;
+    if (row < 0) return -1;
+    if (table.hash[row] === hash && isSameSeries(keyOfRow(table, row), { name, labels }))
+      return row;
+  }
+}
+
 /** The row of the scanned series, or -1. A key with another spelling replaces the stored one. */
 export function findRow(table: SeriesTable, bytes: Buffer, place: KeyPlace): number {
-  return search(table, bytes, place, true);
-}
-
-type Labels = readonly (readonly [name: string, value: string])[];
-
-const PLAIN_NAME = /^[A-Za-z_:][A-Za-z0-9_:]*$/;
-const PLAIN_LABEL = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const NO_LIMITS = { labels: Infinity, nameBytes: Infinity, valueBytes: Infinity };
-
-/** The row of the series with this name and these labels in any order, or -1. */
-export function findSeries(table: SeriesTable, name: string, labels: Labels): number {
-  const words = labels.map(([label, value]) => {
-    const shown = PLAIN_LABEL.test(label) ? label : quoted(label);
-    return `${shown}=${quoted(value)}`;
-  });
-  const isPlain = PLAIN_NAME.test(name);
-  const inside = (isPlain ? words : [quoted(name), ...words]).join(',');
-  const bytes = Buffer.from(`${isPlain ? name : ''}{${inside}} 0`);
-  const line = new SampleLine(NO_LIMITS);
-  return line.scan(bytes, 0, bytes.length) ? search(table, bytes, line, false) : -1;
-}
-
-function quoted(text: string): string {
-  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
-}
-
-function search(table: SeriesTable, bytes: Buffer, place: KeyPlace, isOnPage: boolean): number {
   const mask = table.slots.length - 1;
   const { hash } = place;
   for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
@@ -50,7 +41,7 @@ function search(table: SeriesTable, bytes: Buffer, place: KeyPlace, isOnPage: bo
     if (table.hash[row] !== hash) continue;
     if (isStoredKey(table, row, bytes, place)) return row;
     if (!isRespelled(table, row, bytes, place)) continue;
-    if (isOnPage) storeKey(table, row, bytes, place);
+    storeKey(table, row, bytes, place);
     return row;
   }
 }
@@ -113,8 +104,7 @@ export function moveKeys(table: SeriesTable, head: Buffer, size: number): void {
     table.keyOffset[row] = used;
     used += length;
   }
-  table.setKeys(keys);
-  table.keysUsed = used;
+  table.setKeys(keys, used);
 }
 
 function putSlot(table: SeriesTable, row: number): void {

@@ -62,8 +62,7 @@ export class SampleLine {
   reasonAt = 0;
   /** The hash of the newest token. */
   #hash = 0;
-  /** An exemplar needs no name. */
-  #hasName = true;
+  #hasName = false;
   #labelCount = 0;
   readonly #limits: LineLimits;
 
@@ -108,6 +107,8 @@ export class SampleLine {
     if (bytes[open] !== OPEN || open >= end)
       return this.#fail('expected `{` at the start of the exemplar', open);
     this.keyStart = open;
+    // It needs none.
+    this.#hasName = true;
     const at = this.#labels(bytes, open + 1, end);
     return at >= 0 && this.#numbers(bytes, at, end);
   }
@@ -234,6 +235,13 @@ export class SampleLine {
     this.#fail(reason, at);
     return -1;
   }
+}
+
+/** The hash of a series by its name and labels with a value. */
+export function hashOfSeries(name: string, labels: readonly (readonly [string, string])[]): number {
+  const sum = (hash: number, [label, value]: readonly [string, string]): number =>
+    (hash + hashOfLabel(label, value)) >>> 0;
+  return labels.reduce(sum, mix(hashOfText(name)));
 }
 
 /** What a label with a value adds to the hash of its series. */

@@ -170,7 +170,7 @@ export function duplicateLabel(key: SeriesKey): string | null {
 }
 
 /** Whether two keys name the same series, in any order of labels. */
-export function isSameSeries(a: SeriesKey, b: SeriesKey): boolean {
+export function isSameSeries(a: SeriesKey, b: Omit<SeriesKey, 'emptyLabels'>): boolean {
   if (a.name !== b.name || a.labels.length !== b.labels.length) return false;
   return a.labels.every(([label, value]) =>
     b.labels.some(other => other[0] === label && other[1] === value),

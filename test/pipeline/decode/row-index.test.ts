@@ -3,6 +3,7 @@ import { SeriesTable } from '../../../src/model/series-table.ts';
 import {
   compactKeys,
   findRow,
+  findSeries,
   freeRow,
   insertRow,
   rebuildIndex,
@@ -42,6 +43,11 @@ describe('finding rows', () => {
       expect(find(table, spelling)).toBe(row);
       expect(keyOf(table, row)).toBe(spelling);
     }
+    const labels = [['c', '2'] as const, ['b', '1'] as const];
+    expect(findSeries(table, 'a', labels)).toBe(row);
+    expect(findSeries(table, 'a', labels.slice(1))).toBe(-1);
+    const odd = insert(table, '{"a.b",c="\\"\\n"}');
+    expect(findSeries(table, 'a.b', [['c', '"\n']])).toBe(odd);
   });
 
   test('series with equal hashes stay apart', () => {

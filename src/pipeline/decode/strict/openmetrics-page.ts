@@ -164,7 +164,7 @@ function readExemplar(cursor: LineCursor): StrictExemplar | null {
   if (value === null) return null;
   if (cursor.skip(' ') && readTime(cursor, "exemplar's timestamp") === null) return null;
   if (!cursor.isAtEnd) return cursor.fail('unexpected text after the exemplar');
-  return { labels: braced.labels, value, offset: start + 1 };
+  return { value, offset: start + 1 };
 }
 
 /** In code points, as the limit is. */

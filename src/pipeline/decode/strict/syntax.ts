@@ -48,11 +48,6 @@ export class LineCursor {
     return this.offset >= this.text.length;
   }
 
-  /** The character here; '' at the end. */
-  get here(): string {
-    return this.text[this.offset] ?? '';
-  }
-
   isAt(word: string): boolean {
     return this.text.startsWith(word, this.offset);
   }
@@ -83,9 +78,7 @@ export class LineCursor {
   }
 
   takeRest(): string {
-    const rest = this.text.slice(this.offset);
-    this.offset = this.text.length;
-    return rest;
+    return this.take(/[^]*/y);
   }
 
   /** Notes a problem; returns null for the caller to return. */
@@ -155,7 +148,6 @@ export interface StrictSeries {
 }
 
 export interface StrictExemplar {
-  readonly labels: readonly StrictLabel[];
   readonly value: number;
   readonly offset: number;
 }
@@ -176,7 +168,7 @@ export function readSeries(cursor: LineCursor): StrictSeries | null {
   if (name === null) return null;
   if (cursor.format === 'text') {
     // Blanks are required only where two tokens would merge; a sign or a brace prevents that.
-    if (!cursor.isAtEnd && !' \t{+-'.includes(cursor.here))
+    if (!cursor.isAtEnd && !' \t{+-'.includes(cursor.text[cursor.offset]!))
       return cursor.fail('expected a blank after the metric name');
     cursor.skipBlanks();
   }
@@ -239,7 +231,6 @@ export function labelOf(labels: readonly StrictLabel[], name: string): StrictLab
 }
 
 const INTEGER = /^[+-]?\d+$/;
-const INT64_MAX = 2n ** 63n - 1n;
 /** Longer words cannot be 64-bit integers, except by leading zeros. */
 const INTEGER_LENGTH_MAX = 1000;
 
@@ -260,5 +251,5 @@ export function secondsOf(word: string): number | null {
 export function isMilliseconds(word: string): boolean {
   if (!INTEGER.test(word) || word.length > INTEGER_LENGTH_MAX) return false;
   const value = BigInt(word.replace(/^\+/, ''));
-  return value <= INT64_MAX && value >= -INT64_MAX - 1n;
+  return BigInt.asIntN(64, value) === value;
 }
