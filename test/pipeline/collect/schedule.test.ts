@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { Counters } from '../../../src/lib/counters.ts';
-import { Schedule } from '../../../src/pipeline/collect/schedule.ts';
+import { inTurns, Schedule } from '../../../src/pipeline/collect/schedule.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const START_MS = Date.UTC(2026, 2, 4, 9, 0, 7, 300);
@@ -231,4 +233,45 @@ test('a target that is hastened while it is scraped is due again directly after 
   schedule.finish(0);
   expect(schedule.nextDueMs()).toBeGreaterThan(clock.monotonicMs());
   expect(skipped('overlap')).toBe(0);
+});
+
+describe('targets of a tick are scraped in turns', () => {
+  const targets = [...MANY.keys()];
+
+  test('every target is scraped once, never more than 16 at a time', async () => {
+    const seen: number[] = [];
+    let [running, most] = [0, 0];
+    await inTurns(targets, new FakeClock(), async index => {
+      most = Math.max(most, ++running);
+      await sleep(index % 3);
+      seen.push(index);
+      running--;
+    });
+    expect(seen.toSorted((a, b) => a - b)).toEqual(targets);
+    expect(most).toBe(16);
+  });
+
+  test('targets that do not answer delay no others', async () => {
+    const seen: number[] = [];
+    const hanging = Promise.withResolvers<void>();
+    const scrapes = inTurns(targets, systemClock, async index => {
+      if (index < 100) await hanging.promise;
+      seen.push(index);
+    });
+    await expect.poll(() => seen.length).toBe(100);
+    hanging.resolve();
+    await scrapes;
+    expect(seen).toHaveLength(200);
+  });
+
+  test('a failure is reported once the others have begun', async () => {
+    let begun = 0;
+    const scrapes = inTurns(targets, new FakeClock(), async index => {
+      begun++;
+      await sleep(1);
+      if (index === 3) throw new Error('broken');
+    });
+    await expect(scrapes).rejects.toThrow('broken');
+    expect(begun).toBe(200);
+  });
 });

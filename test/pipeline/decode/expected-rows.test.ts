@@ -22,23 +22,21 @@ function read(table: SeriesTable, text: string): unknown {
 
 /** The rows of the page in the order of its lines, and what is repeated on it. */
 function told(table: SeriesTable): { readonly rows: unknown; readonly repeats: unknown } {
+  const { keys, keyOffset, keyLength, line, role, value, timeMs } = table;
+  const keyOf = (row: number): string => {
+    const offset = keyOffset[row] ?? 0;
+    return keys.toString('utf8', offset, offset + (keyLength[row] ?? 0));
+  };
   const rows = Array.from({ length: table.count }, (_, row) => row)
     .filter(row => table.seen[row] === table.page)
-    .sort((a, b) => (table.line[a] ?? 0) - (table.line[b] ?? 0));
-  const repeats = table.repeats.map(({ row, ...rest }) => [keyOf(table, row), rest]);
-  return { rows: rows.map(row => toldRow(table, row)), repeats };
-}
-
-function toldRow(table: SeriesTable, row: number): readonly unknown[] {
-  const { name, familyName, declared, hasType, help, unit } =
-    table.metrics[table.metric[row] ?? 0] ?? {};
-  const numbers = [table.line[row], table.role[row], table.value[row], table.timeMs[row]];
-  return [keyOf(table, row), ...numbers, name, familyName, declared, hasType, help, unit];
-}
-
-function keyOf({ keys, keyOffset, keyLength }: SeriesTable, row: number): string {
-  const offset = keyOffset[row] ?? 0;
-  return keys.toString('utf8', offset, offset + (keyLength[row] ?? 0));
+    .sort((a, b) => (line[a] ?? 0) - (line[b] ?? 0))
+    .map(row => {
+      const { name, familyName, declared, hasType, help, unit } =
+        table.metrics[table.metric[row] ?? 0] ?? {};
+      const numbers = [line[row], role[row], value[row], timeMs[row]];
+      return [keyOf(row), ...numbers, name, familyName, declared, hasType, help, unit];
+    });
+  return { rows, repeats: table.repeats.map(({ row, ...rest }) => [keyOf(row), rest]) };
 }
 
 function expectSameWhateverCameBefore(pages: readonly string[]): void {
@@ -198,22 +196,18 @@ describe('rows are expected', () => {
     });
   }
 
-  const cases: readonly (readonly [title: string, lines: string[], lookedUp: string[]])[] = [
+  const NEW = ['x{}', 'y{}'];
+  const moved = [...LINES.slice(3), ...LINES.slice(0, 3)];
+  test.each([
     ['where they were', LINES, []],
-    ['behind new ones', ['x{}', 'y{}', ...LINES], ['x{}', 'y{}']],
-    ['among new ones', LINES.toSpliced(2, 0, 'x{}', 'y{}'), ['x{}', 'y{}']],
-    ['where others were replaced', LINES.toSpliced(2, 2, 'x{}', 'y{}'), ['x{}', 'y{}']],
+    ['behind new ones', [...NEW, ...LINES], NEW],
+    ['among new ones', LINES.toSpliced(2, 0, ...NEW), NEW],
+    ['where others were replaced', LINES.toSpliced(2, 2, ...NEW), NEW],
     ['where others are gone', LINES.toSpliced(1, 2), ['b{n="0"}']],
-    [
-      'within a family that moved',
-      [...LINES.slice(3), ...LINES.slice(0, 3)],
-      ['b{n="0"}', 'a{n="0"}'],
-    ],
-  ];
-  for (const [title, lines, want] of cases)
-    test(title, () => {
-      expect(lookedUp(lines)).toStrictEqual(want);
-    });
+    ['within a family that moved', moved, ['b{n="0"}', 'a{n="0"}']],
+  ])('%s', (_, lines, want) => {
+    expect(lookedUp(lines)).toStrictEqual(want);
+  });
 
   test('as they were last, not before', () => {
     const { table } = decodePage(textOf(LINES));

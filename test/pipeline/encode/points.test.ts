@@ -12,23 +12,15 @@ function exemplarOf(text: string): ExemplarJson | undefined {
 }
 
 describe('H: exemplars', () => {
-  test('H: timestamp and value', () => {
-    expect(exemplarOf(`{} 0.5 ${at(10) / 1000}.125`)).toEqual({
-      timeUnixNano: `${at(10) + 125}000000`,
-      asDouble: 0.5,
-    });
-  });
-
-  test('H: without a timestamp it has the time of its sample', () => {
-    expect(exemplarOf('{} 0.5')).toEqual({ timeUnixNano: `${at(60)}000000`, asDouble: 0.5 });
-  });
-
-  test('H: trace_id and span_id become ids if they are valid', () => {
-    expect(exemplarOf(`{trace_id="${TRACE}",span_id="${SPAN}"} 1`)).toMatchObject({
-      asDouble: 1,
-      traceId: TRACE.toLowerCase(),
-      spanId: SPAN,
-    });
+  test('H: time, or that of its sample, value, and valid ids', () => {
+    const check = (text: string, want: ExemplarJson): void =>
+      expect(exemplarOf(text), text).toEqual(want);
+    const [own, sample] = [`${at(10) + 125}000000`, `${at(60)}000000`];
+    check(`{} 0.5 ${at(10) / 1000}.125`, { timeUnixNano: own, asDouble: 0.5 });
+    check('{} 0.5', { timeUnixNano: sample, asDouble: 0.5 });
+    const ids = { traceId: TRACE.toLowerCase(), spanId: SPAN };
+    const labels = `{trace_id="${TRACE}",span_id="${SPAN}"}`;
+    check(`${labels} 1`, { timeUnixNano: sample, asDouble: 1, ...ids });
   });
 
   test('H: an invalid id stays a filtered attribute, as do all other labels', () => {
@@ -48,15 +40,9 @@ describe('H: exemplars', () => {
   });
 
   test('H: on buckets of a histogram, each its own', () => {
-    const page = [
-      '# TYPE h histogram',
-      'h_bucket{le="1"} 1 # {a="x"} 0.5',
-      'h_bucket{le="+Inf"} 3 # {a="y"} 7',
-      'h_count 3',
-      'h_sum 9',
-      '# EOF\n',
-    ];
-    const [point] = new Target().page(60, page.join('\n')).points;
+    const buckets = 'h_bucket{le="1"} 1 # {a="x"} 0.5\nh_bucket{le="+Inf"} 3 # {a="y"} 7\n';
+    const page = `# TYPE h histogram\n${buckets}h_count 3\nh_sum 9\n# EOF\n`;
+    const [point] = new Target().page(60, page).points;
     expect(point?.exemplars.map(({ asDouble }) => asDouble)).toEqual([0.5, 7]);
   });
 
@@ -77,10 +63,8 @@ describe('H: exemplars', () => {
   test('H: none with a marker, and none on the next page', () => {
     const target = new Target();
     target.page(0, '# TYPE x counter\nx_total 5 # {a="b"} 1\n# EOF\n');
-    expect(target.page(60, '# TYPE x counter\nx_total 6\n# EOF\n').points[0]?.exemplars).toEqual(
-      [],
-    );
-    expect(target.fail(120).points[0]?.exemplars).toEqual([]);
+    const next = target.page(60, '# TYPE x counter\nx_total 6\n# EOF\n');
+    for (const { points } of [next, target.fail(120)]) expect(points[0]?.exemplars).toEqual([]);
   });
 });
 
