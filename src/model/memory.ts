@@ -266,6 +266,8 @@ export interface TemplateBlock {
   readonly service: number;
   readonly offset: number;
   readonly length: number;
+  /** All of its points, and those of them in the template. */
+  readonly points: number;
   readonly firstPoint: number;
   readonly pointCount: number;
 }

@@ -3,12 +3,20 @@
 // and recombined. It does no IO and works in slices.
 
 import { bug } from '../../errors.ts';
-import type { Batch, BatchPart } from '../../model/batch.ts';
+import type { Batch } from '../../model/batch.ts';
 import type { PayloadTemplate } from '../../model/memory.ts';
 import type { Metric, PointKind } from '../../model/metric.ts';
 import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
-import { endOfPoint, formOf, makeTemplate, patch, patchPoints, PointNotes } from './patch.ts';
+import {
+  endOfPoint,
+  formOf,
+  makeTemplate,
+  partsOf,
+  patch,
+  patchPoints,
+  PointNotes,
+} from './patch.ts';
 import { PointWriter } from './points.ts';
 import type { WireWriter } from './wire.ts';
 
@@ -77,12 +85,12 @@ function* encode(
   run.end();
   const payload = writer.written();
   table.template = yield* makeTemplate(table, payload, run.notes, run.isWhole);
-  return { signal: 'metrics', payload, parts: run.parts, madeAtMs };
+  const parts = partsOf(table, run.notes.blocks);
+  return { signal: 'metrics', payload, parts, madeAtMs };
 }
 
 /** Writes rows in sending order and tracks the open messages: resource, scope, metric, data. */
 class EncodeRun {
-  readonly parts: BatchPart[] = [];
   readonly notes: PointNotes;
   /** False if there are points that are not noted. */
   isWhole: boolean;
@@ -97,8 +105,7 @@ class EncodeRun {
   #block = -1;
   #blockStart = 0;
   #metric = -1;
-  #partStart = 0;
-  #partPoints = 0;
+  #blockPoints = 0;
   /** The open messages, outermost first, and the point that was the next when each was opened. */
   readonly #marks: number[] = [];
   readonly #firsts: number[] = [];
@@ -162,14 +169,13 @@ class EncodeRun {
       copyEnd = endOfPoint(template, point);
     }
     if (at > from) writer.raw(template.bytes, starts[first], copyEnd);
-    this.#partPoints += at - from;
+    this.#blockPoints += at - from;
     return at;
   }
 
   /** Closes all open messages. */
   end(): void {
     this.#close(0);
-    this.#endPart();
   }
 
   #open(block: number, index: number, metric: Metric): void {
@@ -192,7 +198,6 @@ class EncodeRun {
   #openBlock(index: number): void {
     this.#close(0);
     const block = this.#table.blocks[index]!;
-    if (block.service !== this.#service) this.#endPart();
     this.#service = block.service;
     this.#block = index;
     const writer = this.#writer;
@@ -216,7 +221,7 @@ class EncodeRun {
   }
 
   #writePoint(row: number, { kind }: Metric): void {
-    this.#partPoints++;
+    this.#blockPoints++;
     const { length: start } = this.#writer;
     const isCompound = kind === 'histogram' || kind === 'summary';
     const size = isCompound ? this.#writeCompound(row, kind) : this.#writeNumber(row, kind);
@@ -239,7 +244,7 @@ class EncodeRun {
   #writeRepeats(row: number): void {
     for (const sample of this.#table.repeats) {
       if (sample.row !== row || sample.outcome !== OUTCOME.point) continue;
-      this.#partPoints++;
+      this.#blockPoints++;
       this.#points.number(row, sample);
     }
   }
@@ -264,21 +269,12 @@ class EncodeRun {
       service: this.#service,
       offset: this.#blockStart,
       length: this.#writer.length - this.#blockStart,
+      points: this.#blockPoints,
       firstPoint: first,
       pointCount: this.notes.count - first,
     });
     this.#block = -1;
-  }
-
-  #endPart(): void {
-    const length = this.#writer.length - this.#partStart;
-    if (this.#partPoints > 0) {
-      const service = this.#table.services[this.#service]!.id;
-      const points = this.#partPoints;
-      this.parts.push({ service, points, offset: this.#partStart, length });
-    }
-    this.#partStart = this.#writer.length;
-    this.#partPoints = 0;
+    this.#blockPoints = 0;
   }
 }
 

@@ -38,23 +38,17 @@ export function* patch(
   if (template === null || !template.isWhole || !isSettled || table.repeats.length > 0) return null;
   const points = countPoints(table);
   if (table.exemplars.size > 0 || points === null) return null;
-  const parts: BatchPart[] = [];
-  const isOnPage = ({ block }: TemplateBlock): boolean =>
-    table.blocks[block]?.movedPage === table.page;
+  const blocks = template.blocks.filter(
+    ({ block }) => table.blocks[block]?.movedPage === table.page,
+  );
   // Else the payload is assembled block by block.
-  const isWhole = template.blocks.every(isOnPage);
+  const isWhole = blocks.length === template.blocks.length;
   let held = 0;
   let sinceYield = 0;
   writer.reset();
-  for (const block of template.blocks) {
-    const { firstPoint, pointCount } = block;
-    if (!isOnPage(block)) {
-      if (hasAnyPoint(table, template.rows, firstPoint, pointCount)) return null;
-      continue;
-    }
+  for (const { firstPoint, pointCount, offset, length } of blocks) {
     if (!patchPoints(table, template, firstPoint, firstPoint + pointCount)) return null;
-    addPart(parts, table.services[block.service]!.id, pointCount, block.length);
-    if (!isWhole) writer.raw(template.bytes, block.offset, block.offset + block.length);
+    if (!isWhole) writer.raw(template.bytes, offset, offset + length);
     held += pointCount;
     sinceYield += pointCount;
     if (sinceYield >= SLICE_POINTS) {
@@ -62,25 +56,27 @@ export function* patch(
       yield;
     }
   }
-  // A point outside the template exists.
+  // A point outside these blocks exists.
   if (held !== points) return null;
   const payload = isWhole ? template.bytes : writer.written();
-  return { signal: 'metrics', payload, parts, madeAtMs };
+  return { signal: 'metrics', payload, parts: partsOf(table, blocks), madeAtMs };
 }
 
-/** Adjacent blocks of one service form one part. */
-function addPart(parts: BatchPart[], service: string, points: number, length: number): void {
-  const last = parts.at(-1);
-  if (last?.service === service)
-    parts[parts.length - 1] = {
-      ...last,
-      points: last.points + points,
-      length: last.length + length,
-    };
-  else {
-    const offset = last === undefined ? 0 : last.offset + last.length;
-    parts.push({ service, points, offset, length });
+/** The parts of a payload with these blocks: adjacent blocks of one service form one part. */
+export function partsOf(table: SeriesTable, blocks: readonly TemplateBlock[]): BatchPart[] {
+  const parts: BatchPart[] = [];
+  let offset = 0;
+  for (const { service: index, points, length } of blocks) {
+    const service = table.services[index]!.id;
+    const last = parts.at(-1);
+    if (last?.service !== service) parts.push({ service, points, offset, length });
+    else {
+      const sums = { points: last.points + points, length: last.length + length };
+      parts[parts.length - 1] = { ...last, ...sums };
+    }
+    offset += length;
   }
+  return parts;
 }
 
 /** How many heads have a point on this page; null if one has a marker. */
@@ -92,13 +88,6 @@ function countPoints({ outcome, order }: SeriesTable): number | null {
     if (judged === OUTCOME.point) count++;
   }
   return count;
-}
-
-/** Whether a point [first, first + count) of the template occurs on this page; `rows` are the heads. */
-function hasAnyPoint(table: SeriesTable, rows: Uint32Array, first: number, count: number): boolean {
-  for (let point = first; point < first + count; point++)
-    if (table.outcome[rows[point]!] === OUTCOME.point) return true;
-  return false;
 }
 
 /** Writes the numbers of points [from, to) of the template; false if one does not fit its form. */
