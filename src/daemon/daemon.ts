@@ -21,10 +21,11 @@ import { Schedule } from '../pipeline/collect/schedule.ts';
 import { otherIdsOf, planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { SeriesBudget } from '../pipeline/derive/options.ts';
-import { limitRestored, ownState } from '../pipeline/derive/cut-state.ts';
 import {
   joinStates,
+  limitRestored,
   MARKS,
+  ownState,
   readState,
   saveState,
   STARTS,
@@ -260,9 +261,9 @@ export class Daemon {
     const isAuto = discovery !== null && former.discovery !== null;
     for (const { target: one, table } of heritage) {
       const part = await memoryOf(table);
-      if (isAuto)
+      if (isAuto && part !== null)
         for (const { id, api } of gone)
-          changes.push(...(await setAside({ address: api.baseUrl, id }, { table, state: part })));
+          changes.push(...(await setAside({ address: api.baseUrl, id }, part)));
       if (this.targets.every(log => log.target.id !== one.id)) changes.push(...forgotten(one.id));
       state = joined(state, part);
     }

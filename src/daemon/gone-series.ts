@@ -5,13 +5,13 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RestoredState } from '../model/memory.ts';
-import type { SeriesTable } from '../model/series-table.ts';
 import {
   joinStates,
   MARKS,
   readState,
-  saveService,
+  saveRestored,
   STARTS,
+  stateEntries,
   takeOut,
 } from '../pipeline/derive/state.ts';
 import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
@@ -22,22 +22,11 @@ export interface SeriesPlace {
   readonly id: string;
 }
 
-interface Source {
-  readonly table: SeriesTable;
-  readonly state: RestoredState | null;
-}
-
 /** Takes the series of a service out of the target's state; returns what is to be stored of it. */
-export async function setAside(
-  place: SeriesPlace,
-  { table, state }: Source,
-): Promise<StateChange[]> {
-  const { starts, marks } = await inTurns(saveService(table, place.id));
-  const part = readState(starts, marks);
-  if (part === null || part.indexById.size === 0) return [];
-  if (state !== null) takeOut(state, part);
-  state?.awaited?.delete(place.id);
-  return changes(place, { starts, marks });
+export async function setAside(place: SeriesPlace, state: RestoredState): Promise<StateChange[]> {
+  const part = takeOut(state, place.id);
+  if (part.indexById.size === 0) return [];
+  return stateEntries(keyOf(place), await inTurns(saveRestored(part)));
 }
 
 /**
@@ -58,7 +47,7 @@ export async function bringBack(
 }
 
 export function forgottenSeries(place: SeriesPlace): StateChange[] {
-  return changes(place, { starts: null, marks: null });
+  return [STARTS, MARKS].map(kind => ({ kind, key: keyOf(place), blob: null }));
 }
 
 /** The result of work in slices, with a turn of the event loop after each. */
@@ -66,19 +55,6 @@ export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   let step = work.next();
   for (; step.done !== true; step = work.next()) await nextTurn();
   return step.value;
-}
-
-interface Blobs {
-  readonly starts: Buffer | null;
-  readonly marks: Buffer | null;
-}
-
-function changes(place: SeriesPlace, { starts, marks }: Blobs): StateChange[] {
-  const key = keyOf(place);
-  return [
-    { kind: STARTS, key, blob: starts },
-    { kind: MARKS, key, blob: marks },
-  ];
 }
 
 /** The key of its blobs. */

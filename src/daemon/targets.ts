@@ -13,7 +13,7 @@ import { SeriesTable } from '../model/series-table.ts';
 import { Scraper, scrapeReport, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { deriveOptions, SeriesBudget } from '../pipeline/derive/options.ts';
-import { readState, rowsOfDown, saveState } from '../pipeline/derive/state.ts';
+import { readState, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
@@ -159,5 +159,5 @@ export async function memoryOf(table: SeriesTable): Promise<RestoredState | null
   const { starts, marks } = await inTurns(saveState(table));
   const state = starts === undefined ? null : readState(starts, marks);
   const clock = Number.isNaN(table.clock.nowMs) ? null : table.clock;
-  return state === null ? null : { ...state, clock, awaited: rowsOfDown(table) };
+  return state === null ? null : { ...state, clock };
 }

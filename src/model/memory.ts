@@ -167,8 +167,6 @@ export interface RestoredState {
   pageCount: number;
   /** The clock of the replaced daemon's target; null before its first page, and after a restart. Not stored. */
   readonly clock: PageClock | null;
-  /** Row ids of services that were down when the daemon was replaced, until they are back. Not stored. */
-  readonly awaited?: Map<string, ReadonlySet<number>>;
   /**
    * The first good page (monotonic). From then on, configured services without series are awaited: nothing is forgotten
    * before they are back, for as long as absent series are kept.
@@ -176,18 +174,11 @@ export interface RestoredState {
   awaitedSinceMs?: number;
 }
 
-/** The order of rows and uptimes in the last saved `starts`. */
+/** The order of rows in the last saved `starts`. */
 export interface SavedStarts {
   /** The table's startsVersion at that time. */
   readonly version: number;
   readonly rows: Uint32Array;
-  readonly uptimes: readonly {
-    readonly component: Component;
-    /** Names the component, for other processes too. */
-    readonly path: string;
-    readonly name: string;
-    readonly evidence: UptimeEvidence;
-  }[];
 }
 
 /** OpenMetrics exemplar of one row on this page. */

@@ -4,7 +4,7 @@
 // the page is resolved. Admitted series stay, so the same series are refused on each page until
 // there is room. To make room, a service loses its own ended series, the oldest first.
 
-import { NO_ROW, ROLE, type SeriesTable, tableBytes } from '../../model/series-table.ts';
+import { NO_ROW, type SeriesTable, tableBytes } from '../../model/series-table.ts';
 import { keyOfRow, labelValue } from '../decode/series-key.ts';
 import {
   type DeriveOptions,
@@ -15,7 +15,7 @@ import {
   strangersIn,
 } from './options.ts';
 import { forgetEarly, forgetRows } from './forget.ts';
-import { serviceOf, serviceOfRow } from './places.ts';
+import { isScraped, serviceOf, serviceOfRow } from './places.ts';
 import { isOpen } from './outcome.ts';
 import { SeriesIds } from './series-id.ts';
 import { restoredId } from './state.ts';
@@ -214,8 +214,8 @@ function addTo<Key>(counts: Map<Key, number>, key: Key, count: number): void {
 
 /** A row that is not on this page and whose series is not open at a back end. */
 function isEnded(table: SeriesTable, row: number): boolean {
-  const { keyLength, role, block, seen, page, flags } = table;
-  if (keyLength[row] === 0 || role[row] === ROLE.synthetic || block[row] === NO_ROW) return false;
+  const { block, seen, page, flags } = table;
+  if (!isScraped(table, row) || block[row] === NO_ROW) return false;
   const head = table.head[row]!;
   if (seen[row] === page || seen[head] === page) return false;
   return !isOpen(flags[head]!);
@@ -223,14 +223,13 @@ function isEnded(table: SeriesTable, row: number): boolean {
 
 /** A row added by decode that has no place yet. */
 export function isUnplaced(table: SeriesTable, row: number): boolean {
-  const isOurs = table.role[row] !== ROLE.synthetic && table.keyLength[row] !== 0;
-  return isOurs && table.block[row] === NO_ROW;
+  return isScraped(table, row) && table.block[row] === NO_ROW;
 }
 
 function heldByService(table: SeriesTable): number[] {
   const held: number[] = [];
   for (let row = 0; row < table.count; row++) {
-    if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) continue;
+    if (!isScraped(table, row)) continue;
     const service = serviceOfRow(table, row);
     held[service] = (held[service] ?? 0) + 1;
   }

@@ -5,6 +5,7 @@ import { OUTCOME, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/s
 import type { Compound } from '../../model/memory.ts';
 import { readValue } from '../decode/number.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
+import type { Judge } from './options.ts';
 
 /**
  * Assigns a row to the point with this id, which all rows of the point share. The first row becomes
@@ -91,8 +92,7 @@ function rehome(
   }: { readonly compound: Compound; readonly isLeaving: (row: number) => boolean },
 ): number {
   table.compounds.delete(head);
-  const parts = [...compound.rows, compound.count, compound.sum, compound.created];
-  const rows = parts.filter(part => part !== NO_ROW);
+  const rows = rowsOf(compound);
   const next = rows.find(part => !isLeaving(part));
   if (next === undefined) {
     for (const part of rows) table.head[part] = part;
@@ -127,6 +127,11 @@ export function forgetSeries(table: SeriesTable, row: number): void {
   table.movedAtMs[row] = Number.NaN;
   table.changedAtS[row] = 0;
   table.flags[row] = table.flags[row]! & ROW_FLAG.observed;
+}
+
+/** All rows of a point: bounds, count, sum and creation time. */
+export function rowsOf({ rows, count, sum, created }: Compound): number[] {
+  return [...rows, count, sum, created].filter(row => row !== NO_ROW);
 }
 
 export function isOnPage(table: SeriesTable, row: number | undefined): boolean {
@@ -171,16 +176,17 @@ export function partsOf(table: SeriesTable, compound: Compound, parts: number[])
 
 /** OUTCOME.point if the parts on this page form a valid point, else the reason to drop it. */
 export function judgeCompound(
-  table: SeriesTable,
+  judge: Judge,
   head: number,
   compound: Compound,
-  facts: { readonly parts: readonly number[]; readonly honorTimestamps: boolean },
+  parts: readonly number[],
 ): number {
+  const { table, options } = judge;
   const isHistogram = table.metrics[table.metric[head]!]!.kind === 'histogram';
   const invalid = isHistogram ? OUTCOME.histogramInvalid : OUTCOME.summaryInvalid;
   const { count } = compound;
   if (!isOnPage(table, count) || !isCount(table.value[count]!)) return invalid;
-  if (facts.honorTimestamps && !agreeInTime(table, facts.parts)) return invalid;
+  if (options.honorTimestamps && !agreeInTime(table, parts)) return invalid;
   const hasGoodBounds = isHistogram ? hasRisingBuckets : hasGoodQuantiles;
   return hasGoodBounds(table, compound) ? OUTCOME.point : invalid;
 }

@@ -8,10 +8,11 @@ import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport, ScrapeTime } from '../../model/page.ts';
 import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { endedRows, isUnplaced, type Refused } from './admission.ts';
+import { isOnPage } from './compound.ts';
 import { forgetEarly, forgetRows, keepMsOf, noteCrowding } from './forget.ts';
-import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietMetrics } from './judge.ts';
+import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietKinds } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
-import { clockSkewMs, readPageTime } from './page-time.ts';
+import { readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
 import { resolveRows } from './resolve.ts';
 import { isWorthSaving, restoreRows, setStartMode } from './state.ts';
@@ -59,7 +60,10 @@ export interface DeriveReport {
   readonly reads: readonly SampleCount[];
   /** Labels `__name__` on this page, which are dropped. */
   readonly nameLabels: number;
-  /** How far our clock is ahead of the service's; NaN if unknown. */
+  /**
+   * How far our clock is ahead of the service's, the duration of the answer included; NaN if
+   * unknown.
+   */
   readonly clockSkewMs: number;
 }
 
@@ -72,30 +76,32 @@ export function* derive(
   const { report } = scrape;
   if (report === null) table.turnPage();
   const time = readPageTime(table.clock, scrape);
-  const mayDerive = options.mapping === 'semantic' && options.startTimes;
-  setStartMode(table, { isDelta: options.isDelta, mayDerive });
+  const judge = { table, options, time };
+  setStartMode(table, options);
   for (const id of options.configured.keys()) serviceOf(table, id, options);
   const addedRows = report === null ? [] : table.fresh.filter(row => !table.filedBefore.has(row));
   let refused: Refused | null = null;
   if (report === null) forgetUnused(table, scrape.reason);
   else {
     refused = yield* resolveRows(table, options);
-    const { monotonicMs } = time;
-    yield* restoreRows(table, addedRows, { options, monotonicMs, isFull: refused !== null });
+    yield* restoreRows(judge, addedRows, refused !== null);
   }
   yield;
   const tallies =
     report === null ? newTallies(table, scrape.reason) : tallyPage(table, report, options, refused);
   countAdded(table, tallies, addedRows);
   settleDuplicates(table);
-  weighUptimes(table, time, options);
-  const { monotonicMs } = time;
-  const samples = report?.samples ?? Infinity;
-  const keepMs = keepMsOf(options, noteCrowding(table, samples, { options, monotonicMs }));
-  const repeated = new Set(table.repeats.map(({ row }) => row));
-  const found = { gone: [], surroundings: [], repeated };
-  const quiet = quietMetrics(table, options, mayDerive);
-  const judging: Judging = { table, options, time, mayDerive, tallies, keepMs, quiet, ...found };
+  weighUptimes(judge);
+  const isCrowded = noteCrowding(judge, report?.samples ?? Infinity);
+  const judging: Judging = {
+    ...judge,
+    tallies,
+    keepMs: keepMsOf(options, isCrowded),
+    gone: [],
+    repeated: new Set(table.repeats.map(({ row }) => row)),
+    surroundings: [],
+    quiet: quietKinds(judge),
+  };
   for (let from = 0; from < table.count; from += SLICE_ROWS) {
     judgeRows(judging, from, Math.min(from + SLICE_ROWS, table.count));
     yield;
@@ -108,14 +114,14 @@ export function* derive(
   const gone = judging.gone.filter(row => isForgettable(table, tallies, row));
   forgetRows(table, gone);
   const services = outcomesOf(judging, scrape);
-  const nameLabels = countNameLabels(table);
-  return { services, refused, reads, nameLabels, clockSkewMs: clockSkewMs(scrape) };
-}
-
-function countNameLabels(table: SeriesTable): number {
-  let count = 0;
-  for (const row of table.named) if (table.seen[row] === table.page) count++;
-  return count;
+  const named = [...table.named].filter(row => isOnPage(table, row));
+  return {
+    services,
+    refused,
+    reads,
+    nameLabels: named.length,
+    clockSkewMs: scrape.startedAtMs - scrape.serverAtMs,
+  };
 }
 
 /**
@@ -151,7 +157,7 @@ function isForgettable(table: SeriesTable, tallies: readonly Tally[], row: numbe
 
 /** Makes each sent service's outcome and its own series. */
 function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
-  const { table, tallies } = judging;
+  const { table, tallies, time, options } = judging;
   const hasMoved = new Uint8Array(table.services.length);
   for (const { service, movedPage } of table.blocks)
     if (movedPage === table.page) hasMoved[service] = 1;
@@ -161,46 +167,28 @@ function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
     const slot = table.services[index];
     // The slot of a service that is gone, free for reuse.
     if (slot === undefined || table.serviceById.get(slot.id) !== index || !slot.isSent) continue;
-    if (hasMoved[index] === 1 || Number.isNaN(slot.movedAtMs))
-      slot.movedAtMs = judging.time.monotonicMs;
-    const outcome = outcomeOf(judging, scrape, index, tally);
-    outcomes.push({ ...outcome, stuckUptimes: stuck.get(index) ?? 0 });
+    if (hasMoved[index] === 1 || Number.isNaN(slot.movedAtMs)) slot.movedAtMs = time.monotonicMs;
+    const samples = samplesOf(tally);
+    const isUp = tally.reason === '';
+    const kept = samples - tally.outcomes[OUTCOME.excluded]!;
+    const seconds = scrape.durationMs / 1000;
+    const values = [isUp ? 1 : 0, seconds, samples, kept, tally.added, scrape.bodyBytes];
+    setScrapeSeries(judging, index, values);
+    // Samples that are filtered or read into the Resource do not show whether the source moves.
+    const hasTimes = kept > tally.outcomes[OUTCOME.consumed]!;
+    const hasStood = time.monotonicMs - slot.movedAtMs >= options.staleAfterMs;
+    outcomes.push({
+      id: slot.id,
+      configIndex: slot.configIndex,
+      isUp,
+      reason: tally.reason,
+      samples,
+      badLines: tally.badLines,
+      points: tally.points + tally.stale + values.length,
+      stalePoints: tally.stale,
+      isSourceStale: hasTimes && isUp && hasStood,
+      stuckUptimes: stuck.get(index) ?? 0,
+    });
   }
   return outcomes;
 }
-
-function outcomeOf(
-  judging: Judging,
-  scrape: ScrapeOutcome,
-  index: number,
-  tally: Tally,
-): Omit<ServiceOutcome, 'stuckUptimes'> {
-  const { table, time, options } = judging;
-  const { id, configIndex, movedAtMs } = table.services[index] ?? NO_SLOT;
-  const samples = samplesOf(tally);
-  const isUp = tally.reason === '';
-  const facts = {
-    isUp,
-    durationMs: scrape.durationMs,
-    samples,
-    samplesKept: samples - tally.outcomes[OUTCOME.excluded]!,
-    seriesAdded: tally.added,
-    bodyBytes: scrape.bodyBytes,
-  };
-  // Samples that are filtered or read into the Resource do not show whether the source moves.
-  const hasTimes = facts.samplesKept > tally.outcomes[OUTCOME.consumed]!;
-  const own = setScrapeSeries(table, index, facts, { time, options });
-  return {
-    id,
-    configIndex,
-    isUp,
-    reason: tally.reason,
-    samples,
-    badLines: tally.badLines,
-    points: tally.points + tally.stale + own,
-    stalePoints: tally.stale,
-    isSourceStale: hasTimes && isUp && time.monotonicMs - movedAtMs >= options.staleAfterMs,
-  };
-}
-
-const NO_SLOT = { id: '', configIndex: -1, movedAtMs: Number.NaN } as const;

@@ -2,12 +2,12 @@
 // servers do not grow: first rows (whole points and single parts), then the metrics, blocks,
 // components and services without rows. Freed places in the table are reused.
 
-import { NO_ROW, ROLE, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
-import type { Component } from '../../model/memory.ts';
+import { NO_ROW, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
+import type { Component, SpareIndexes } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
-import type { DeriveOptions } from './options.ts';
-import { blockOfRow, componentOfRow, serviceOfRow } from './places.ts';
+import type { DeriveOptions, Judge } from './options.ts';
+import { componentOfRow, isScraped, serviceOfRow } from './places.ts';
 import { isStreamOfProcess, laterMs } from './reset.ts';
 import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
@@ -34,11 +34,8 @@ export function keepMsOf(options: DeriveOptions, isCrowded = false): number {
  * True if they have done so on each page for as long as they would then be kept: the first pages
  * after an outage may lack most series.
  */
-export function noteCrowding(
-  table: SeriesTable,
-  samples: number,
-  { options, monotonicMs }: { readonly options: DeriveOptions; readonly monotonicMs: number },
-): boolean {
+export function noteCrowding({ table, options, time }: Judge, samples: number): boolean {
+  const { monotonicMs } = time;
   const most = Math.max(ABSENT_SHARE * samples, ABSENT_MIN);
   // Few tables have so many rows at all: only those are looked through.
   const isNow = table.count - table.free.length - samples > most && absentCount(table) > most;
@@ -53,7 +50,7 @@ function absentCount(table: SeriesTable): number {
   const absent = new Uint32Array(table.services.length);
   for (let row = 0; row < table.count; row++) {
     const service = serviceOfRow(table, row);
-    if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic || service < 0) continue;
+    if (!isScraped(table, row) || service < 0) continue;
     if (table.seen[row] === table.page) isOnPage[service] = 1;
     else absent[service]!++;
   }
@@ -135,9 +132,7 @@ function noteForgotten(table: SeriesTable, row: number): void {
   const lastMs = table.lastTimeMs[row]!;
   if (lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
   // A returning series continues its stream only if that began with the current process.
-  const { uptimeName } = table.metrics[table.metric[row]!]!;
-  const isWhole = isStreamOfProcess(table, row, component.uptimes.get(uptimeName ?? ''));
-  if (!isWhole) tearStream(table, row, component);
+  if (!isStreamOfProcess(table, row)) tearStream(table, row, component);
 }
 
 /**
@@ -153,11 +148,8 @@ function freeOwnRows(table: SeriesTable): void {
   const hasOwn = (slot: ServiceSlot): boolean => slot.configIndex < 0 && slot.ownRows.length > 0;
   if (!table.services.some(hasOwn)) return;
   const isAlive = new Uint8Array(table.services.length);
-  for (let row = 0; row < table.count; row++) {
-    const block = blockOfRow(table, row);
-    const isLiving = table.keyLength[row] !== 0 && table.role[row] !== ROLE.synthetic;
-    if (isLiving && block !== undefined) isAlive[block.service] = 1;
-  }
+  for (let row = 0; row < table.count; row++)
+    if (isScraped(table, row)) isAlive[serviceOfRow(table, row)] = 1;
   for (const [index, slot] of table.services.entries()) {
     if (isAlive[index] === 1 || !hasOwn(slot)) continue;
     for (const row of slot.ownRows) freeRow(table, row);
@@ -178,7 +170,7 @@ function dropLinks(table: SeriesTable): void {
 
 /** Frees the entries that no row refers to. */
 function releasePlaces(table: SeriesTable): void {
-  const { metrics, blocks, components, services, spare } = table;
+  const { metrics, blocks, components, services } = table;
   const hasMetric = new Uint8Array(metrics.length);
   const hasBlock = new Uint8Array(blocks.length);
   for (let row = 0; row < table.count; row++) {
@@ -195,22 +187,23 @@ function releasePlaces(table: SeriesTable): void {
     hasService[service] = 1;
   }
   keepComponents(table, hasComponent, hasService);
-  release(table.metricByKey, hasMetric, spare.metrics);
-  release(table.blockByKey, hasBlock, spare.blocks);
-  release(table.componentByKey, hasComponent, spare.components);
-  release(table.serviceById, hasService, spare.services);
-  spare.metrics = cutSpareEnd(metrics, spare.metrics);
-  spare.blocks = cutSpareEnd(blocks, spare.blocks);
-  spare.components = cutSpareEnd(components, spare.components);
-  spare.services = cutSpareEnd(services, spare.services);
+  release(table, 'metrics', table.metricByKey, hasMetric);
+  release(table, 'blocks', table.blockByKey, hasBlock);
+  release(table, 'components', table.componentByKey, hasComponent);
+  release(table, 'services', table.serviceById, hasService);
 }
 
-/** Drops spare entries at the end of a list; returns the others. */
-function cutSpareEnd(list: unknown[], spare: readonly number[]): number[] {
-  const isSpare = new Uint8Array(list.length);
-  for (const index of spare) isSpare[index] = 1;
-  while (list.length > 0 && isSpare[list.length - 1] === 1) list.pop();
-  return spare.filter(index => index < list.length);
+/** Entries are found by their keys only: an entry without a key is spare. Drops those at the end. */
+function release(
+  table: SeriesTable,
+  name: keyof SpareIndexes,
+  byKey: Map<string, number>,
+  isUsed: Uint8Array,
+): void {
+  for (const [key, index] of byKey) if (isUsed[index] === 0) byKey.delete(key);
+  const list: unknown[] = table[name];
+  while (list.length > 0 && isUsed[list.length - 1] === 0) list.pop();
+  table.spare[name] = [...list.keys()].filter(index => isUsed[index] === 0);
 }
 
 /**
@@ -221,7 +214,7 @@ function cutSpareEnd(list: unknown[], spare: readonly number[]): number[] {
 function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint8Array): void {
   const ended = [...table.componentByKey.values()]
     .filter(index => isUsed[index] === 0)
-    .map(index => ({ index, provenMs: lastProvenMs(table.components[index]) }))
+    .map(index => ({ index, provenMs: lastProvenMs(table.components[index]!) }))
     .sort((a, b) => (b.provenMs || 0) - (a.provenMs || 0));
   const most = Math.max(
     KEPT_COMPONENTS_MIN,
@@ -229,8 +222,7 @@ function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint
   );
   let kept = 0;
   for (const { index, provenMs } of ended) {
-    const component = table.components[index];
-    if (component === undefined) continue;
+    const component = table.components[index]!;
     const isConfigured = (table.services[component.service]?.configIndex ?? -1) >= 0;
     if (isConfigured && !Number.isNaN(provenMs) && kept < most) {
       kept++;
@@ -241,16 +233,6 @@ function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint
   }
 }
 
-function lastProvenMs(component: Component | undefined): number {
-  const times = [...(component?.uptimes.values() ?? [])].map(({ provenMs }) => provenMs);
-  return times.reduce((newest, ms) => (ms <= newest ? newest : ms), Number.NaN);
-}
-
-/** Entries are found by their keys only: an entry without a key is spare. */
-function release(byKey: Map<string, number>, isUsed: Uint8Array, spare: number[]): void {
-  for (const [key, index] of byKey) {
-    if (isUsed[index] === 1) continue;
-    byKey.delete(key);
-    spare.push(index);
-  }
+function lastProvenMs({ uptimes }: Component): number {
+  return [...uptimes.values()].reduce((ms, { provenMs }) => laterMs(ms, provenMs), Number.NaN);
 }

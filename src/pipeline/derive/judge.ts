@@ -3,8 +3,16 @@
 // weighed uptimes. Out: the outcome of each row, and a count of each sample. Known series need no
 // allocation.
 
+import { bug } from '../../errors.ts';
 import { isCompound, type Metric } from '../../model/metric.ts';
-import { OUTCOME, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import {
+  type Block,
+  OUTCOME,
+  NO_ROW,
+  ROLE,
+  ROW_FLAG,
+  type SeriesTable,
+} from '../../model/series-table.ts';
 import { type Compound, NO_PROCESS, type RepeatedSample } from '../../model/memory.ts';
 import { isOnPage, judgeCompound, partsOf, settleSpellings } from './compound.ts';
 import {
@@ -14,17 +22,15 @@ import {
   judgeTime,
   outcomeOfCompound,
   outcomeOfScalar,
-  type PageJudge,
-  type Place,
 } from './outcome.ts';
-import type { DeriveOptions } from './options.ts';
-import { blockOfRow, serviceOfRow } from './places.ts';
-import { beganSince, leftMsOf, processOf } from './reset.ts';
+import type { Judge } from './options.ts';
+import { isScraped, serviceOfRow } from './places.ts';
+import { beganSince, evidenceOf, leftMsOf, processOf } from './reset.ts';
 import { readTargetInfo } from './resolve.ts';
-import { countOutcome, type Tally } from './tally.ts';
+import type { Tally } from './tally.ts';
 
 /** The inputs of judging, and the counts. */
-export interface Judging extends PageJudge {
+export interface Judging extends Judge {
   readonly tallies: readonly Tally[];
   /** Rows that have been absent for this long are forgotten. */
   readonly keepMs: number;
@@ -34,15 +40,16 @@ export interface Judging extends PageJudge {
   readonly repeated: ReadonlySet<number>;
   /** By block; see lookAround(). */
   readonly surroundings: (Surroundings | undefined)[];
-  /** By metric; see quietMetrics(). */
-  readonly quiet: QuietMetrics;
+  /** By metric; see quietKinds(). */
+  readonly quiet: Uint8Array;
 }
 
 /** The common facts of all rows of a block. */
-export interface Surroundings extends Place {
+interface Surroundings {
+  readonly block: Block;
   /** The outcome of all its rows, or OUTCOME.none. */
   readonly barrier: number;
-  readonly tally: Tally | undefined;
+  readonly tally: Tally;
   /**
    * The quiet kind asked for last, the process of counters of that kind, and when the process before it was last shown;
    * see judgeQuietRows().
@@ -51,21 +58,6 @@ export interface Surroundings extends Place {
   processMs: number;
   leftMs: number;
 }
-
-const NOWHERE: Surroundings = {
-  block: {
-    service: NO_ROW,
-    component: -1,
-    scope: { name: '', version: '', schemaUrl: '', attributes: [] },
-    movedPage: 0,
-  },
-  component: undefined,
-  barrier: OUTCOME.unconfigured,
-  tally: undefined,
-  kind: 0,
-  processMs: NO_PROCESS,
-  leftMs: Number.NaN,
-};
 
 /**
  * Judges rows [from, to): scalars completely, parts of histograms and summaries up to the point.
@@ -80,18 +72,18 @@ export function judgeRows(judging: Judging, from: number, to: number): void {
 function judgeAnyRow(judging: Judging, row: number): void {
   const { table, time } = judging;
   const { outcome, movedAtMs } = table;
-  if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return;
+  if (!isScraped(table, row)) return;
   outcome[row] = OUTCOME.none;
   const metric = table.metrics[table.metric[row]!]!;
   if (table.seen[row] !== table.page) return missRow(judging, row, metric);
   const around = lookAround(judging, row);
-  const judged = judgeRow(judging, row, metric, around);
+  const judged = judgeRow(judging, row, metric, around.barrier);
   outcome[row] = judged;
   if (judged === OUTCOME.part) {
     if (table.head[row] !== row) movedAtMs[row] = time.monotonicMs;
     return;
   }
-  countOutcome(around.tally, judged);
+  around.tally.outcomes[judged]!++;
   if (judged === OUTCOME.consumed) movedAtMs[row] = time.monotonicMs;
   else if (!isCompound(metric) && !mayBeReplaced(judging, row))
     settle(judging, row, judged, around.tally);
@@ -103,40 +95,32 @@ function lookAround(judging: Judging, row: number): Surroundings {
   const index = table.block[row]!;
   const known = judging.surroundings[index];
   if (known !== undefined) return known;
-  const block = table.blocks[index];
-  const slot = table.services[block?.service ?? NO_ROW];
-  if (block === undefined || slot === undefined) return NOWHERE;
+  const block = table.blocks[index] ?? bug(`row ${row} is on the page, and in no block`);
+  const slot = table.services[block.service]!;
   slot.seenPage = table.page;
   const component = table.components[block.component];
-  const tally = tallies[block.service];
+  const tally = tallies[block.service]!;
   let barrier: number = OUTCOME.none;
   if (!slot.isSent) barrier = slot.isElsewhere ? OUTCOME.otherShard : OUTCOME.unconfigured;
-  else if ((tally?.reason ?? '') !== '') barrier = OUTCOME.serviceFailed;
+  else if (tally.reason !== '') barrier = OUTCOME.serviceFailed;
   else if (component !== undefined && !(component.firstTimeMs <= time.futureMs)) {
     const stampMs = table.timeMs[row]!;
     // A process that began after an old stamp may still have begun long before we came.
     const isRecent = options.honorTimestamps && stampMs >= time.nowMs - options.staleAfterMs;
     component.firstTimeMs = isRecent ? stampMs : time.nowMs;
   }
-  const around = {
-    block,
-    component,
-    barrier,
-    tally,
-    kind: 0,
-    processMs: NO_PROCESS,
-    leftMs: Number.NaN,
-  };
+  const process = { kind: NEVER, processMs: NO_PROCESS, leftMs: Number.NaN };
+  const around = { block, barrier, tally, ...process };
   judging.surroundings[index] = around;
   return around;
 }
 
-function judgeRow(judging: Judging, row: number, metric: Metric, around: Surroundings): number {
+function judgeRow(judging: Judging, row: number, metric: Metric, barrier: number): number {
   const { table } = judging;
   const role = table.role[row];
-  if (around.barrier !== OUTCOME.none) return around.barrier;
+  if (barrier !== OUTCOME.none) return barrier;
   if (role === ROLE.metadata) {
-    readTargetInfo(table, around.block.service, row);
+    readTargetInfo(table, row);
     return OUTCOME.consumed;
   }
   if (!metric.isIncluded) return OUTCOME.excluded;
@@ -148,19 +132,14 @@ function judgeRow(judging: Judging, row: number, metric: Metric, around: Surroun
   }
   if (role !== ROLE.scalar) return OUTCOME.consumed;
   if (table.duplicates.size > 0 && table.duplicates.has(row)) return OUTCOME.duplicate;
-  return outcomeOfScalar(judging, row, metric, around);
+  return outcomeOfScalar(judging, row);
 }
 
 /** Counts the head's point, or ends its series if there has been none for long. */
-function settle(judging: Judging, head: number, outcome: number, tally: Tally | undefined): void {
-  if (outcome === OUTCOME.point) {
-    if (tally !== undefined) tally.points++;
-  } else if (
-    outcome !== OUTCOME.baseline &&
-    endIfStale(judging, head, outcome === OUTCOME.serviceFailed)
-  ) {
-    if (tally !== undefined) tally.stale++;
-  }
+function settle(judging: Judging, head: number, outcome: number, tally: Tally): void {
+  const isGone = outcome === OUTCOME.serviceFailed;
+  if (outcome === OUTCOME.point) tally.points++;
+  else if (outcome !== OUTCOME.baseline && endIfStale(judging, head, isGone)) tally.stale++;
 }
 
 /** A row that is not on the page: ends its series if due, and forgets the row after a long time. */
@@ -169,8 +148,7 @@ function missRow(judging: Judging, row: number, metric: Metric): void {
   // Not so a number whose metric has become a distribution.
   const isPart = isCompound(metric) && table.compounds.has(table.head[row]!);
   if (!isPart && endIfStale(judging, row, true)) {
-    const tally = tallies[serviceOfRow(table, row)];
-    if (tally !== undefined) tally.stale++;
+    tallies[serviceOfRow(table, row)]!.stale++;
     return;
   }
   // Parts of an absent point are kept as long as its head, which still has to be ended.
@@ -196,11 +174,8 @@ export function* judgeCompounds(judging: Judging, slice: number): Generator<void
 }
 
 function judgePoint(judging: Judging, head: number, compound: Compound, parts: number[]): void {
-  const { table, options } = judging;
-  const metric = table.metrics[table.metric[head]!]!;
-  const block = blockOfRow(table, head);
-  if (block === undefined) return;
-  const tally = judging.tallies[block.service];
+  const { table } = judging;
+  const tally = judging.tallies[serviceOfRow(table, head)]!;
   settleSpellings(table, compound);
   partsOf(table, compound, parts);
   const hasCreated = isOnPage(table, compound.created);
@@ -208,26 +183,18 @@ function judgePoint(judging: Judging, head: number, compound: Compound, parts: n
   if (first === NO_ROW || table.outcome[first] !== OUTCOME.part) {
     // Absent, or all of its rows met the same barrier and are counted.
     const isGone = first === NO_ROW || table.outcome[first] === OUTCOME.serviceFailed;
-    if (endIfStale(judging, head, isGone) && tally !== undefined) tally.stale++;
+    if (endIfStale(judging, head, isGone)) tally.stale++;
     return;
   }
-  let outcome: number = OUTCOME.duplicate;
-  if (!table.duplicates.has(head))
-    outcome = judgeCompound(table, head, compound, {
-      parts,
-      honorTimestamps: options.honorTimestamps,
-    });
-  if (outcome === OUTCOME.point) {
-    const place = { block, component: table.components[block.component] };
-    outcome = outcomeOfCompound(judging, head, compound, { metric, place, parts });
-  }
-  for (const row of parts) {
-    table.outcome[row] = outcome === OUTCOME.point ? OUTCOME.part : outcome;
-    countOutcome(tally, outcome === OUTCOME.point ? OUTCOME.part : outcome);
-  }
+  const isDuplicate = table.duplicates.has(head);
+  let outcome = isDuplicate ? OUTCOME.duplicate : judgeCompound(judging, head, compound, parts);
+  if (outcome === OUTCOME.point) outcome = outcomeOfCompound(judging, head, compound, parts);
+  const ofParts = outcome === OUTCOME.point ? OUTCOME.part : outcome;
+  for (const row of parts) table.outcome[row] = ofParts;
+  tally.outcomes[ofParts]! += parts.length;
   if (hasCreated) {
     table.outcome[compound.created] = OUTCOME.consumed;
-    countOutcome(tally, OUTCOME.consumed);
+    tally.outcomes[OUTCOME.consumed]!++;
   }
   table.outcome[head] = outcome;
   settle(judging, head, outcome, tally);
@@ -247,13 +214,6 @@ const COUNTER = 2;
 /** From here on, one kind for each name of an uptime. */
 const DATED = 3;
 
-export interface QuietMetrics {
-  /** By metric index. */
-  readonly kinds: Uint8Array;
-  /** The uptime of each kind from DATED on. */
-  readonly uptimeNames: readonly string[];
-}
-
 /** The flags that an accepted sample clears. */
 const CLEARED = ~(
   ROW_FLAG.staleSent |
@@ -262,24 +222,20 @@ const CLEARED = ~(
   ROW_FLAG.notNumber
 );
 
-/** Which metrics can have quiet rows; made once per page. */
-export function quietMetrics(
-  table: SeriesTable,
-  options: DeriveOptions,
-  mayDerive: boolean,
-): QuietMetrics {
+/** By metric, what its rows can be; made once per page. */
+export function quietKinds({ table, options }: Judge): Uint8Array {
   const uptimeNames: string[] = [];
   const kindOf = (metric: Metric): number => {
     const { isIncluded, kind, uptimeName } = metric;
     if (!isIncluded || isCompound(metric)) return NEVER;
     if (kind !== 'sum') return NUMBER;
     if (options.isDelta) return NEVER;
-    if (uptimeName === null || !mayDerive) return COUNTER;
+    if (uptimeName === null || !options.mayDerive) return COUNTER;
     let at = uptimeNames.indexOf(uptimeName);
     if (at < 0) at = uptimeNames.push(uptimeName) - 1;
     return DATED + at <= KINDS_MAX ? DATED + at : NEVER;
   };
-  return { kinds: Uint8Array.from(table.metrics, kindOf), uptimeNames };
+  return Uint8Array.from(table.metrics, kindOf);
 }
 
 const KINDS_MAX = 255;
@@ -303,17 +259,17 @@ function judgeQuietRows(judging: Judging, from: number, to: number): number {
 
 function countPoints({ page }: SeriesTable, { block, tally }: Surroundings, count: number): void {
   block.movedPage = page;
-  if (tally === undefined) return;
-  tally.outcomes[OUTCOME.point] = tally.outcomes[OUTCOME.point]! + count;
+  tally.outcomes[OUTCOME.point]! += count;
   tally.points += count;
 }
 
 /**
- * Looks up the process of counters of this kind; rarely repeated, since most blocks have one kind.
+ * Looks up the process of counters of the row's kind; rarely repeated, since most blocks have one
+ * kind.
  */
-function askProcess(around: Surroundings, kind: number, uptimeNames: readonly string[]): void {
+function askProcess(table: SeriesTable, row: number, kind: number, around: Surroundings): void {
   around.kind = kind;
-  const evidence = around.component?.uptimes.get(uptimeNames[kind - DATED]!);
+  const evidence = evidenceOf(table, row);
   around.processMs = processOf(evidence);
   around.leftMs = leftMsOf(evidence);
 }
@@ -322,7 +278,7 @@ function askProcess(around: Surroundings, kind: number, uptimeNames: readonly st
  * judgeQuietRows() within one block. Only locals and columns: this is the cost of judging a page.
  */
 function judgeRun(
-  { table, options, time, quiet: { kinds, uptimeNames } }: Judging,
+  { table, options, time, quiet }: Judging,
   from: number,
   to: number,
   { block, around }: { readonly block: number; readonly around: Surroundings },
@@ -335,7 +291,7 @@ function judgeRun(
   const hasCreated = createdRows.size > 0;
   for (let row = from; row < to; row++) {
     if (blockOf[row] !== block || seen[row] !== page || role[row] !== ROLE.scalar) return row;
-    const kind = kinds[metric[row]!]!;
+    const kind = quiet[metric[row]!]!;
     if (kind === NEVER || (hasDuplicates && duplicates.has(row))) return row;
     const stampMs = timeMs[row]!;
     const isExplicit = honorTimestamps && stampMs === stampMs;
@@ -348,7 +304,7 @@ function judgeRun(
       const knownMs = processMs[row]!;
       if (!(now >= lastValue[row]!) || knownMs !== knownMs) return row;
       if (kind >= DATED) {
-        if (kind !== around.kind) askProcess(around, kind, uptimeNames);
+        if (kind !== around.kind) askProcess(table, row, kind, around);
         // The last time may be a marker's, and the sample older.
         const isMarked = (flags[row]! & ROW_FLAG.staleSent) !== 0;
         const isOfIt =
@@ -387,28 +343,26 @@ function mayBeReplaced({ table, repeated }: Judging, row: number): boolean {
 export function judgeRepeats(judging: Judging): void {
   for (const sample of judging.table.repeats) {
     const around = lookAround(judging, sample.row);
-    sample.outcome = judgeRepeat(judging, sample, around);
-    countOutcome(around.tally, sample.outcome);
+    sample.outcome = judgeRepeat(judging, sample, around.barrier);
+    around.tally.outcomes[sample.outcome]!++;
     const isUsed = sample.outcome === OUTCOME.point || sample.outcome === OUTCOME.part;
-    if (isUsed && around.tally !== undefined) around.tally.points++;
+    if (isUsed) around.tally.points++;
   }
   for (const row of judging.repeated)
     if (mayBeReplaced(judging, row))
       settle(judging, row, judging.table.outcome[row]!, lookAround(judging, row).tally);
 }
 
-function judgeRepeat(judging: Judging, sample: RepeatedSample, around: Surroundings): number {
+function judgeRepeat(judging: Judging, sample: RepeatedSample, barrier: number): number {
   const { table } = judging;
   const { row } = sample;
   const metric = table.metrics[table.metric[row]!]!;
-  if (around.barrier !== OUTCOME.none) return around.barrier;
+  if (barrier !== OUTCOME.none) return barrier;
   if (!metric.isIncluded) return OUTCOME.excluded;
   if (isCompound(metric) || table.role[row] !== ROLE.scalar) return OUTCOME.duplicate;
   const outcome = table.outcome[row]!;
-  if (outcome === OUTCOME.point) return addPoint(judging, sample, metric, around);
-  return GAVE_NO_POINT.has(outcome)
-    ? takePlace(judging, sample, metric, around)
-    : OUTCOME.duplicate;
+  if (outcome === OUTCOME.point) return addPoint(judging, sample, metric.kind === 'sum');
+  return GAVE_NO_POINT.has(outcome) ? takePlace(judging, sample) : OUTCOME.duplicate;
 }
 
 const GAVE_NO_POINT: ReadonlySet<number> = new Set([
@@ -419,18 +373,13 @@ const GAVE_NO_POINT: ReadonlySet<number> = new Set([
 ]);
 
 /** The row's first sample gave no point: judges this one in its columns. */
-function takePlace(
-  judging: Judging,
-  sample: RepeatedSample,
-  metric: Metric,
-  around: Surroundings,
-): number {
+function takePlace(judging: Judging, sample: RepeatedSample): number {
   const { table } = judging;
   const { row } = sample;
   table.value[row] = sample.value;
   table.timeMs[row] = sample.timeMs;
   table.line[row] = sample.line;
-  const outcome = outcomeOfScalar(judging, row, metric, around);
+  const outcome = outcomeOfScalar(judging, row);
   table.outcome[row] = outcome;
   // This is the row's point, not an additional one.
   return outcome === OUTCOME.point ? OUTCOME.part : outcome;
@@ -440,25 +389,19 @@ function takePlace(
  * Adds a second point of a series on one page: its time must be newer, and a counter must not fall
  * or begin again.
  */
-function addPoint(
-  judging: Judging,
-  sample: RepeatedSample,
-  metric: Metric,
-  { component }: Surroundings,
-): number {
-  const { table, options, time, mayDerive } = judging;
+function addPoint(judging: Judging, sample: RepeatedSample, isSum: boolean): number {
+  const { table, options, time } = judging;
   const { row, value } = sample;
-  const last = table.lastValue[row]!;
-  const isRising = metric.kind !== 'sum' || value >= last;
+  const isRising = value >= table.lastValue[row]!;
   if (!options.honorTimestamps || Number.isNaN(sample.timeMs)) sample.timeMs = time.nowMs;
   const lastMs = table.lastTimeMs[row]!;
   const outcome = judgeTime(sample.timeMs, lastMs, isSameSample(table, row, value), time.futureMs);
   if (outcome !== OUTCOME.point) return outcome;
-  if (!isRising || (options.isDelta && metric.kind === 'sum')) return OUTCOME.duplicate;
-  const evidence = component?.uptimes.get(metric.uptimeName ?? '');
-  if (metric.kind === 'sum' && mayDerive && beganSince(table, row, evidence, sample.timeMs))
-    return OUTCOME.duplicate;
-  if (metric.kind === 'sum') sample.startMs = table.startMs[row]!;
+  if (isSum) {
+    const hasBegun = options.mayDerive && beganSince(table, row, sample.timeMs);
+    if (!isRising || options.isDelta || hasBegun) return OUTCOME.duplicate;
+    sample.startMs = table.startMs[row]!;
+  }
   table.setLastTime(row, sample.timeMs);
   table.setLastValue(row, value);
   table.flags[row] = table.flags[row]! & ~ROW_FLAG.notNumber;

@@ -6,27 +6,14 @@ import type { CatalogLookup } from '../../catalog/lookup.ts';
 import type { Config, MetricsConfig, PageLimits } from '../../config/config.ts';
 import type { OtherShards } from '../../model/page.ts';
 import { COST, type SeriesTable, tableBytes } from '../../model/series-table.ts';
+import type { PageTime } from './page-time.ts';
 
-export interface DeriveOptions
-  extends Pick<
-    MetricsConfig,
-    | 'mapping'
-    | 'overrides'
-    | 'rename'
-    | 'include'
-    | 'exclude'
-    | 'units'
-    | 'honorTimestamps'
-    | 'startTimes'
-    | 'staleMarkers'
-    | 'staleAfterMs'
-    | 'badShare'
-    | 'intervalMs'
-  > {
+export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
   readonly lookup: CatalogLookup;
   /** Only for `delta`: `lowmemory` means cumulative for scraped data. */
   readonly isDelta: boolean;
-  readonly serviceSamplesMax: number;
+  /** False if only the page can give starts: in strict mode, and without start_times. */
+  readonly mayDerive: boolean;
   /** Shared by all targets. */
   readonly budget: SeriesBudget;
   readonly dropLabels: ReadonlySet<string>;
@@ -37,6 +24,13 @@ export interface DeriveOptions
   readonly entries: ReadonlySet<string>;
   /** Absent if there is one shard. */
   readonly otherShards?: OtherShards;
+}
+
+/** The common inputs for all rows of a page. */
+export interface Judge {
+  readonly table: SeriesTable;
+  readonly options: DeriveOptions;
+  readonly time: PageTime;
 }
 
 /** The options of one target; `configured`: its services in this process. */
@@ -51,7 +45,7 @@ export function deriveOptions(
     ...config.metrics,
     lookup,
     isDelta: config.otlp.temporality === 'delta',
-    serviceSamplesMax: config.metrics.limits.serviceSamples,
+    mayDerive: config.metrics.mapping === 'semantic' && config.metrics.startTimes,
     budget,
     dropLabels: new Set(config.metrics.dropLabels),
     configured,

@@ -4,88 +4,64 @@
 // summaries. At the end, staleness (otlp-mapping G): a series that is absent, or whose timestamps do
 // not move, gets one point without a value, so that back ends stop showing its last one.
 
-import { isCompound, type Metric } from '../../model/metric.ts';
+import { isCompound } from '../../model/metric.ts';
+import { OUTCOME, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import type { Compound } from '../../model/memory.ts';
+import type { Judge } from './options.ts';
+import { componentOfRow } from './places.ts';
 import {
-  type Block,
-  OUTCOME,
-  NO_ROW,
-  ROW_FLAG,
-  type SeriesTable,
-} from '../../model/series-table.ts';
-import type { Component, Compound } from '../../model/memory.ts';
-import type { PageTime } from './page-time.ts';
-import {
-  createdMsOf,
   FALL,
   fallOfCompound,
   forgetAbsentParts,
   isObserved,
-  type Judge,
   judgeStream,
   STREAM,
 } from './reset.ts';
 
-/** The common inputs for all rows of a page. */
-export interface PageJudge extends Judge {
-  readonly time: PageTime;
-}
-
-/** A row's block, and its component if it has one. */
-export interface Place {
-  readonly block: Block;
-  readonly component: Component | undefined;
-}
-
 /** Judges a scalar's sample; the outcome is point, repeated, baseline or a time reason. */
-export function outcomeOfScalar(
-  judge: PageJudge,
-  row: number,
-  metric: Metric,
-  place: Place,
-): number {
+export function outcomeOfScalar(judge: Judge, row: number): number {
   const { table } = judge;
+  const isSum = table.metrics[table.metric[row]!]!.kind === 'sum';
   const value = table.value[row]!;
   const last = table.lastValue[row]!;
   let outcome = judgeRowTime(judge, row, isSameSample(table, row, value));
   if (outcome !== OUTCOME.point) return outcome;
   if (value !== last && !Number.isNaN(last)) noteChange(table, row);
-  if (metric.kind === 'sum') outcome = outcomeOfSum(judge, row, metric, place);
-  accept(judge, row, outcome, place);
+  if (isSum) outcome = outcomeOfSum(judge, row);
+  accept(judge, row, outcome);
   // After a NaN, or as a delta after an infinity, a counter is compared with its last number. A
   // cumulative infinity was sent: what is lower has fallen.
   const isOdd = judge.options.isDelta ? !Number.isFinite(value) : Number.isNaN(value);
-  if (metric.kind !== 'sum' || !isOdd) table.setLastValue(row, value);
+  if (!isSum || !isOdd) table.setLastValue(row, value);
   else table.flags[row] = table.flags[row]! | ROW_FLAG.notNumber;
   return outcome;
 }
 
-function outcomeOfSum(judge: PageJudge, row: number, metric: Metric, place: Place): number {
+/** Judges a counter's sample; for deltas, replaces its value by its growth. */
+function outcomeOfSum(judge: Judge, row: number): number {
   const { table, options } = judge;
   const isFirst = isFirstOf(table, row);
   const value = table.value[row]!;
-  const hasFallen = value < table.lastValue[row]!;
-  const stream = judgeStream(judge, row, {
-    fall: hasFallen ? FALL.value : FALL.none,
-    createdMs:
-      table.createdRows.size === 0 ? Number.NaN : createdMsOf(table, table.createdRows.get(row)),
-    component: place.component,
-    uptimeName: metric.uptimeName,
-    isCumulative: !options.isDelta,
-  });
-  return options.isDelta
-    ? makeDelta(table, row, place.component, { isFirst, stream })
-    : OUTCOME.point;
+  const last = table.lastValue[row]!;
+  const created = table.createdRows.size === 0 ? undefined : table.createdRows.get(row);
+  const stream = judgeStream(judge, row, value < last ? FALL.value : FALL.none, created);
+  if (!options.isDelta) return OUTCOME.point;
+  const before = isFirst || stream === STREAM.began ? 0 : last;
+  // NaN, infinities and values below zero are no measure of growth.
+  const isCount = value >= 0 && value < Infinity && before >= 0;
+  const outcome = judgeDelta(table, row, isFirst, isCount && stream !== STREAM.unknown);
+  if (outcome === OUTCOME.point) table.value[row] = value - before;
+  return outcome;
 }
 
 /** Judges the sample of a histogram or summary; judgeCompound() has found `parts` valid. */
 export function outcomeOfCompound(
-  judge: PageJudge,
+  judge: Judge,
   head: number,
   compound: Compound,
-  context: { readonly metric: Metric; readonly place: Place; readonly parts: readonly number[] },
+  parts: readonly number[],
 ): number {
   const { table, options } = judge;
-  const { metric, place, parts } = context;
   table.timeMs[head] = table.timeMs[compound.count]!;
   if (Number.isNaN(table.lastTimeMs[head])) takeLastTime(table, head, parts);
   const isSame = isSameDistribution(table, parts);
@@ -93,21 +69,18 @@ export function outcomeOfCompound(
   if (outcome !== OUTCOME.point) return outcome;
   const isFirst = isFirstOf(table, head);
   if (!isSame && !isFirst) noteChange(table, head);
-  const isDelta = options.isDelta && metric.kind === 'histogram';
-  const stream = judgeStream(judge, head, {
-    fall: isFirst ? FALL.none : fallOfCompound(table, compound, metric, parts),
-    createdMs: createdMsOf(table, compound.created === NO_ROW ? undefined : compound.created),
-    component: place.component,
-    uptimeName: metric.uptimeName,
-    isCumulative: !isDelta,
-  });
+  const { kind } = table.metrics[table.metric[head]!]!;
+  const isDelta = options.isDelta && kind === 'histogram';
+  const fall = isFirst ? FALL.none : fallOfCompound(table, compound, kind, parts);
+  const stream = judgeStream(judge, head, fall, compound.created);
   if (isFirst || stream !== STREAM.goesOn) forgetAbsentParts(table, compound);
   if (isDelta) {
-    const isSameSet = hasSameParts(table, compound, parts);
-    outcome = judgeHistogramDelta(table, head, place.component, { isFirst, stream, isSameSet });
+    // The growth of buckets is unknown if the bounds have changed.
+    const goesOn = stream === STREAM.goesOn && (isFirst || hasSameParts(table, compound, parts));
+    outcome = judgeDelta(table, head, isFirst, goesOn || stream === STREAM.began);
   }
   const isGrowth = isDelta && outcome === OUTCOME.point && !isFirst && stream === STREAM.goesOn;
-  accept(judge, head, outcome, place);
+  accept(judge, head, outcome);
   noteParts(table, head, compound, { parts, isGrowth });
   return outcome;
 }
@@ -162,7 +135,7 @@ function isFirstOf(table: SeriesTable, row: number): boolean {
 }
 
 /** Sets the time of the row's sample and judges it. */
-function judgeRowTime(judge: PageJudge, row: number, isSame: boolean): number {
+function judgeRowTime(judge: Judge, row: number, isSame: boolean): number {
   const { table, options, time } = judge;
   const stampMs = table.timeMs[row]!;
   const isExplicit = options.honorTimestamps && !Number.isNaN(stampMs);
@@ -197,8 +170,7 @@ function forgetSamples(table: SeriesTable, row: number): void {
 }
 
 /** Notes an accepted sample, whether it makes a point or a baseline. */
-function accept(judge: PageJudge, row: number, outcome: number, place: Place): void {
-  const { table, time } = judge;
+function accept({ table, time }: Judge, row: number, outcome: number): void {
   table.setLastTime(row, table.timeMs[row]!);
   table.movedAtMs[row] = time.monotonicMs;
   const before = table.flags[row]!;
@@ -207,7 +179,7 @@ function accept(judge: PageJudge, row: number, outcome: number, place: Place): v
   const hasEnded = (before & ROW_FLAG.staleSent) !== 0;
   if (outcome === OUTCOME.point) table.flags[row] = flags | ROW_FLAG.sent;
   else table.flags[row] = hasEnded ? flags & ~ROW_FLAG.sent : flags;
-  place.block.movedPage = table.page;
+  table.blocks[table.block[row]!]!.movedPage = table.page;
 }
 
 // Time (F2, F3): whether a point may follow the points sent before. Back ends answer 400 to points
@@ -251,60 +223,23 @@ function isSameValue(a: number, b: number): boolean {
 // the previous sample's.
 
 /**
- * Replaces a counter's value by its growth. `isFirst`: the series is unknown; `stream`: one of
- * STREAM. NaN, infinities and values below zero are no measure of growth.
+ * Judges a delta and sets its start. `isFirst`: the series is unknown; `isKnown`: its growth is
+ * known, or if it is the first one its count.
  */
-function makeDelta(
-  table: SeriesTable,
-  row: number,
-  component: Component | undefined,
-  { isFirst, stream }: { readonly isFirst: boolean; readonly stream: number },
-): number {
-  const value = table.value[row]!;
-  const isCount = value >= 0 && value < Infinity;
-  if (isFirst) return isCount ? judgeFirst(table, row, component) : OUTCOME.baseline;
-  const before = stream === STREAM.began ? 0 : table.lastValue[row]!;
-  moveDelta(table, row);
-  if (stream === STREAM.unknown || !(isCount && before >= 0)) return OUTCOME.baseline;
-  table.value[row] = value - before;
-  return OUTCOME.point;
+function judgeDelta(table: SeriesTable, row: number, isFirst: boolean, isKnown: boolean): number {
+  if (!isFirst) table.setStart(row, table.lastTimeMs[row]!);
+  const mayBeSent = isKnown && (!isFirst || hasBegunHere(table, row));
+  return mayBeSent ? OUTCOME.point : OUTCOME.baseline;
 }
 
-/** Like makeDelta() for a histogram, whose numbers stay: its outcome, and the start of the point. */
-function judgeHistogramDelta(
-  table: SeriesTable,
-  head: number,
-  component: Component | undefined,
-  facts: {
-    readonly isFirst: boolean;
-    readonly stream: number;
-    /** Whether it has the same parts as the previous sample. */
-    readonly isSameSet: boolean;
-  },
-): number {
-  const { isFirst, stream, isSameSet } = facts;
-  if (isFirst) return judgeFirst(table, head, component);
-  moveDelta(table, head);
-  // The growth of buckets is unknown if the bounds have changed.
-  const isKnown = stream === STREAM.began || (stream === STREAM.goesOn && isSameSet);
-  return isKnown ? OUTCOME.point : OUTCOME.baseline;
-}
-
-/** A delta starts at the previous point's time. */
-function moveDelta(table: SeriesTable, row: number): void {
-  table.setStart(row, table.lastTimeMs[row]!);
-}
-
-/**
- * The first point is sent only if its count began after we began to scrape; else it is a baseline.
- */
-function judgeFirst(table: SeriesTable, row: number, component: Component | undefined): number {
+/** Whether the count of a first point began after we began to scrape. */
+function hasBegunHere(table: SeriesTable, row: number): boolean {
   const startMs = table.startMs[row]!;
   const timeMs = table.timeMs[row]!;
-  const firstTimeMs = component?.firstTimeMs ?? Infinity;
+  const firstTimeMs = componentOfRow(table, row)?.firstTimeMs ?? Infinity;
   // The start shows later points that this one was seen. An unknown start equals its time.
   if (Number.isNaN(startMs)) table.setStart(row, timeMs);
-  return startMs < timeMs && startMs > firstTimeMs ? OUTCOME.point : OUTCOME.baseline;
+  return startMs < timeMs && startMs > firstTimeMs;
 }
 
 /** Whether a head with these flags has a series that was sent and has not ended. */
@@ -317,7 +252,7 @@ export function isOpen(flags: number): boolean {
  * `isGone`: it is not on the page, or its service has failed. Series with timestamps end only after
  * stale_after: the next page may still contain them.
  */
-export function endIfStale(judge: PageJudge, head: number, isGone: boolean): boolean {
+export function endIfStale(judge: Judge, head: number, isGone: boolean): boolean {
   const { table, options, time } = judge;
   const flags = table.flags[head]!;
   if (!isOpen(flags)) return false;
@@ -341,7 +276,7 @@ function isOfItsKind(table: SeriesTable, head: number): boolean {
 }
 
 /** Makes the head's point of this page a marker. */
-function mark({ table, options, time }: PageJudge, head: number, isExplicit: boolean): void {
+function mark({ table, options, time }: Judge, head: number, isExplicit: boolean): void {
   const lastMs = table.lastTimeMs[head]!;
   const timeMs = isExplicit ? lastMs + 1 : Math.max(time.nowMs, lastMs + 1);
   const { kind } = table.metrics[table.metric[head]!]!;

@@ -34,36 +34,21 @@ export function readPageTime(clock: PageClock, scrape: ScrapeTime): PageTime {
   const serverAtMs = Number.isNaN(scrape.serverAtMs)
     ? clock.serverAtMs + elapsedMs
     : scrape.serverAtMs;
-  const nowMs = Math.round(believedMs(wallMs, { clock, elapsedMs, serverAtMs }));
+  const nowMs = Math.round(believedMs(wallMs, clock.nowMs, elapsedMs, serverAtMs));
   Object.assign(clock, { nowMs, monotonicMs, serverAtMs });
   const latestMs = serverAtMs > nowMs ? serverAtMs : nowMs;
   return { nowMs, futureMs: latestMs + FUTURE_MS_MAX, monotonicMs };
 }
 
 /**
- * How far our clock is ahead of the service's, the duration of the answer included; NaN if unknown.
- */
-export function clockSkewMs({ startedAtMs, serverAtMs }: ScrapeTime): number {
-  return startedAtMs - serverAtMs;
-}
-
-/**
  * The wall clock, unless it was set. Unknown earlier times are NaN and make all comparisons false.
  */
-function believedMs(
-  wallMs: number,
-  before: {
-    readonly clock: PageClock;
-    readonly elapsedMs: number;
-    readonly serverAtMs: number;
-  },
-): number {
-  const { clock, elapsedMs, serverAtMs } = before;
-  const pacedMs = clock.nowMs + elapsedMs;
+function believedMs(wallMs: number, lastMs: number, elapsedMs: number, serverAtMs: number): number {
+  const pacedMs = lastMs + elapsedMs;
   if (Math.abs(wallMs - pacedMs) > FUTURE_MS_MAX)
     return Math.abs(serverAtMs - pacedMs) < Math.abs(serverAtMs - wallMs) ? pacedMs : wallMs;
   // Set back by a little: time runs at half its pace until the clock has caught up, and no sample
   // is lost.
-  const slowMs = clock.nowMs + elapsedMs / 2;
+  const slowMs = lastMs + elapsedMs / 2;
   return slowMs > wallMs ? slowMs : wallMs;
 }

@@ -3,13 +3,7 @@
 
 import { type Component, NO_EVIDENCE } from '../../model/memory.ts';
 import type { Family, Metric } from '../../model/metric.ts';
-import {
-  type Block,
-  NO_ROW,
-  ROLE,
-  type ScopeIdentity,
-  type SeriesTable,
-} from '../../model/series-table.ts';
+import { NO_ROW, ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { serviceIdOf, type DeriveOptions } from './options.ts';
 
 /**
@@ -46,9 +40,8 @@ export function serviceOf(table: SeriesTable, namespace: string, options: Derive
 export function namesOnPage(table: SeriesTable): Map<string, Set<string>> {
   const isSeen = new Uint8Array(table.blocks.length);
   for (let row = 0; row < table.count; row++) {
-    const isSample = table.seen[row] === table.page && table.role[row] !== ROLE.synthetic;
-    if (isSample && table.keyLength[row] !== 0 && table.block[row] !== NO_ROW)
-      isSeen[table.block[row]!] = 1;
+    const isSample = table.seen[row] === table.page && isScraped(table, row);
+    if (isSample && table.block[row] !== NO_ROW) isSeen[table.block[row]!] = 1;
   }
   const isShown = new Uint8Array(table.components.length);
   for (const [index, { component }] of table.blocks.entries())
@@ -64,18 +57,21 @@ export function namesOnPage(table: SeriesTable): Map<string, Set<string>> {
   return names;
 }
 
-/** The block of a row; undefined before the row is placed. */
-export function blockOfRow(table: SeriesTable, row: number): Block | undefined {
-  return table.blocks[table.block[row]!];
+/** True for a row in use that a page brought; false for prom2otlp's own. */
+export function isScraped({ keyLength, role }: SeriesTable, row: number): boolean {
+  return keyLength[row] !== 0 && role[row] !== ROLE.synthetic;
 }
 
 /** Index of a row's service; -1 before the row is placed. */
-export function serviceOfRow(table: SeriesTable, row: number): number {
-  return blockOfRow(table, row)?.service ?? -1;
+export function serviceOfRow({ blocks, block }: SeriesTable, row: number): number {
+  return blocks[block[row]!]?.service ?? -1;
 }
 
-export function componentOfRow(table: SeriesTable, row: number): Component | undefined {
-  return table.components[blockOfRow(table, row)?.component ?? -1];
+export function componentOfRow(
+  { blocks, block, components }: SeriesTable,
+  row: number,
+): Component | undefined {
+  return components[blocks[block[row]!]?.component ?? -1];
 }
 
 /** The component of a service, by the labels `service_name` and `server_name`; added if new. */

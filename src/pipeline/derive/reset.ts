@@ -18,12 +18,12 @@ import {
   type RepeatedSample,
   type UptimeEvidence,
 } from '../../model/memory.ts';
-import type { Metric } from '../../model/metric.ts';
+import type { Metric, PointKind } from '../../model/metric.ts';
 import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { findSeries } from '../decode/row-index.ts';
 import type { SeriesKey } from '../decode/series-key.ts';
-import type { DeriveOptions } from './options.ts';
-import type { PageTime } from './page-time.ts';
+import { isOnPage, rowsOf } from './compound.ts';
+import type { Judge } from './options.ts';
 import { componentOfRow } from './places.ts';
 
 /** J: uptimes are whole seconds, and timestamps jitter. Closer start times are one process's. */
@@ -48,82 +48,60 @@ export const FALL = {
   bucket: 2,
 } as const;
 
-/** The facts of a sample in addition to its row. Times in ms, NaN if unknown. */
-export interface StreamFacts {
-  /** One of FALL. */
-  readonly fall: number;
-  /** The page's creation time; see createdMsOf(). */
-  readonly createdMs: number;
-  readonly component: Component | undefined;
-  /** The series that dates the process, or null. */
-  readonly uptimeName: string | null;
-  /** True if startMs is the stream's start; a delta starts at the previous point. */
-  readonly isCumulative: boolean;
-}
-
-export interface Judge {
-  readonly table: SeriesTable;
-  readonly options: DeriveOptions;
-  /** False if only the page can give starts: in strict mode, and without start_times. */
-  readonly mayDerive: boolean;
-}
-
 /**
- * Judges an accepted sample with its time in timeMs; returns one of STREAM. Sets startMs, if
- * cumulative or the first of its series, and processMs; NaN there means that the series is unknown.
+ * Judges an accepted sample with its time in timeMs; returns one of STREAM. `fall`: one of FALL.
+ * `created`: the row of its creation time, if it has one. Sets startMs, if cumulative or the first of
+ * its series, and processMs; NaN there means that the series is unknown.
  */
-export function judgeStream(judge: Judge, row: number, facts: StreamFacts): number {
-  const { table, mayDerive } = judge;
-  const { createdMs } = facts;
+export function judgeStream(
+  judge: Judge,
+  row: number,
+  fall: number,
+  created: number | undefined,
+): number {
+  const { table, options } = judge;
   const timeMs = table.timeMs[row]!;
-  const hasCreated = createdMs > 0 && createdMs <= timeMs;
-  if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, facts, hasCreated);
-  if (!mayDerive) return followPage(table, row, facts, hasCreated);
-  const evidence = hasCreated ? undefined : evidenceOf(facts);
-  const processMs = hasCreated ? createdMs : processOf(evidence);
-  const known = table.processMs[row]!;
-  // Evidence gathered again, as after a reload, dates the same process slightly differently.
-  const around = { evidence, options: judge.options };
-  const isAnother = !isSameBegin(processMs, known) || wasReplaced(table, row, around);
+  const createdMs = createdMsOf(table, created, timeMs);
+  if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, createdMs);
+  if (!options.mayDerive) return followPage(judge, row, fall, createdMs);
+  const evidence = Number.isNaN(createdMs) ? evidenceOf(table, row) : undefined;
+  const processMs = Number.isNaN(createdMs) ? processOf(evidence) : createdMs;
+  // Evidence gathered again, as after a reload, dates the same process slightly differently. Two
+  // processes may have begun at the same time, as two replicas do: the series has left its own if
+  // another one was shown between its last sample and the current process.
+  const isAnother =
+    !isSameBegin(processMs, table.processMs[row]!) ||
+    previousSampleMs(judge, row, evidence) <= leftMsOf(evidence);
   if (isAnother && processMs !== NO_PROCESS && timeMs >= processMs)
-    return judgeProcess(judge, row, facts, { processMs, evidence });
-  return judgeFall(table, row, facts, evidence);
+    return judgeProcess(judge, row, fall, { processMs, evidence });
+  return judgeFall(judge, row, fall, evidence);
 }
 
 /**
  * Only the page gives starts: a creation time is the stream's unless the series has fallen since. In
  * processMs: the creation time last believed, or the last sample before a fall without a new one.
  */
-function followPage(
-  table: SeriesTable,
-  row: number,
-  { createdMs, fall, isCumulative }: StreamFacts,
-  hasCreated: boolean,
-): number {
+function followPage(judge: Judge, row: number, fall: number, createdMs: number): number {
+  const { table } = judge;
   const startMs = table.startMs[row]!;
   const hasFallen = fall !== FALL.none;
-  const isNew = hasCreated && createdMs > table.processMs[row]! && !(createdMs <= startMs);
-  if (isNew) {
+  if (createdMs > table.processMs[row]! && !(createdMs <= startMs)) {
     const isLate = Number.isNaN(startMs) && !hasFallen;
-    if (isCumulative) table.setStart(row, isLate ? createdMs : notBefore(table, row, createdMs));
+    setStart(judge, row, isLate ? createdMs : laterMs(createdMs, table.lastTimeMs[row]!));
     table.setProcess(row, createdMs);
   } else if (hasFallen) {
-    if (isCumulative) table.setStart(row, Number.NaN);
+    setStart(judge, row, Number.NaN);
     table.setProcess(row, table.lastTimeMs[row]!);
   }
   return AFTER_FALL[fall] ?? STREAM.unknown;
 }
 
 /** The first sample of a series: it began with its process, or at an unknown time. */
-function beginFirst(
-  { table, mayDerive }: Judge,
-  row: number,
-  facts: StreamFacts,
-  hasCreated: boolean,
-): number {
-  const { component, createdMs } = facts;
+function beginFirst({ table, options }: Judge, row: number, createdMs: number): number {
+  const { mayDerive } = options;
+  const hasCreated = !Number.isNaN(createdMs);
   const timeMs = table.timeMs[row]!;
-  const evidence = evidenceOf(facts);
+  const evidence = evidenceOf(table, row);
   // A stuck uptime may be that of a process which has ended.
   const isSure = evidence !== undefined && !evidence.isSplit && evidence.doubt === 0;
   const mayDate = mayDerive && !hasCreated && isSure;
@@ -132,7 +110,7 @@ function beginFirst(
   table.setProcess(row, isDated ? processMs : hasCreated ? createdMs : NO_PROCESS);
   if (!hasCreated && !mayDerive) return STREAM.goesOn;
   // A forgotten series may have had a stream until tornMs.
-  const tornMs = component?.tornMs ?? Number.NaN;
+  const tornMs = componentOfRow(table, row)?.tornMs ?? Number.NaN;
   const isTorn = earliestBeginMs(evidence) <= tornMs;
   const beginMs = hasCreated ? createdMs : isDated && !isTorn ? processMs : timeMs;
   // Another stream was sent until then: as another kind of metric, by another row before a restart,
@@ -160,78 +138,78 @@ function earliestBeginMs(evidence: UptimeEvidence | undefined): number {
  * between the previous sample and this one.
  */
 function judgeProcess(
-  { table, options }: Judge,
+  judge: Judge,
   row: number,
-  facts: StreamFacts,
+  fall: number,
   process: { readonly processMs: number; readonly evidence: UptimeEvidence | undefined },
 ): number {
+  const { table } = judge;
   const { processMs, evidence } = process;
   const isUnknown = table.processMs[row] === NO_PROCESS;
-  const previousMs = previousSampleMs(table, row, { evidence, options });
+  const previousMs = previousSampleMs(judge, row, evidence);
   // A creation time on the page is certain.
-  const { shownMs, leftMs, unsure } = evidence ?? { ...CERTAIN, leftMs: previousMs };
+  const certain = { shownMs: Number.NaN, leftMs: previousMs, unsure: 0 };
+  const { shownMs, leftMs, unsure } = evidence ?? certain;
   table.setProcess(row, processMs);
-  if (unsure === 1) return lose(table, row, facts);
+  if (unsure === 1) return lose(judge, row);
   const hasBegun = processMs >= previousMs - JITTER_MS;
-  if (hasBegun && facts.fall === FALL.value) return begin(table, row, facts, processMs);
+  if (hasBegun && fall === FALL.value) return begin(judge, row, processMs);
   // The uptime or another counter has shown that the previous sample was already the new process's;
   // or nothing shows otherwise.
-  const isMarked = isMarkedByPage(table, row, options);
-  if ((previousMs >= shownMs && !isMarked) || isUnknown)
-    return judgeFall(table, row, facts, evidence);
-  if (!hasBegun) return lose(table, row, facts);
+  if ((previousMs >= shownMs && !isMarkedByPage(judge, row)) || isUnknown)
+    return judgeFall(judge, row, fall, evidence);
+  if (!hasBegun) return lose(judge, row);
   // The previous sample may be of either process if no uptime came with it, or a late one, or that of
   // a third process: the difference of the values is safe.
   const isLater = processMs > previousMs + JITTER_MS;
   const isLate = evidence !== undefined && evidence.lag > 0;
   const hasFollowed = leftMs >= previousMs && processMs >= leftMs - JITTER_MS;
-  if (!isLate && (isLater || hasFollowed)) return begin(table, row, facts, processMs);
-  return judgeFall(table, row, facts, evidence);
+  if (!isLate && (isLater || hasFollowed)) return begin(judge, row, processMs);
+  return judgeFall(judge, row, fall, evidence);
 }
-
-const CERTAIN = { shownMs: Number.NaN, unsure: 0 };
 
 /** F7: the process is the same. A fallen value was flushed; if only a bucket fell, nothing is known. */
 function judgeFall(
-  table: SeriesTable,
+  judge: Judge,
   row: number,
-  facts: StreamFacts,
+  fall: number,
   evidence: UptimeEvidence | undefined,
 ): number {
-  if (facts.fall === FALL.none) return STREAM.goesOn;
-  const timeMs = table.timeMs[row]!;
+  if (fall === FALL.none) return STREAM.goesOn;
+  const timeMs = judge.table.timeMs[row]!;
   // A late uptime may show on the next poll that it was a restart.
   if (evidence !== undefined && !(timeMs <= evidence.fellMs)) evidence.fellMs = timeMs;
   // A late uptime that moved by less than the poll may be a late one still, or another process's.
   const isAmbiguous =
     evidence !== undefined && evidence.lag > 0 && evidence.timeMs > evidence.provenMs;
-  if (facts.fall === FALL.bucket || isAmbiguous) return lose(table, row, facts);
-  return begin(table, row, facts, Number.NEGATIVE_INFINITY);
+  if (fall === FALL.bucket || isAmbiguous) return lose(judge, row);
+  return begin(judge, row, Number.NEGATIVE_INFINITY);
 }
 
 const AFTER_FALL: readonly number[] = [STREAM.goesOn, STREAM.began, STREAM.unknown];
 
 /** Begins a new stream at `atMs` or the previous point; its start always differs from the last one's. */
-function begin(table: SeriesTable, row: number, facts: StreamFacts, atMs: number): number {
-  if (!facts.isCumulative) return STREAM.began;
-  const lastMs = table.lastTimeMs[row]!;
-  const latestMs = notBefore(table, row, atMs);
+function begin(judge: Judge, row: number, atMs: number): number {
+  const { startMs, timeMs, lastTimeMs } = judge.table;
+  const lastMs = lastTimeMs[row]!;
+  // Streams of one series do not overlap.
+  const latestMs = laterMs(atMs, lastMs);
   // Else the process is less than a second old.
-  const startMs = latestMs < table.timeMs[row]! ? latestMs : lastMs;
-  table.setStart(row, startMs === table.startMs[row] ? startMs + 1 : startMs);
+  const beginMs = latestMs < timeMs[row]! ? latestMs : lastMs;
+  setStart(judge, row, beginMs === startMs[row] ? beginMs + 1 : beginMs);
   return STREAM.began;
 }
 
 /** Begins a new stream with an unknown start: it starts at its own first point. */
-function lose(table: SeriesTable, row: number, facts: StreamFacts): number {
-  if (facts.isCumulative) table.setStart(row, table.timeMs[row]!);
+function lose(judge: Judge, row: number): number {
+  setStart(judge, row, judge.table.timeMs[row]!);
   return STREAM.unknown;
 }
 
-/** Streams of one series do not overlap. */
-function notBefore(table: SeriesTable, row: number, atMs: number): number {
-  const lastMs = table.lastTimeMs[row]!;
-  return lastMs > atMs ? lastMs : atMs;
+/** Sets the start of a stream. A delta starts at the previous point instead. */
+function setStart({ table, options }: Judge, row: number, startMs: number): void {
+  const isSummary = table.metrics[table.metric[row]!]!.kind === 'summary';
+  if (!options.isDelta || isSummary) table.setStart(row, startMs);
 }
 
 /**
@@ -239,31 +217,24 @@ function notBefore(table: SeriesTable, row: number, atMs: number): number {
  * timestamps, else that of the page on which the series was absent. In that case the last sample
  * came with the last uptime, if that is one poll older.
  */
-function previousSampleMs(
-  table: SeriesTable,
-  row: number,
-  around: { readonly evidence: UptimeEvidence | undefined; readonly options: DeriveOptions },
-): number {
+function previousSampleMs(judge: Judge, row: number, evidence: UptimeEvidence | undefined): number {
+  const { table, options } = judge;
   const lastMs = table.lastTimeMs[row]!;
-  if (!isMarkedByPage(table, row, around.options)) {
+  if (!isMarkedByPage(judge, row)) {
     const isMarked = (table.flags[row]! & ROW_FLAG.staleSent) !== 0;
-    return isMarked && around.options.staleMarkers ? lastMs - 1 : lastMs;
+    return isMarked && options.staleMarkers ? lastMs - 1 : lastMs;
   }
-  const leftMs = around.evidence?.leftMs ?? Number.NaN;
-  return leftMs < lastMs && leftMs > lastMs - 1.5 * around.options.intervalMs ? leftMs : lastMs;
+  const leftMs = leftMsOf(evidence);
+  return leftMs < lastMs && leftMs > lastMs - 1.5 * options.intervalMs ? leftMs : lastMs;
 }
 
 /**
  * True if the last time of a series is only a marker's, so that its last sample is older by an
  * unknown amount.
  */
-function isMarkedByPage(
-  table: SeriesTable,
-  row: number,
-  { staleMarkers }: Pick<DeriveOptions, 'staleMarkers'>,
-): boolean {
+function isMarkedByPage({ table, options }: Judge, row: number): boolean {
   const flags = table.flags[row]! & (ROW_FLAG.staleSent | ROW_FLAG.explicitTime);
-  return staleMarkers && flags === ROW_FLAG.staleSent;
+  return options.staleMarkers && flags === ROW_FLAG.staleSent;
 }
 
 // Creation times of OpenMetrics counters (F4): `foo_created` is the start of `foo_total` with the
@@ -282,12 +253,13 @@ export function linkCreated(table: SeriesTable, row: number, metric: Metric, key
   }
 }
 
-/** The start given by a creation row of this page, in ms; NaN if there is none. */
-export function createdMsOf(table: SeriesTable, created: number | undefined): number {
-  if (created === undefined || table.seen[created] !== table.page) return Number.NaN;
+/** The start that a creation row of this page gives to a sample, in ms; NaN if there is none. */
+function createdMsOf(table: SeriesTable, created: number | undefined, timeMs: number): number {
+  if (created === undefined || !isOnPage(table, created)) return Number.NaN;
   // In the text format the same name may be a metric of its own.
   if (table.role[created] !== ROLE.created) return Number.NaN;
-  return Math.round(table.value[created]! * 1000);
+  const createdMs = Math.round(table.value[created]! * 1000);
+  return createdMs > 0 && createdMs <= timeMs ? createdMs : Number.NaN;
 }
 
 // Falls.
@@ -302,7 +274,7 @@ function hasFallen({ role, lastValue }: SeriesTable, row: number, value: number)
 export function fallOfCompound(
   table: SeriesTable,
   compound: Compound,
-  { kind }: Metric,
+  kind: PointKind,
   parts: readonly number[],
 ): number {
   let isOlder = false;
@@ -323,8 +295,7 @@ function hasBucketFallen(table: SeriesTable, compound: Compound): boolean {
   for (let i = 0; i <= rows.length; i++) {
     const row = i < rows.length ? rows[i] : count;
     if (row === undefined || (i < rows.length && !Number.isFinite(bounds[i]))) continue;
-    const isIn = table.seen[row] === table.page && isObserved(table, row);
-    if (!isIn) continue;
+    if (!isOnPage(table, row) || !isObserved(table, row)) continue;
     const [value, last] = [table.value[row]!, table.lastValue[row]!];
     if (value - below < last - belowLast) return true;
     [below, belowLast] = [value, last];
@@ -339,15 +310,16 @@ export function isObserved(table: SeriesTable, row: number): boolean {
 
 /** After a reset, forgets the values of absent parts: they are older and would look like another one. */
 export function forgetAbsentParts(table: SeriesTable, compound: Compound): void {
-  for (const row of [...compound.rows, compound.sum]) {
-    if (row !== NO_ROW && table.seen[row] !== table.page) table.setLastValue(row, Number.NaN);
-  }
+  for (const row of rowsOf(compound))
+    if (!isOnPage(table, row)) table.setLastValue(row, Number.NaN);
 }
 
 // Processes.
 
-function evidenceOf({ component, uptimeName }: StreamFacts): UptimeEvidence | undefined {
-  return uptimeName === null ? undefined : component?.uptimes.get(uptimeName);
+/** What the uptime of a row has shown; undefined if it has none. */
+export function evidenceOf(table: SeriesTable, row: number): UptimeEvidence | undefined {
+  const { uptimeName } = table.metrics[table.metric[row]!]!;
+  return uptimeName === null ? undefined : componentOfRow(table, row)?.uptimes.get(uptimeName);
 }
 
 /** The start time of the current process, as in processMs of its rows; NO_PROCESS if unknown. */
@@ -360,11 +332,8 @@ export function processOf(evidence: UptimeEvidence | undefined): number {
  * Whether a row's stream began with the current process. Restarts within the jitter look like one
  * process, so the stream must have lasted longer than that.
  */
-export function isStreamOfProcess(
-  table: SeriesTable,
-  row: number,
-  evidence: UptimeEvidence | undefined,
-): boolean {
+export function isStreamOfProcess(table: SeriesTable, row: number): boolean {
+  const evidence = evidenceOf(table, row);
   const processMs = processOf(evidence);
   if (table.startMs[row] !== processMs || table.processMs[row] !== processMs) return false;
   return table.lastTimeMs[row]! > (evidence?.beginMs ?? Number.NaN) + JITTER_MS;
@@ -373,18 +342,6 @@ export function isStreamOfProcess(
 /** The later of two times; NaN means none. */
 export function laterMs(aMs: number, bMs: number): number {
   return bMs <= aMs || Number.isNaN(bMs) ? aMs : bMs;
-}
-
-/**
- * Whether another process was the last one before the current one, and was shown after the row's last sample: two
- * processes may have begun at the same time, as two replicas do.
- */
-function wasReplaced(
-  table: SeriesTable,
-  row: number,
-  around: { readonly evidence: UptimeEvidence | undefined; readonly options: DeriveOptions },
-): boolean {
-  return previousSampleMs(table, row, around) <= leftMsOf(around.evidence);
 }
 
 /** When the process before the current one was last shown; NaN if there was none. */
@@ -416,11 +373,8 @@ interface Turn {
 }
 
 /** Weighs the uptimes on this page, before any series is judged. */
-export function weighUptimes(
-  table: SeriesTable,
-  time: PageTime,
-  options: Pick<DeriveOptions, 'honorTimestamps' | 'intervalMs' | 'staleMarkers'>,
-): void {
+export function weighUptimes(judge: Judge): void {
+  const { table, time, options } = judge;
   const turns: Turn[] = [];
   const timeOf = (stampMs: number): number =>
     !options.honorTimestamps || Number.isNaN(stampMs) ? time.nowMs : stampMs;
@@ -446,7 +400,7 @@ export function weighUptimes(
     }
   if (turns.length === 0) return;
   for (const { evidence } of turns) evidence.hasFallenNow = false;
-  noteFalls(table, time.nowMs - 1.5 * options.intervalMs, options);
+  noteFalls(judge);
   for (const turn of turns) settleTurn(turn, options.intervalMs);
 }
 
@@ -454,13 +408,8 @@ export function weighUptimes(
  * Whether the uptime shows that another process began between the row's newest sample and a further
  * one at `timeMs` on the same page.
  */
-export function beganSince(
-  table: SeriesTable,
-  row: number,
-  evidence: UptimeEvidence | undefined,
-  timeMs: number,
-): boolean {
-  const processMs = processOf(evidence);
+export function beganSince(table: SeriesTable, row: number, timeMs: number): boolean {
+  const processMs = processOf(evidenceOf(table, row));
   if (processMs === NO_PROCESS || isSameBegin(processMs, table.processMs[row]!)) return false;
   return processMs > table.lastTimeMs[row]! - JITTER_MS && processMs <= timeMs;
 }
@@ -563,35 +512,31 @@ function knownFrom({ value, timeMs, atMs }: UptimeSample): Partial<UptimeEvidenc
 }
 
 /** Finds the components whose counters fell since the previous poll. */
-function noteFalls(table: SeriesTable, pollAgoMs: number, options: FallOptions): void {
-  const { seen, page, value, timeMs, repeats } = table;
-  for (let row = 0; row < table.count; row++)
-    if (seen[row] === page && hasFallen(table, row, value[row]!))
-      noteFall(table, { row, value: value[row]!, timeMs: timeMs[row]! }, pollAgoMs, options);
-  for (const sample of repeats) noteFall(table, sample, pollAgoMs, options);
+function noteFalls(judge: Judge): void {
+  const { seen, page, count, value, timeMs, repeats } = judge.table;
+  for (let row = 0; row < count; row++)
+    if (seen[row] === page && hasFallen(judge.table, row, value[row]!))
+      noteFall(judge, { row, value: value[row]!, timeMs: timeMs[row]! });
+  for (const sample of repeats) noteFall(judge, sample);
 }
 
-type FallOptions = Pick<DeriveOptions, 'honorTimestamps' | 'staleMarkers'>;
-
 function noteFall(
-  table: SeriesTable,
+  judge: Judge,
   { row, value, timeMs }: Pick<RepeatedSample, 'row' | 'value' | 'timeMs'>,
-  pollAgoMs: number,
-  options: FallOptions,
 ): void {
-  const { head, processMs, lastTimeMs, metrics, metric } = table;
+  const { table, options, time } = judge;
   if (!hasFallen(table, row, value)) return;
   // A first sample is compared with nothing.
-  if (Number.isNaN(processMs[head[row]!]!)) return;
-  const name = metrics[metric[row]!]!.uptimeName;
-  const evidence = name === null ? undefined : componentOfRow(table, row)?.uptimes.get(name);
-  const lastMs = lastTimeMs[row]!;
+  if (Number.isNaN(table.processMs[table.head[row]!]!)) return;
+  const evidence = evidenceOf(table, row);
+  const lastMs = table.lastTimeMs[row]!;
   // An older sample may be lower.
   if (evidence === undefined || (options.honorTimestamps && timeMs <= lastMs)) return;
   // If a marker came last, the uptime must have been absent too: then their last samples came
   // together.
-  const isEnded = isMarkedByPage(table, row, options);
+  const isEnded = isMarkedByPage(judge, row);
   const sampledMs = isEnded ? Math.min(evidence.provenMs, lastMs) : lastMs;
+  const pollAgoMs = time.nowMs - 1.5 * options.intervalMs;
   if (sampledMs >= pollAgoMs && !(isEnded && sampledMs === lastMs)) evidence.hasFallenNow = true;
 }
 

@@ -16,7 +16,14 @@ import { Admission, type Refused } from './admission.ts';
 import { fileInCompound, unfile } from './compound.ts';
 import { resolveMetric } from './metric-type.ts';
 import type { DeriveOptions } from './options.ts';
-import { blockOf, componentOf, scopeOfFamily, takeEvidence } from './places.ts';
+import {
+  blockOf,
+  componentOf,
+  isScraped,
+  scopeOfFamily,
+  serviceOfRow,
+  takeEvidence,
+} from './places.ts';
 import { doubtfulLabel, isPointLabel, NAME_LABEL, scopePart } from './point-labels.ts';
 import { linkCreated } from './reset.ts';
 import { forgetIdentities, moveIdentity, registerIdentity } from './duplicates.ts';
@@ -49,8 +56,8 @@ export function* resolveRows(
   const admission = new Admission(table, options);
   const placing = new Placing(table, options, admission);
   for (const [index, row] of table.fresh.entries()) {
-    const isOurs = table.role[row] !== ROLE.synthetic && table.keyLength[row] !== 0;
-    if (isOurs && !placing.place(row) && resolveRow(table, row, options, admission)) {
+    const isPlaced = !isScraped(table, row) || placing.place(row);
+    if (!isPlaced && resolveRow(table, row, options, admission)) {
       placing.noteName(row);
       // The row has its new place: rows that leave a point from now on may hand it over to this
       // row.
@@ -172,8 +179,8 @@ function scopeOf(key: SeriesKey, family: Family, options: DeriveOptions): ScopeI
  * Reads a target_info row into the Resource, unless it is the row that was read last. Of several on a page the last
  * line counts.
  */
-export function readTargetInfo(table: SeriesTable, service: number, row: number): void {
-  const slot = table.services[service];
+export function readTargetInfo(table: SeriesTable, row: number): void {
+  const slot = table.services[serviceOfRow(table, row)];
   if (slot === undefined || slot.infoRow === row) return;
   const { infoRow } = slot;
   const isEarlier = infoRow !== NO_ROW && table.line[row]! < table.line[infoRow]!;

@@ -1,23 +1,13 @@
 // prom2otlp's own series per service and scrape (otlp-mapping I4): `up` and `scrape_*`. They are
 // rows of the table under keys that no page can contain, and are sent even if the scrape fails.
 
-import { OUTCOME, ROLE, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
+import { OUTCOME, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { addMetric } from '../decode/metadata.ts';
 import { findRow, insertRow } from '../decode/row-index.ts';
 import { SCRAPE_SERIES } from './metric-type.ts';
-import type { DeriveOptions } from './options.ts';
+import type { DeriveOptions, Judge } from './options.ts';
 import type { PageTime } from './page-time.ts';
 import { blockOf, scopeOfFamily } from './places.ts';
-
-/** The facts of a scrape for one service. Sizes and durations are the whole target's. */
-export interface ScrapeFacts {
-  readonly isUp: boolean;
-  readonly durationMs: number;
-  readonly samples: number;
-  readonly samplesKept: number;
-  readonly seriesAdded: number;
-  readonly bodyBytes: number;
-}
 
 const DESCRIPTIONS: readonly string[] = [
   '1 when the last scrape of this service was good, else 0.',
@@ -31,26 +21,14 @@ const UNITS: readonly string[] = ['', 's', '', '', '', 'By'];
 /** No name on a page can begin with this byte. */
 const KEY_MARK = '\u0001';
 
-/** Sets the six series of a service for this page; returns the number of points. */
+/** Sets the series of a service for this page; `values` in the order of SCRAPE_SERIES. */
 export function setScrapeSeries(
-  table: SeriesTable,
+  { table, options, time }: Judge,
   service: number,
-  facts: ScrapeFacts,
-  context: { readonly time: PageTime; readonly options: DeriveOptions },
-): number {
-  const slot = table.services[service];
-  if (slot === undefined) return 0;
-  const values = [
-    facts.isUp ? 1 : 0,
-    facts.durationMs / 1000,
-    facts.samples,
-    facts.samplesKept,
-    facts.seriesAdded,
-    facts.bodyBytes,
-  ];
-  for (const [i, row] of rowsOf(table, service, slot, context.options).entries())
-    setPoint(table, row, values[i]!, context.time);
-  return values.length;
+  values: readonly number[],
+): void {
+  for (const [i, row] of ownRowsOf(table, service, options).entries())
+    setPoint(table, row, values[i]!, time);
 }
 
 function setPoint(table: SeriesTable, row: number, value: number, time: PageTime): void {
@@ -65,12 +43,8 @@ function setPoint(table: SeriesTable, row: number, value: number, time: PageTime
   table.blocks[table.block[row]!]!.movedPage = table.page;
 }
 
-function rowsOf(
-  table: SeriesTable,
-  service: number,
-  slot: ServiceSlot,
-  options: DeriveOptions,
-): readonly number[] {
+function ownRowsOf(table: SeriesTable, service: number, options: DeriveOptions): readonly number[] {
+  const slot = table.services[service]!;
   if (slot.ownRows.length > 0) return slot.ownRows;
   const block = blockOf(table, service, -1, scopeOfFamily('other', options));
   slot.ownRows = SCRAPE_SERIES.map((name, index) => {

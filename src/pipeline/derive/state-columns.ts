@@ -13,7 +13,7 @@
 
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { RestoredState } from '../../model/memory.ts';
-import { isCounting, type Metric } from '../../model/metric.ts';
+import { isCounting } from '../../model/metric.ts';
 import { type Column, resized, type SeriesTable } from '../../model/series-table.ts';
 
 /** How much is compressed at once. */
@@ -107,20 +107,21 @@ export class Marks {
   #runs = 0;
   readonly #value: Float64Array;
   #values = 0;
+  readonly #table: SeriesTable;
+  /** 1 for each metric whose fall matters. */
+  readonly #isCounting: Uint8Array;
 
   /** For at most `rows` rows. */
-  constructor(rows: number) {
+  constructor(table: SeriesTable, rows: number) {
     this.#value = new Float64Array(rows);
+    this.#table = table;
+    this.#isCounting = Uint8Array.from(table.metrics, metric => (isCounting(metric) ? 1 : 0));
   }
 
-  /** Adds rows[from, to) of the table; `isCounting` is by metric. */
-  take(
-    { lastTimeMs, flags, lastValue, metric }: SeriesTable,
-    rows: Uint32Array,
-    from: number,
-    to: number,
-    isCounting: Uint8Array,
-  ): void {
+  /** Adds rows[from, to) of the table. */
+  take(rows: Uint32Array, from: number, to: number): void {
+    const { lastTimeMs, flags, lastValue, metric } = this.#table;
+    const counting = this.#isCounting;
     const value = this.#value;
     let values = this.#values;
     let runMs = Number.NaN;
@@ -129,7 +130,7 @@ export class Marks {
     for (let i = from; i < to; i++) {
       const row = rows[i]!;
       const rowMs = lastTimeMs[row]!;
-      const hasValue = isCounting[metric[row]!] === 1;
+      const hasValue = counting[metric[row]!] === 1;
       const rowFlags = flags[row]! | (hasValue ? HAS_VALUE : 0);
       if (hasValue) value[values++] = lastValue[row]!;
       if (rowFlags === runFlags && (rowMs === runMs || (rowMs !== rowMs && runMs !== runMs)))
@@ -143,11 +144,12 @@ export class Marks {
     this.#values = values;
   }
 
-  /** Adds one restored row; `value` may be NaN. */
-  add(timeMs: number, flags: number, value: number): void {
+  /** Adds one restored row. */
+  add({ lastTimeMs, flags, lastValue }: ReadMarks, place: number): void {
+    const value = lastValue[place]!;
     const hasValue = !Number.isNaN(value);
     if (hasValue) this.#value[this.#values++] = value;
-    this.#addRun(timeMs, flags | (hasValue ? HAS_VALUE : 0), 1);
+    this.#addRun(lastTimeMs[place]!, flags[place]! | (hasValue ? HAS_VALUE : 0), 1);
   }
 
   columns(): readonly [Column, Column, Column, Column] {
@@ -176,26 +178,20 @@ export class Marks {
   }
 }
 
-/** 1 for each metric whose fall matters: counters, histograms and summaries. */
-export function countingMetrics(metrics: readonly Metric[]): Uint8Array {
-  return Uint8Array.from(metrics, metric => (isCounting(metric) ? 1 : 0));
-}
-
-/** Reads the marks of `count` rows; null if they belong to other rows. */
+/** Reads the marks of `count` rows; throws if they belong to other rows. */
 export function readMarks(
   count: number,
   timesOfRuns: Buffer,
   flagsOfRuns: Buffer,
   rowsOfRuns: Buffer,
   keptValues: Buffer,
-): ReadMarks | null {
-  const [times, rows, values] = [
-    doublesOf(timesOfRuns),
-    integersOf(rowsOfRuns),
-    doublesOf(keptValues),
-  ];
-  if (times.length !== rows.length || flagsOfRuns.length !== rows.length) return null;
-  if (rows.reduce((sum, length) => sum + length, 0) !== count) return null;
+): ReadMarks {
+  const times = doublesOf(timesOfRuns);
+  const rows = integersOf(rowsOfRuns);
+  const values = doublesOf(keptValues);
+  const all = rows.reduce((sum, length) => sum + length, 0);
+  if (times.length !== rows.length || flagsOfRuns.length !== rows.length || all !== count)
+    throw new Error('other rows');
   const lastTimeMs = new Float64Array(count);
   const flags = new Uint8Array(count);
   const lastValue = new Float64Array(count).fill(Number.NaN);
@@ -210,5 +206,6 @@ export function readMarks(
     }
     at += length;
   }
-  return used === values.length ? { lastTimeMs, flags, lastValue } : null;
+  if (used !== values.length) throw new Error('other values');
+  return { lastTimeMs, flags, lastValue };
 }

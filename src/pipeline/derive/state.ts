@@ -12,7 +12,7 @@
 // whichever comes first then knows until when the identity was sent. `starts` is written only if
 // table.startsVersion has changed.
 
-import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import { ROW_FLAG, SeriesTable } from '../../model/series-table.ts';
 import {
   type Compound,
   NO_EVIDENCE,
@@ -20,18 +20,16 @@ import {
   type PageClock,
   type RestoredState,
   SAVED_NUMBERS,
-  type SavedStarts,
   type SavedUptime,
 } from '../../model/memory.ts';
 import { isCounting } from '../../model/metric.ts';
 import { keepMsOf, releaseUnused } from './forget.ts';
-import type { DeriveOptions } from './options.ts';
-import { forgetSeries, moveSeries } from './compound.ts';
-import { componentOf, componentOfRow, serviceOf, serviceOfRow } from './places.ts';
-import { laterMs } from './reset.ts';
+import type { DeriveOptions, Judge } from './options.ts';
+import { forgetSeries, moveSeries, rowsOf } from './compound.ts';
+import { componentOf, isScraped, serviceOf, serviceOfRow } from './places.ts';
+import { evidenceOf, laterMs } from './reset.ts';
 import { SeriesIds } from './series-id.ts';
 import {
-  countingMetrics,
   doublesOf,
   integersOf,
   Marks,
@@ -50,8 +48,10 @@ const SLICE_ROWS = 65_536;
 const RESTORED_SLICE = 4096;
 /** Rows that are absent from this many good pages, with all services there, are forgotten. */
 const RESTORE_PAGES = 10;
-/** Numbers per uptime in the marks: its own, then firstTimeMs and tornMs of its component. */
-const EVIDENCE_NUMBERS = SAVED_NUMBERS.length + 2;
+/** The numbers of each uptime in the marks. */
+const UPTIME_NUMBERS = [...SAVED_NUMBERS, 'firstTimeMs', 'tornMs'] as const;
+/** The same in the first form. */
+const FIRST_NUMBERS = ['value', 'timeMs', 'processMs', 'firstTimeMs'] as const;
 /** The jitter that the first form assumed. */
 const FIRST_FORM_JITTER_MS = 5000;
 /**
@@ -73,84 +73,32 @@ export interface StateBlobs {
  * service that is down; yields between slices.
  */
 export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
-  const unseen = unseenOf(table);
   const known = table.savedStarts;
   const isCurrent = known !== null && known.version === table.startsVersion;
-  const saved = isCurrent ? known : listToSave(table);
-  const starts = isCurrent ? undefined : yield* packStarts(table, saved, unseen);
+  const saved = isCurrent ? known : { version: table.startsVersion, rows: rowsToSave(table) };
+  const starts = isCurrent ? undefined : yield* packStarts(table, saved.rows);
   table.savedStarts = saved;
-  const marks = yield* packMarks(table, saved, unseen);
+  const marks = yield* packMarks(table, saved.rows);
   return starts === undefined ? { marks } : { starts, marks };
 }
 
-/** Makes the blobs of one service alone, in the same form. */
-export function* saveService(
-  table: SeriesTable,
-  id: string,
-): Generator<void, Required<StateBlobs>> {
-  const service = table.serviceById.get(id) ?? -1;
-  const { version, rows, uptimes } = listToSave(table);
-  const saved = {
-    version,
-    rows: rows.filter(row => serviceOfRow(table, row) === service),
-    uptimes: uptimes.filter(({ component }) => component.service === service),
-  };
-  const unseen = unseenOf(table, table.restored?.awaited?.get(id) ?? new Set());
-  const starts = yield* packStarts(table, saved, unseen);
-  return { starts, marks: yield* packMarks(table, saved, unseen) };
+/** Makes the blobs of a state that no table has. */
+export function saveRestored(restored: RestoredState): Generator<void, StateBlobs> {
+  return saveState(Object.assign(new SeriesTable(), { restored }));
 }
 
-function* packMarks(
-  table: SeriesTable,
-  { rows, uptimes }: SavedStarts,
-  unseen: Unseen,
-): Generator<void, Buffer> {
-  const marks = new Marks(rows.length + unseen.places.length);
-  const isCounting = countingMetrics(table.metrics);
+function* packMarks(table: SeriesTable, rows: Uint32Array): Generator<void, Buffer> {
+  const { restored } = table;
+  const marks = new Marks(table, rows.length + (restored?.indexById.size ?? 0));
   for (let from = 0; from < rows.length; from += SLICE_ROWS) {
-    marks.take(table, rows, from, Math.min(from + SLICE_ROWS, rows.length), isCounting);
+    marks.take(rows, from, Math.min(from + SLICE_ROWS, rows.length));
     yield;
   }
-  addUnseen(marks, unseen);
-  const evidence = evidenceOf(unseen, uptimes);
-  return yield* packColumns([...marks.columns(), evidence]);
-}
-
-/** Restored state that no page has shown yet: ids, their indexes in `restored`, and all uptimes. */
-interface Unseen {
-  readonly restored: RestoredState | null;
-  readonly ids: readonly number[];
-  readonly places: readonly number[];
-  readonly uptimes: readonly SavedUptime[];
-}
-
-function unseenOf({ restored }: SeriesTable, only?: ReadonlySet<number>): Unseen {
-  const all = [...(restored?.indexById ?? [])];
-  const wanted = only === undefined ? all : all.filter(([id]) => only.has(id));
-  const [ids, places] = [wanted.map(([id]) => id), wanted.map(([, place]) => place)];
-  if (only !== undefined) return { restored, ids, places, uptimes: [] };
-  // The table's own uptimes come later in the blob and win.
-  return { restored, ids, places, uptimes: restored?.uptimes ?? [] };
-}
-
-function addUnseen(marks: Marks, { restored, places }: Unseen): void {
-  if (restored === null) return;
-  const { lastTimeMs, flags, lastValue } = restored;
-  for (const place of places) marks.add(lastTimeMs[place]!, flags[place]!, lastValue[place]!);
-}
-
-/** The evidence of uptimes, in the order of their names in `starts`. */
-function evidenceOf(unseen: Unseen, uptimes: SavedStarts['uptimes']): Float64Array {
-  return Float64Array.from([
-    ...unseen.uptimes.flatMap(numbersOf),
-    ...uptimes.flatMap(({ component: { firstTimeMs, tornMs }, evidence }) =>
-      numbersOf({ ...evidence, firstTimeMs, tornMs }),
-    ),
-  ]);
-}
-
-function numbersOf(saved: Omit<SavedUptime, 'component' | 'name'>): readonly number[] {
-  return [...SAVED_NUMBERS.map(name => saved[name]), saved.firstTimeMs, saved.tornMs];
+  if (restored !== null)
+    for (const place of restored.indexById.values()) marks.add(restored, place);
+  // In the order of their names in `starts`.
+  const numbers = uptimesOf(table).flatMap(uptime => UPTIME_NUMBERS.map(name => uptime[name]));
+  return yield* packColumns([...marks.columns(), Float64Array.from(numbers)]);
 }
 
 /** The blobs as the queue stores them: by kind, under the target's id. */
@@ -167,24 +115,13 @@ export function stateEntries(
 
 /** True for rows that have had a sample, except prom2otlp's own. */
 export function isWorthSaving(table: SeriesTable, row: number): boolean {
-  if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return false;
+  if (!isScraped(table, row)) return false;
   return !Number.isNaN(table.lastTimeMs[row]!) || !Number.isNaN(table.lastValue[row]!);
 }
 
-function listToSave(table: SeriesTable): SavedStarts {
-  return {
-    version: table.startsVersion,
-    rows: rowsToSave(table),
-    uptimes: uptimesOf(table),
-  };
-}
-
-function* packStarts(
-  table: SeriesTable,
-  { rows, uptimes }: SavedStarts,
-  unseen: Unseen,
-): Generator<void, Buffer> {
-  const count = rows.length + unseen.ids.length;
+function* packStarts(table: SeriesTable, rows: Uint32Array): Generator<void, Buffer> {
+  const { owners, restored } = table;
+  const count = rows.length + (restored?.indexById.size ?? 0);
   const ids = new Float64Array(count);
   const startMs = new Float64Array(count);
   const processMs = new Float64Array(count);
@@ -192,7 +129,6 @@ function* packStarts(
   // By the table's indexes; a freed one may have the id of another.
   const serviceIds = table.services.map(({ id }) => id);
   const service = new Uint32Array(count);
-  const { owners } = table;
   const seriesIds = new SeriesIds(table);
   for (let i = 0; i < rows.length; i++) {
     if (i % SLICE_ROWS === 0) yield;
@@ -205,22 +141,19 @@ function* packStarts(
     if (owners.size > 0) identity[i] = owners.get(head)?.check ?? 0;
     service[i] = serviceOfRow(table, row);
   }
-  const unseenIds = new Map<string, number>();
-  const { restored } = unseen;
+  const unseenServices = new Map<string, number>();
   if (restored !== null)
-    for (const [i, place] of unseen.places.entries()) {
-      ids[rows.length + i] = unseen.ids[i]!;
+    for (const [i, [id, place]] of [...restored.indexById].entries()) {
+      ids[rows.length + i] = id;
       startMs[rows.length + i] = restored.startMs[place]!;
       processMs[rows.length + i] = restored.processMs[place]!;
       identity[rows.length + i] = restored.identity[place]!;
-      const id = restored.services[place]!;
-      if (!unseenIds.has(id)) unseenIds.set(id, serviceIds.push(id) - 1);
-      service[rows.length + i] = unseenIds.get(id)!;
+      const serviceId = restored.services[place]!;
+      const index = unseenServices.get(serviceId) ?? serviceIds.push(serviceId) - 1;
+      unseenServices.set(serviceId, index);
+      service[rows.length + i] = index;
     }
-  const names = [
-    ...unseen.uptimes.map(({ component, name }) => [component, name]),
-    ...uptimes.map(({ path, name }) => [path, name]),
-  ];
+  const names = uptimesOf(table).map(({ component, name }) => [component, name]);
   const text = Buffer.from(JSON.stringify(names));
   const releasedMs = Float64Array.of(laterMs(table.releasedMs, restored?.releasedMs ?? Number.NaN));
   const mode = table.startMode ?? restored?.startMode ?? null;
@@ -252,18 +185,16 @@ export function restoredId(
   return restored.indexById.has(former) ? former : undefined;
 }
 
-function uptimesOf(table: SeriesTable): SavedStarts['uptimes'] {
-  return [...table.componentByKey].flatMap(([key, index]) => {
-    const component = table.components[index]!;
-    const path = componentName(table, key, index);
-    return [...component.uptimes].map(([name, evidence]) => ({ component, path, name, evidence }));
+/** Those that the table has not taken over yet, and its own, which win when they are read. */
+function uptimesOf({ restored, componentByKey, components, services }: SeriesTable): SavedUptime[] {
+  const own = [...componentByKey].flatMap(([key, index]) => {
+    const { service, uptimes, firstTimeMs, tornMs } = components[index]!;
+    // By the service's id, because its index differs between processes.
+    const path = [services[service]!.id, ...key.split('\u0000').slice(1)].join('\u0000');
+    const rest = { component: path, firstTimeMs, tornMs };
+    return [...uptimes].map(([name, evidence]) => ({ ...evidence, ...rest, name }));
   });
-}
-
-/** By the service's id, because its index differs between processes. */
-function componentName(table: SeriesTable, key: string, index: number): string {
-  const service = table.services[table.components[index]!.service]!.id;
-  return [service, ...key.split('\u0000').slice(1)].join('\u0000');
+  return [...(restored?.uptimes ?? []), ...own];
 }
 
 /**
@@ -272,20 +203,19 @@ function componentName(table: SeriesTable, key: string, index: number): string {
  */
 export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   try {
-    const columns = unpackColumns(starts);
-    const [ids, startMs, processMs, names, form, identities, released] = columns;
-    const [times, flags, rows, values, evidence] = unpackColumns(marks);
-    if (ids === undefined || startMs === undefined || processMs === undefined) return null;
-    if (times === undefined || flags === undefined || rows === undefined) return null;
-    if (names === undefined || values === undefined || evidence === undefined) return null;
+    const [ids = NONE, startMs = NONE, processMs = NONE, names = NONE, ...more] =
+      unpackColumns(starts);
+    // Former forms do not have all of these.
+    const [form = NONE, identities = NONE, released = NONE, serviceIds, services] = more;
+    const [times = NONE, flags = NONE, rows = NONE, values = NONE, evidence = NONE] =
+      unpackColumns(marks);
+    const [formNumber = 1, startMode = null] = integersOf(form);
+    if (formNumber > FORM) return null;
     const idOfRows = doublesOf(ids);
+    const identity = integersOf(identities);
+    const isFirstForm = formNumber === 1;
+    const numbers = isFirstForm ? FIRST_NUMBERS : UPTIME_NUMBERS;
     const read = readMarks(idOfRows.length, times, flags, rows, values);
-    const [formNumber = FORM + 1, startMode = null] = form === undefined ? [1] : integersOf(form);
-    if (read === null || formNumber > FORM) return null;
-    const readNumbers = form === undefined ? readFirstForm : readUptime;
-    const uptimes = readUptimes(names, doublesOf(evidence), readNumbers);
-    if (uptimes === null) return null;
-    const identity = identities === undefined ? new Uint32Array(0) : integersOf(identities);
     const state = {
       indexById: new Map(Array.from(idOfRows, (id, index) => [id, index])),
       startMs: doublesOf(startMs),
@@ -294,14 +224,14 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
       ...read,
       identity,
       sentUntil: sentUntil(identity, read.lastTimeMs),
-      services: readServices(idOfRows.length, columns[7], columns[8]),
-      releasedMs: released === undefined ? Number.NaN : doublesOf(released)[0]!,
-      uptimes,
-      isFirstForm: form === undefined,
+      services: readServices(idOfRows.length, serviceIds, services),
+      releasedMs: doublesOf(released)[0] ?? Number.NaN,
+      uptimes: readUptimes(names, doublesOf(evidence), numbers),
+      isFirstForm,
       pageCount: 0,
       clock: null,
     };
-    if (state.isFirstForm) fromFirstForm(state);
+    if (isFirstForm) fromFirstForm(state);
     return state;
   } catch {
     return null;
@@ -318,9 +248,60 @@ function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap
   return until;
 }
 
-/** Takes the rows of a part out of a state, which is changed. */
-export function takeOut({ indexById }: RestoredState, part: RestoredState): void {
-  for (const id of part.indexById.keys()) indexById.delete(id);
+const NONE = Buffer.alloc(0);
+
+/** Takes the rows of a service out of a state; returns them, with its uptimes, as another state. */
+export function takeOut(state: RestoredState, id: string): RestoredState {
+  const rows = [...state.indexById].filter(([, place]) => state.services[place] === id);
+  forget(state, rows);
+  const uptimes = state.uptimes.filter(({ component }) => serviceIn(component) === id);
+  return { ...state, indexById: new Map(rows), uptimes };
+}
+
+/** A state without the services that others send now; the same state if it has none of them. */
+export function ownState(state: RestoredState, isOwn: (id: string) => boolean): RestoredState {
+  const { indexById, services } = state;
+  const foreign = new Set([...new Set(services)].filter(id => !isOwn(id)));
+  const rows = [...indexById].filter(([, place]) => foreign.has(services[place]!));
+  const uptimes = state.uptimes.filter(({ component }) => isOwn(serviceIn(component)));
+  if (rows.length === 0 && uptimes.length === state.uptimes.length) return state;
+  forget(state, rows);
+  return { ...state, uptimes };
+}
+
+/**
+ * Limits a state to `rowsMax` rows: ended ones are dropped first, the oldest before the others. Their
+ * counts were sent: if they return, they are not growth (F8).
+ */
+export function limitRestored(state: RestoredState, rowsMax: number): RestoredState {
+  const { indexById, lastTimeMs, flags, releasedMs } = state;
+  const excess = indexById.size - Math.max(rowsMax, 0);
+  if (excess <= 0) return state;
+  const isOpen = (place: number): number => ((flags[place]! & ROW_FLAG.staleSent) === 0 ? 1 : 0);
+  const rows = [...indexById].sort(
+    ([, a], [, b]) => isOpen(a) - isOpen(b) || (lastTimeMs[a] || 0) - (lastTimeMs[b] || 0),
+  );
+  const forgottenMs = forget(state, rows.slice(0, excess));
+  const uptimes = state.uptimes.map(uptime => ({
+    ...uptime,
+    firstTimeMs: laterMs(uptime.firstTimeMs, forgottenMs),
+    tornMs: laterMs(uptime.tornMs, forgottenMs),
+  }));
+  return { ...state, uptimes, releasedMs: laterMs(releasedMs, forgottenMs) };
+}
+
+/** Returns the newest time of the rows. */
+function forget(
+  { indexById, lastTimeMs }: RestoredState,
+  rows: readonly (readonly [id: number, place: number])[],
+): number {
+  for (const [id] of rows) indexById.delete(id);
+  return rows.reduce((newestMs, [, place]) => laterMs(newestMs, lastTimeMs[place]!), Number.NaN);
+}
+
+/** The id of the service of a saved component. */
+function serviceIn(component: string): string {
+  return component.split('\u0000')[0]!;
 }
 
 /**
@@ -351,7 +332,6 @@ export function joinStates(state: RestoredState, part: RestoredState): RestoredS
     services: [...state.services, ...part.services],
     // Later ones win, and a state knows more of its uptimes than an older part.
     uptimes: [...part.uptimes, ...state.uptimes],
-    awaited: new Map([...(part.awaited ?? []), ...(state.awaited ?? [])]),
     pageCount: 0,
     clock: laterClock(state.clock, part.clock),
   };
@@ -363,37 +343,17 @@ function laterClock(a: PageClock | null, b: PageClock | null): PageClock | null 
   return b.nowMs > a.nowMs ? b : a;
 }
 
-type UptimeNumbers = Omit<SavedUptime, 'component' | 'name'>;
-
-interface NumbersReader {
-  readonly length: number;
-  readonly read: (numbers: Float64Array) => UptimeNumbers;
-}
-
-const readUptime: NumbersReader = {
-  length: EVIDENCE_NUMBERS,
-  read: numbers => {
-    const [firstTimeMs = Number.NaN, tornMs = Number.NaN] = numbers.subarray(SAVED_NUMBERS.length);
-    const own = SAVED_NUMBERS.map((name, at) => [name, numbers[at]!] as const);
-    return { ...NO_EVIDENCE, ...Object.fromEntries(own), firstTimeMs, tornMs };
-  },
-};
-
-/** The first form had the newest sample and the process. */
-const readFirstForm: NumbersReader = {
-  length: 4,
-  read: numbers => {
-    const [value = NaN, timeMs = NaN, processMs = NaN, firstTimeMs = NaN] = numbers;
-    const sample = { value, timeMs, sinceMs: timeMs, provenMs: timeMs, shownMs: timeMs };
-    const beginMs = timeMs - value * 1000;
-    return { ...NO_EVIDENCE, ...sample, processMs, beginMs, firstTimeMs, tornMs: Number.NaN };
-  },
-};
-
 /**
- * In the first form the third column had another meaning, and no flag marked the parts of a point.
+ * In the first form the third column had another meaning, and no flag marked the parts of a point. Of
+ * an uptime it had the newest sample and the process.
  */
-function fromFirstForm({ processMs, startMs, flags, lastValue }: RestoredState): void {
+function fromFirstForm(state: RestoredState): void {
+  const { processMs, startMs, flags, lastValue } = state;
+  state.uptimes = state.uptimes.map(uptime => {
+    const { value, timeMs } = uptime;
+    const beginMs = timeMs - value * 1000;
+    return { ...uptime, sinceMs: timeMs, provenMs: timeMs, shownMs: timeMs, beginMs };
+  });
   for (let i = 0; i < processMs.length; i++) {
     processMs[i] = Number.isNaN(startMs[i]) ? Number.NaN : NO_PROCESS;
     const isPart = !Number.isNaN(lastValue[i]);
@@ -401,25 +361,23 @@ function fromFirstForm({ processMs, startMs, flags, lastValue }: RestoredState):
   }
 }
 
+/** Throws if the numbers belong to other uptimes. `kinds`: what the numbers of each are. */
 function readUptimes(
   names: Buffer,
   numbers: Float64Array,
-  { length, read }: NumbersReader,
-): RestoredState['uptimes'] | null {
+  kinds: readonly (keyof SavedUptime)[],
+): SavedUptime[] {
   const known = JSON.parse(names.toString()) as readonly (readonly [string, string])[];
-  if (numbers.length !== known.length * length) return null;
-  return known.map(([component, name], index) => ({
-    component,
-    name,
-    ...read(numbers.subarray(index * length, (index + 1) * length)),
-  }));
+  if (numbers.length !== known.length * kinds.length) throw new Error('other uptimes');
+  const unknown = { ...NO_EVIDENCE, firstTimeMs: Number.NaN, tornMs: Number.NaN };
+  return known.map(([component, name], index) => {
+    const own = kinds.map((kind, at) => [kind, numbers[index * kinds.length + at]]);
+    return { component, name, ...unknown, ...Object.fromEntries(own) };
+  });
 }
 
 /** Notes how this process makes starts; call this before a page is judged, good or not. */
-export function setStartMode(
-  table: SeriesTable,
-  { isDelta, mayDerive }: { readonly isDelta: boolean; readonly mayDerive: boolean },
-): void {
+export function setStartMode(table: SeriesTable, { isDelta, mayDerive }: DeriveOptions): void {
   const startMode = (isDelta ? START_MODE.delta : 0) | (mayDerive ? START_MODE.derived : 0);
   if (table.startMode !== startMode) table.startsVersion++;
   table.startMode = startMode;
@@ -439,35 +397,29 @@ function becomeMode(state: RestoredState, startMode: number | null): void {
   state.startMode = startMode;
 }
 
-/** Applies the restored state to rows that are new on this page, once they are resolved. */
+/**
+ * Applies the restored state to rows that are new on this page, once they are resolved. `isFull`:
+ * series of this page were refused; those that are awaited take their room.
+ */
 export function* restoreRows(
-  table: SeriesTable,
+  judge: Judge,
   rows: readonly number[],
-  context: {
-    readonly options: DeriveOptions;
-    readonly monotonicMs: number;
-    /** Series of this page were refused: those that are awaited take their room. */
-    readonly isFull: boolean;
-  },
+  isFull: boolean,
 ): Generator<void, void> {
+  const { table, options, time } = judge;
   const { restored } = table;
   if (restored === null) return;
   restoreReleased(table, restored);
-  restoreUptimes(table, restored, context.options);
+  restoreUptimes(table, restored, options);
   const ids = new SeriesIds(table);
   for (const [index, row] of rows.entries()) {
     if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
-    restoreRow(table, restored, { row, ids }, context.monotonicMs);
+    restoreRow(judge, restored, row, ids);
   }
   for (const [head, compound] of table.compounds) settleParts(table, head, compound);
   for (const row of rows) settleOwner(table, restored, row);
-  for (const row of rows) {
-    const { id } = table.services[serviceOfRow(table, row)] ?? {};
-    if (id !== undefined) restored.awaited?.delete(id);
-  }
-  const { options, monotonicMs, isFull } = context;
-  restored.awaitedSinceMs ??= monotonicMs;
-  const isPatient = !isFull && monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
+  restored.awaitedSinceMs ??= time.monotonicMs;
+  const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
   if (isPatient && isServiceAwaited(table, restored)) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
@@ -486,24 +438,6 @@ function isServiceAwaited(
   );
 }
 
-/** The rows of configured services that have none on the last page; a service with one is not down. */
-export function rowsOfDown(table: SeriesTable): Map<string, ReadonlySet<number>> {
-  const rows = new Map<string, Set<number>>();
-  const isUp = new Set<number>();
-  const ids = new SeriesIds(table);
-  for (let row = 0; row < table.count; row++) {
-    const service = serviceOfRow(table, row);
-    const slot = table.services[service];
-    if (slot === undefined || slot.configIndex < 0 || !isWorthSaving(table, row)) continue;
-    if (table.seen[row] === table.page) isUp.add(service);
-    const own = rows.get(slot.id) ?? new Set();
-    rows.set(slot.id, own.add(ids.idOf(row, service)));
-  }
-  for (const service of isUp) rows.delete(table.services[service]!.id);
-  const awaited = [...(table.restored?.awaited ?? [])];
-  return new Map([...awaited, ...rows]);
-}
-
 /**
  * Components on this page may have been forgotten by the previous process. restoreUptimes()
  * corrects those that were not.
@@ -518,12 +452,12 @@ function restoreReleased(table: SeriesTable, restored: RestoredState): void {
 }
 
 function restoreRow(
-  table: SeriesTable,
+  { table, time }: Judge,
   restored: RestoredState,
-  { row, ids }: { readonly row: number; readonly ids: SeriesIds },
-  monotonicMs: number,
+  row: number,
+  ids: SeriesIds,
 ): void {
-  if (table.keyLength[row] === 0 || table.role[row] === ROLE.synthetic) return;
+  if (!isScraped(table, row)) return;
   const id = restoredId(table, ids, row, serviceOfRow(table, row));
   const index = restored.indexById.get(id ?? Number.NaN);
   if (id === undefined || index === undefined) return;
@@ -537,7 +471,7 @@ function restoreRow(
   table.setLastTime(row, restored.lastTimeMs[index]!);
   table.setLastValue(row, restored.lastValue[index]!);
   table.flags[row] = restored.flags[index]! | ROW_FLAG.restored;
-  table.movedAtMs[row] = monotonicMs;
+  table.movedAtMs[row] = time.monotonicMs;
   if (restored.isFirstForm) dateFirstForm(table, row);
 }
 
@@ -547,7 +481,7 @@ function restoreRow(
  */
 function settleParts(table: SeriesTable, head: number, compound: Compound): void {
   const { lastTimeMs, flags } = table;
-  const parts = [...compound.rows, compound.count, compound.sum].filter(row => row !== NO_ROW);
+  const parts = rowsOf(compound);
   const has = (row: number, flag: number): boolean => (flags[row]! & flag) !== 0;
   const timeOf = (row: number): number => lastTimeMs[row]! || 0;
   // The time of an ended head is its marker's.
@@ -580,8 +514,7 @@ function settleOwner(table: SeriesTable, { sentUntil }: RestoredState, row: numb
 
 /** The first form identified the process by the start: a start that is not older belongs to it. */
 function dateFirstForm(table: SeriesTable, row: number): void {
-  const { uptimeName } = table.metrics[table.metric[row]!]!;
-  const { processMs } = componentOfRow(table, row)?.uptimes.get(uptimeName ?? '') ?? NO_EVIDENCE;
+  const { processMs } = evidenceOf(table, row) ?? NO_EVIDENCE;
   const startMs = table.startMs[row]!;
   if (startMs >= processMs - FIRST_FORM_JITTER_MS) table.setProcess(row, processMs);
 }

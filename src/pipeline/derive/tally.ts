@@ -3,10 +3,10 @@
 
 import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport } from '../../model/page.ts';
-import { OUTCOME, OUTCOME_NAMES, ROLE, type SeriesTable } from '../../model/series-table.ts';
+import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../../model/series-table.ts';
 import type { Refused } from './admission.ts';
 import { serviceIdOf, type DeriveOptions } from './options.ts';
-import { serviceOfRow } from './places.ts';
+import { isScraped, serviceOfRow } from './places.ts';
 
 /** The counts of one service on one page. */
 export interface Tally {
@@ -54,12 +54,13 @@ export function tallyPage(
     const tally = tallies[table.serviceById.get(serviceIdOf(namespace, options)) ?? -1];
     if (tally !== undefined) tally.badLines += count;
   }
-  if (report.badLines === 0 && report.samples <= options.serviceSamplesMax) return tallies;
+  const { serviceSamples } = options.limits;
+  if (report.badLines === 0 && report.samples <= serviceSamples) return tallies;
   const samples = countSamples(table);
   for (const [index, tally] of tallies.entries()) {
     const good = samples[index]! + tally.outcomes[OUTCOME.seriesLimit]!;
     const { badLines } = tally;
-    if (good > options.serviceSamplesMax) tally.reason = 'service_samples';
+    if (good > serviceSamples) tally.reason = 'service_samples';
     else if (badLines > 0 && badLines > options.badShare * (good + badLines))
       tally.reason = 'bad_lines';
   }
@@ -68,20 +69,11 @@ export function tallyPage(
 
 /** Good samples on this page by service; needed in advance only if a service may fail. */
 function countSamples(table: SeriesTable): Uint32Array {
-  const { seen, page, role, block } = table;
-  const byBlock = new Uint32Array(table.blocks.length);
-  for (let row = 0; row < table.count; row++)
-    if (seen[row] === page && role[row] !== ROLE.synthetic) {
-      const index = block[row]!;
-      byBlock[index] = byBlock[index]! + 1;
-    }
   const counts = new Uint32Array(table.services.length);
-  for (const [index, { service }] of table.blocks.entries())
-    counts[service] = counts[service]! + byBlock[index]!;
-  for (const { row } of table.repeats) {
-    const service = serviceOfRow(table, row);
-    counts[service] = counts[service]! + 1;
-  }
+  for (let row = 0; row < table.count; row++)
+    if (table.seen[row] === table.page && isScraped(table, row))
+      counts[serviceOfRow(table, row)]!++;
+  for (const { row } of table.repeats) counts[serviceOfRow(table, row)]!++;
   return counts;
 }
 
@@ -92,15 +84,9 @@ export function countAdded(
   rows: readonly number[],
 ): void {
   for (const row of rows) {
-    if (table.keyLength[row] === 0) continue;
     const tally = tallies[serviceOfRow(table, row)];
-    if (tally !== undefined) tally.added++;
+    if (isScraped(table, row) && tally !== undefined) tally.added++;
   }
-}
-
-/** Counts one sample. */
-export function countOutcome(tally: Tally | undefined, outcome: number): void {
-  if (tally !== undefined) tally.outcomes[outcome] = tally.outcomes[outcome]! + 1;
 }
 
 /** Good samples of the service on this page: at the end each has one outcome. */

@@ -5,7 +5,7 @@ import { defaultConfig } from '../../../src/config/load.ts';
 import { tableBytes } from '../../../src/model/series-table.ts';
 import type { PageLimits } from '../../../src/config/config.ts';
 import { SeriesBudget } from '../../../src/pipeline/derive/options.ts';
-import { limitRestored } from '../../../src/pipeline/derive/cut-state.ts';
+import { limitRestored } from '../../../src/pipeline/derive/state.ts';
 import {
   at,
   restoredState,

@@ -8,8 +8,7 @@ import type { RestoredState } from '../../../src/model/memory.ts';
 import {
   joinStates,
   readState,
-  rowsOfDown,
-  saveService,
+  saveRestored,
   type StateBlobs,
   takeOut,
 } from '../../../src/pipeline/derive/state.ts';
@@ -411,10 +410,12 @@ describe('a service that goes and returns', () => {
   const counters = ({ shown }: { readonly shown: readonly string[] }): readonly string[] =>
     shown.filter(line => line.includes('questions'));
   const idsOf = ({ indexById }: RestoredState): Set<number> => new Set(indexById.keys());
-  const partOf = (target: Target, id: string): RestoredState => {
-    const { starts, marks } = finished(saveService(target.translation.table, id));
-    return readState(starts, marks) ?? expect.fail('it is damaged');
+  /** Takes a service out of a state; as a daemon reads it later. */
+  const taken = (state: RestoredState, id: string): RestoredState => {
+    const { starts, marks } = finished(saveRestored(takeOut(state, id)));
+    return readState(starts ?? expect.fail('no starts'), marks) ?? expect.fail('it is damaged');
   };
+  const partOf = (target: Target, id: string): RestoredState => taken(restoredState(target), id);
   const continued = (
     services: readonly string[],
     state: RestoredState,
@@ -445,8 +446,7 @@ describe('a service that goes and returns', () => {
   test('leaves the others what they had', () => {
     const target = known();
     const state = restoredState(target);
-    const a = partOf(target, 'a');
-    takeOut(state, a);
+    takeOut(state, 'a');
     expect(idsOf(state)).toEqual(idsOf(partOf(target, 'b')));
     const after = continued(['b'], state);
     expect(counters(after.page(120, page(120, { b: 230 })))).toEqual([
@@ -460,8 +460,7 @@ describe('a service that goes and returns', () => {
   const afterLeaving = (before: Target, options: TargetOptions): [RestoredState, RestoredState] => {
     expect(before.page(120, page(120, { b: 320 })).shown.join('\n')).toContain(' stale @120');
     const state = restoredState(before);
-    const a = partOf(before, 'a');
-    takeOut(state, a);
+    const a = taken(state, 'a');
     const without = continued(['b'], state, options);
     // More pages than the state of a target waits for a row.
     for (let seconds = 180; seconds < 1260; seconds += 60)
@@ -509,7 +508,7 @@ describe('a service that goes and returns', () => {
     },
   );
 
-  test.each(['restart', 'reload'])('tears no process of the others while it is down: %s', how => {
+  test('tears no process of the others while it is down', () => {
     const before = known();
     const gone = `${COUNTER}{namespace="a",server_name="gone"} 5\n`;
     before.page(120, page(120, { a: 120, b: 230 }) + gone);
@@ -518,9 +517,7 @@ describe('a service that goes and returns', () => {
       before.page(60 * minute, page(60 * minute, { a: 200, b: 300 }));
     before.page(4200, page(4200, { a: 200 }));
     expect(before.translation.table.releasedMs).toBeGreaterThan(at(0));
-    const state = restoredState(before);
-    const awaited = how === 'reload' ? { awaited: rowsOfDown(before.translation.table) } : {};
-    const after = continued(['a', 'b'], { ...state, ...awaited });
+    const after = continued(['a', 'b'], restoredState(before));
     for (const seconds of [4260, 4320]) after.page(seconds, page(seconds, { a: 200 }));
     const slow = 'engine_global_status_slow_queries{namespace="a",server_name="s"} 3\n';
     expect(after.page(4380, page(4380, { a: 200 }) + slow).shown).toContain(
@@ -588,8 +585,7 @@ describe('a service that goes and returns', () => {
   test('is still known to the process after the next, if no page had it', () => {
     const before = known();
     const state = restoredState(before);
-    const a = partOf(before, 'a');
-    takeOut(state, a);
+    const a = taken(state, 'a');
     const first = continued(['a', 'b'], joinStates(state, a));
     first.page(120, page(120, { b: 230 }));
     const second = continued(['a', 'b'], restoredState(first));
@@ -620,8 +616,7 @@ describe('a service that goes and returns', () => {
     const all = ['a', 'b'].map(id => merged('x_a', id) + merged('x_b', id)).join('');
     expect(target.page(0, all).shown).toHaveLength(2);
     const state = restoredState(target);
-    const a = partOf(target, 'a');
-    takeOut(state, a);
+    const a = taken(state, 'a');
     const without = continued(['b'], state, options);
     expect(without.page(60, merged('x_b', 'b')).shown).toEqual([]);
     const joined = joinStates(restoredState(without), a);

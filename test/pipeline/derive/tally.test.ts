@@ -1,5 +1,6 @@
 // Rules A6 and A7 per service, and the account: every sample line of a page has one outcome.
 import { describe, expect, test } from 'vitest';
+import { defaultConfig } from '../../../src/config/load.ts';
 import { at, outcomeOf, type Seen, Target } from '../../support/target.ts';
 
 const total = (seen: Seen): number =>
@@ -62,9 +63,8 @@ describe('A6: bad lines of one service', () => {
 });
 
 test('A7: more samples than limits.service_samples fail the service, alone', () => {
-  const target = new Target({ services: ['a', 'b'] });
-  const options = target.translation.derive;
-  Object.assign(options, { serviceSamplesMax: 3 });
+  const limits = { ...defaultConfig().metrics.limits, serviceSamples: 3 };
+  const target = new Target({ services: ['a', 'b'], metrics: { limits } });
   const seen = target.page(0, good('a', 4) + good('b', 3));
   expect(outcomeOf(seen, 'a')).toMatchObject({
     isUp: false,
