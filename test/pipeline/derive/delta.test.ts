@@ -13,25 +13,6 @@ describe('F8: counters', () => {
   const page = (uptime: number, queries: number): string =>
     `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}`;
 
-  test('F8: the growth since the previous point, from its time', () => {
-    expect(
-      shown(
-        runPages(
-          DELTA,
-          [0, counter(50)],
-          [60, counter(53)],
-          [120, counter(53)],
-          [200, counter(60)],
-        ),
-      ),
-    ).toEqual([
-      [],
-      ['delta x{} 3 @60 from 0'],
-      ['delta x{} 0 @120 from 60'],
-      ['delta x{} 7 @200 from 120'],
-    ]);
-  });
-
   test('F8: the value at first contact is the baseline: no spike, although the start is derived', () => {
     const seen = runPages(DELTA, [0, page(9000, 5_000_000)], [60, page(9060, 5_000_007)]);
     expect(seen[0]?.reads).toEqual({ used: 1, baseline: 1 });
@@ -74,14 +55,6 @@ describe('F8: counters', () => {
     const seen = runPages(DELTA, [0, 'z 0'], [60, counter(1_000_000)], [120, counter(1_000_001)]);
     expect(seen[1]?.reads).toEqual({ baseline: 1 });
     expect(seen[2]?.shown).toEqual(['delta x{} 1 @120 from 60']);
-  });
-
-  test('F8: after a reset the new value is the delta', () => {
-    expect(shown(runPages(DELTA, [0, counter(50)], [60, counter(4)], [120, counter(6)]))).toEqual([
-      [],
-      ['delta x{} 4 @60 from 0'],
-      ['delta x{} 2 @120 from 60'],
-    ]);
   });
 
   test('F8: a forgotten series is a baseline when it returns, although it began under observation', () => {
@@ -231,50 +204,9 @@ describe('F8: the other kinds', () => {
       ]);
   });
 
-  test('F8: if only a bucket between two bounds falls, the point is a baseline', () => {
-    const seen = runPages(
-      DELTA,
-      [0, histogram([0, 3, 4], 4, 9)],
-      [60, histogram([3, 3, 6], 8, 9)],
-      [120, histogram([3, 4, 8], 12, 9)],
-    );
-    expect(shown(seen)).toEqual([
-      [],
-      [],
-      ['histogram h{} count=4 sum=0 le1:0 le2:1 le3:1 inf:2 @120 from 60'],
-    ]);
-    expect(seen[1]?.reads).toEqual({ baseline: 5 });
-  });
-
-  test('F8: the same for the bucket beyond the last bound', () => {
+  test('F8: if only a bucket falls, as the one beyond the last bound, the point is a baseline', () => {
     const seen = runPages(DELTA, [0, histogram([1], 9, 9)], [60, histogram([5], 9, 9)]);
     expect(seen[1]?.reads).toEqual({ baseline: 3 });
-  });
-
-  test('F8: a bucket that was absent at a reset causes no second reset when it returns', () => {
-    const text = (buckets: Readonly<Record<string, number>>, count: number): string =>
-      `# TYPE h histogram\n${Object.entries(buckets)
-        .map(([le, value]) => `h_bucket{le="${le}"} ${value}\n`)
-        .join('')}h_count ${count}`;
-    const pages = [
-      [0, text({ 1: 5, 2: 7 }, 9)],
-      [60, text({ 1: 1 }, 1)],
-      [120, text({ 1: 2, 2: 3 }, 3)],
-      [180, text({ 1: 2, 2: 3 }, 5)],
-    ] as const;
-    expect(shown(runPages(DELTA, ...pages))).toEqual([
-      [],
-      ['histogram h{} count=1 le1:1 inf:0 @60 from 0'],
-      [],
-      ['histogram h{} count=2 le1:0 le2:0 inf:2 @180 from 120'],
-    ]);
-    // The first stream, whose start is unknown, has the time of its first point: the second one begins after it.
-    expect(shown(runPages({}, ...pages)).map(([point]) => point)).toEqual([
-      'histogram h{} count=9 le1:5 le2:2 inf:2 @0 from 0',
-      'histogram h{} count=1 le1:1 inf:0 @60 from 0.001',
-      'histogram h{} count=3 le1:2 le2:1 inf:0 @120 from 0.001',
-      'histogram h{} count=5 le1:2 le2:1 inf:2 @180 from 0.001',
-    ]);
   });
 
   test('F8: lowmemory is cumulative for scraped metrics', () => {

@@ -11,7 +11,6 @@ describe('I1: labels that are removed', () => {
       expect(seen?.shown).toEqual([want]);
       expect(seen?.reads).toEqual({ used: 1, duplicate: 1 });
     };
-    checkOne('x{pod="1",a="b"} 1\nx{a="b",pod="2"} 2', 'gauge x{a=b} 1 @0', DROP_POD);
     checkOne('x{a="b"} 1\nx{a="b",pod="2"} 2', 'gauge x{a=b} 1 @0', DROP_POD);
     checkOne('x{pod="2"} 1\nx 2', 'gauge x{} 1 @0', DROP_POD);
     checkOne('x{job="j"} 1\nx{job="k"} 2', 'gauge x{} 1 @0');

@@ -8,14 +8,6 @@ function seen(text: string, options: TargetOptions = {}): ReturnType<Target['pag
 }
 
 describe('I1: Resources', () => {
-  test('I1: one Resource per service by `namespace`, which is removed from the points', () => {
-    const text = 'x{namespace="a",server_name="s"} 1\nx{namespace="b",server_name="s"} 2';
-    const { points } = seen(text, { services: ['a', 'b'] });
-    expect(
-      points.map(({ serviceId, attributes, value }) => `${serviceId} ${attributes} ${value}`),
-    ).toEqual(['a server_name=s 1', 'b server_name=s 2']);
-  });
-
   test('I1: service.name, the service id, the attributes of the entry, and the scraped address', () => {
     const identity = {
       name: 'orders',
@@ -34,37 +26,15 @@ describe('I1: Resources', () => {
     ]);
   });
 
-  test('I1: job and instance are not attributes of points, the other labels are', () => {
-    const labels =
-      'job="j",instance="i:1",service_name="n",server_name="s",server_type="engine",id="1"';
-    expect(seen(`x{${labels}} 1`).points[0]?.attributes).toBe(
-      'id=1,server_name=s,server_type=engine,service_name=n',
-    );
-  });
-
-  test('I1: drop_labels are removed from the points, too', () => {
-    const metrics = { dropLabels: ['server_type', 'id'] };
-    expect(seen('x{server_type="engine",id="1",a="b"} 1', { metrics }).points[0]?.attributes).toBe(
-      'a=b',
-    );
-  });
-
   test('I1: a page without namespace belongs to the one service of its target', () => {
     const { points } = seen('x 1\nx{namespace="a"} 2\nx{namespace="b"} 3', { services: ['a'] });
     expect(points.map(({ serviceId, value }) => [serviceId, value])).toEqual([['a', 1]]);
     // Without its namespace, the second line is the same series.
   });
 
-  test('I1: with several services, samples without namespace belong to none', () => {
-    const result = seen('x 1\nx{namespace="a"} 2', { services: ['a', 'b'] });
-    expect(result.points.map(({ serviceId }) => serviceId)).toEqual(['a']);
-    expect(result.reads).toEqual({ used: 1, unconfigured: 1 });
-  });
-
   test('I1: unconfigured services are counted, and sent only on request', () => {
     const text = 'x{namespace="a"} 1\nx{namespace="z"} 2';
     const dropped = seen(text, { services: ['a'] });
-    expect(dropped.reads).toEqual({ used: 1, unconfigured: 1 });
     expect(dropped.translated.derived.services.map(({ id }) => id)).toEqual(['a']);
     const sent = seen(text, { services: ['a'], unconfigured: 'send' });
     expect(sent.points.map(({ serviceId }) => serviceId)).toEqual(['a', 'z']);
@@ -140,22 +110,6 @@ test('I1: the label `__name__` is dropped and counted; series that become one ar
 });
 
 describe('I2: scopes', () => {
-  const scopeOf = (text: string, options?: TargetOptions): string | undefined =>
-    seen(text, options).points[0]?.scope;
-
-  test('I2: by family, without version', () => {
-    expect(scopeOf('engine_up 1')).toBe('prom2otlp/engine');
-    expect(scopeOf('engine_multimaster_status_info 1')).toBe('prom2otlp/multimaster');
-    expect(scopeOf('engine_dist_qps 1')).toBe('prom2otlp/dist');
-    expect(scopeOf('proxy_up 1')).toBe('prom2otlp/proxy');
-    expect(scopeOf('process_resident_memory_bytes 1')).toBe('prom2otlp/process');
-    expect(scopeOf('go_goroutines 1')).toBe('prom2otlp/other');
-  });
-
-  test('I2: one scope in strict mode', () => {
-    expect(scopeOf('proxy_up 1', { metrics: { mapping: 'strict' } })).toBe('prom2otlp');
-  });
-
   test('I2: otel_scope_* labels win and are removed from the points', () => {
     const labels = 'a="b",otel_scope_name="lib",otel_scope_version="1.2",otel_scope_color="red"';
     const [point] = seen(`x{${labels}} 1`).points;
@@ -176,18 +130,10 @@ describe('I2: scopes', () => {
 });
 
 describe('I3: target_info', () => {
-  test('I3: its labels go to the Resource, and it is no metric', () => {
-    const { points, reads } = seen(
-      '# TYPE target info\ntarget_info{job="j",cloud="x"} 1\ny 2\n# EOF',
-    );
-    expect(points.map(({ metric }) => metric)).toEqual(['y']);
-    expect(points[0]?.resource).toBe('cloud=x,service.instance.id=local,service.name=local');
-    expect(reads).toEqual({ used: 1, metadata: 1 });
-  });
-
   test('I3: in the text format, too, and also if filters exclude it', () => {
-    const { points } = seen('target_info{cloud="x"} 1\ny 2', { metrics: { include: [/^y$/] } });
-    expect(points[0]?.resource).toContain('cloud=x');
+    const text = 'target_info{job="j",cloud="x"} 1\ny 2';
+    const { points } = seen(text, { metrics: { include: [/^y$/] } });
+    expect(points[0]?.resource).toBe('cloud=x,service.instance.id=local,service.name=local');
   });
 
   test('I3: attributes of the entry beat it; a changed target_info changes the Resource', () => {

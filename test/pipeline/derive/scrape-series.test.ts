@@ -56,18 +56,6 @@ describe('I4: per service and scrape', () => {
     ]).toEqual([2, 0, 1]);
   });
 
-  test('I4: a scraped series of such a name is renamed to exported_…', () => {
-    const { points, own } = new Target().page(
-      60,
-      'up{server_name="s"} 0\nscrape_duration_seconds 9\n',
-    );
-    expect(points.map(({ metric, value }) => `${metric} ${value}`)).toEqual([
-      'exported_up 0',
-      'exported_scrape_duration_seconds 9',
-    ]);
-    expect(own.find(({ metric }) => metric === 'up')?.value).toBe(1);
-  });
-
   test('I4: two scrapes within a millisecond follow each other', () => {
     const target = new Target();
     target.page(60, 'x 1\n');

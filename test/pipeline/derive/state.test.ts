@@ -92,19 +92,13 @@ const standing = stamped(steady).map((page, i) =>
 );
 
 describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
-  test('a restart of prom2otlp changes neither starts nor deltas', () => {
-    check(steady, { temporality });
-    check(stamped(steady), { temporality });
-  });
-
-  test('a restart of the server is seen across a restart of prom2otlp', () => {
-    check(restarted, { temporality });
-    check(stamped(restarted), { temporality });
-  });
-
-  test('a flush of the status is seen across a restart of prom2otlp', () => {
-    check(flushed, { temporality });
-    check(stamped(flushed), { temporality });
+  test.each([
+    ['changes neither starts nor deltas', steady],
+    ['hides no restart of the server', restarted],
+    ['hides no flush of the status', flushed],
+  ] as const)('a restart of prom2otlp %s', (_, pages) => {
+    check(pages, { temporality });
+    check(stamped(pages), { temporality });
   });
 
   test('an unknown start does not change', () => {
