@@ -46,9 +46,7 @@ export class Admission {
   #all: number;
   #restoredLeft: number;
   #strangers: number;
-  readonly #rows: number[] = [];
-  /** The service index of each refused row. */
-  readonly #owners = new Map<number, number>();
+  /** Refused samples by service index; -1 for refused services. */
   readonly #counts = new Map<number, number>();
   readonly #byFamily = new Map<string, number>();
 
@@ -122,37 +120,42 @@ export class Admission {
   }
 
   #refuse(row: number, service: number): void {
-    const { metrics, metric, repeats } = this.#table;
-    this.#rows.push(row);
+    const { metrics, metric } = this.#table;
     addTo(this.#counts, service, 1);
     const name = metrics[metric[row]!]!.familyName;
     const hasOwn = this.#byFamily.has(name) || this.#byFamily.size < FAMILIES_MAX;
     const family = hasOwn ? name : '';
     addTo(this.#byFamily, family, 1);
-    if (repeats.length > 0) this.#owners.set(row, service);
   }
 
-  /** Frees the refused rows; null if there are none. */
+  /** Frees the refused rows: those that have no place now. null if there are none. */
   finish(): Refused | null {
     const table = this.#table;
-    if (this.#rows.length === 0) return null;
+    if (this.#counts.size === 0) return null;
+    const refused = table.fresh.filter(row => isUnplaced(table, row));
     const rest = table.repeats.filter(({ row, line }) => {
-      const service = this.#owners.get(row);
-      if (service === undefined) return true;
-      addTo(this.#counts, service, 1);
+      if (!isUnplaced(table, row)) return true;
+      addTo(this.#counts, this.#knownService(row), 1);
       table.exemplars.delete(line);
       return false;
     });
-    table.repeats.splice(0, table.repeats.length, ...rest);
-    for (const row of this.#rows) table.exemplars.delete(table.line[row]!);
+    table.repeats.length = 0;
+    for (const sample of rest) table.repeats.push(sample);
+    for (const row of refused) table.exemplars.delete(table.line[row]!);
     const ofServices = this.#counts.get(-1) ?? 0;
     this.#counts.delete(-1);
     const ids = [...this.#counts].map(([index, count]): [string, number] => [
       table.services[index]!.id,
       count,
     ]);
-    forgetRows(table, this.#rows);
+    forgetRows(table, refused);
     return { byService: new Map(ids), ofServices, byFamily: this.#byFamily };
+  }
+
+  /** The service of a row that has no place; -1 if it has no slot. */
+  #knownService(row: number): number {
+    const namespace = labelValue(keyOfRow(this.#table, row), 'namespace');
+    return this.#table.serviceById.get(serviceIdOf(namespace, this.#options)) ?? -1;
   }
 
   /**
@@ -162,10 +165,8 @@ export class Admission {
     const table = this.#table;
     const wanted = new Map<number, number>();
     for (const row of table.fresh) {
-      if (!isUnplaced(table, row)) continue;
-      const namespace = labelValue(keyOfRow(table, row), 'namespace');
-      const service = table.serviceById.get(serviceIdOf(namespace, this.#options));
-      if (service !== undefined) addTo(wanted, service, 1);
+      const service = isUnplaced(table, row) ? this.#knownService(row) : -1;
+      if (service >= 0) addTo(wanted, service, 1);
     }
     const held = heldByService(table);
     this.#all = this.#countPlaced();

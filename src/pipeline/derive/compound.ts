@@ -60,12 +60,12 @@ function insertBound(compound: Compound, row: number, bound: number): void {
 /**
  * Takes a row out of its point. Another row replaces the head and inherits the series; without one
  * the point is removed and each row is alone. Returns the point's head, or NO_ROW if it is removed.
- * `isLeaving`: rows that are being taken out too, which must not become heads in turn.
+ * `leaving`: rows that are being taken out too, which must not become heads in turn.
  */
 export function unfile(
   table: SeriesTable,
   row: number,
-  isLeaving: (row: number) => boolean,
+  leaving: Pick<ReadonlySet<number>, 'has'>,
 ): number {
   const head = table.head[row]!;
   const compound = table.compounds.get(head);
@@ -80,28 +80,17 @@ export function unfile(
   if (compound.count === row) compound.count = NO_ROW;
   if (compound.sum === row) compound.sum = NO_ROW;
   if (compound.created === row) compound.created = NO_ROW;
-  return head === row ? rehome(table, row, { compound, isLeaving }) : head;
-}
-
-function rehome(
-  table: SeriesTable,
-  head: number,
-  {
-    compound,
-    isLeaving,
-  }: { readonly compound: Compound; readonly isLeaving: (row: number) => boolean },
-): number {
+  if (head !== row) return head;
   table.compounds.delete(head);
   const rows = rowsOf(compound);
-  const next = rows.find(part => !isLeaving(part));
+  const next = rows.find(part => !leaving.has(part));
+  for (const part of rows) table.head[part] = next ?? part;
   if (next === undefined) {
-    for (const part of rows) table.head[part] = part;
     table.compoundByKey.delete(compound.key);
     return NO_ROW;
   }
   table.compounds.set(next, compound);
   table.compoundByKey.set(compound.key, next);
-  for (const part of rows) table.head[part] = next;
   moveSeries(table, head, next);
   table.orderVersion++;
   return next;
@@ -145,7 +134,7 @@ export function isOnPage(table: SeriesTable, row: number | undefined): boolean {
 export function settleSpellings(table: SeriesTable, compound: Compound): void {
   if (!compound.isRespelled) return;
   const { rows, bounds } = compound;
-  const heirs = new Map<number, number>();
+  const { observed } = ROW_FLAG;
   // Rows with the same bound are adjacent.
   for (let from = 0, to = 0; from < rows.length; from = to) {
     do to++;
@@ -154,15 +143,13 @@ export function settleSpellings(table: SeriesTable, compound: Compound): void {
     const spellings = rows.slice(from, to);
     const heir = spellings.find(row => isOnPage(table, row));
     if (heir === undefined) continue;
-    for (const row of spellings)
-      if (!isOnPage(table, row) && !Number.isNaN(table.lastValue[row])) heirs.set(row, heir);
-  }
-  for (const [row, heir] of heirs) {
-    table.setLastValue(heir, table.lastValue[row]!);
-    table.setLastValue(row, Number.NaN);
-    const { observed } = ROW_FLAG;
-    table.flags[heir] = table.flags[heir]! | (table.flags[row]! & observed);
-    table.flags[row] = table.flags[row]! & ~observed;
+    for (const row of spellings) {
+      if (isOnPage(table, row) || Number.isNaN(table.lastValue[row])) continue;
+      table.setLastValue(heir, table.lastValue[row]!);
+      table.setLastValue(row, Number.NaN);
+      table.flags[heir]! |= table.flags[row]! & observed;
+      table.flags[row]! &= ~observed;
+    }
   }
 }
 

@@ -134,10 +134,8 @@ function forgetUnused(table: SeriesTable, reason: string): void {
   // A page with too many samples says nothing about the table's size.
   const isShort = SHORT_OF_MEMORY.has(reason) && reason !== 'limit_samples';
   const gone = isShort ? endedRows(table).filter(isOver) : [];
-  const placed: number[] = [];
-  for (const row of table.fresh) (isUnplaced(table, row) ? gone : placed).push(row);
-  table.fresh.length = 0;
-  table.fresh.push(...placed);
+  const fresh = table.fresh.splice(0);
+  for (const row of fresh) (isUnplaced(table, row) ? gone : table.fresh).push(row);
   forgetEarly(table, gone);
 }
 

@@ -7,7 +7,7 @@
 import { crc32 } from 'node:zlib';
 import { isCompound, type Metric } from '../../model/metric.ts';
 import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
-import type { Compound, Identity } from '../../model/memory.ts';
+import type { Identity } from '../../model/memory.ts';
 import { findSeries } from '../decode/row-index.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { forgetSeries, isOnPage, moveSeries } from './compound.ts';
@@ -192,7 +192,7 @@ function copyValues(table: SeriesTable, owner: number, duplicate: number): void 
   const next = compounds.get(duplicate);
   if (next === undefined) return copy(owner, duplicate);
   // The rows of a point that is being forgotten are gone already.
-  const { count, sum, rows, bounds } = compounds.get(owner) ?? NO_COMPOUND;
+  const { count = NO_ROW, sum = NO_ROW, rows = [], bounds = [] } = compounds.get(owner) ?? {};
   copy(count, next.count);
   copy(sum, next.sum);
   for (const [i, bound] of next.bounds.entries()) {
@@ -201,10 +201,3 @@ function copyValues(table: SeriesTable, owner: number, duplicate: number): void 
     copy(known ?? NO_ROW, next.rows[i]!);
   }
 }
-
-const NO_COMPOUND: Pick<Compound, 'count' | 'sum' | 'rows' | 'bounds'> = {
-  count: NO_ROW,
-  sum: NO_ROW,
-  rows: [],
-  bounds: [],
-};

@@ -81,12 +81,11 @@ export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
   // Rows that were never placed are not referenced.
   const placed = gone.filter(row => table.block[row] !== NO_ROW);
   const leaving = new Set(placed);
-  const isLeaving = (row: number): boolean => leaving.has(row);
   for (const row of gone) if (table.block[row] === NO_ROW) freeRow(table, row);
   for (const row of placed) {
     const isHead = table.head[row] === row;
     if (isHead) noteForgotten(table, row);
-    const next = unfile(table, row, isLeaving);
+    const next = unfile(table, row, leaving);
     if (isHead && next !== NO_ROW) moveIdentity(table, row, next);
     else if (isHead) heads.add(row);
     freeRow(table, row);

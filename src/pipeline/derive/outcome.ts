@@ -7,6 +7,7 @@
 import { isCompound } from '../../model/metric.ts';
 import { OUTCOME, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import type { Compound } from '../../model/memory.ts';
+import { rowsOf } from './compound.ts';
 import type { Judge } from './options.ts';
 import { componentOfRow } from './places.ts';
 import {
@@ -104,7 +105,10 @@ function hasSameParts(table: SeriesTable, compound: Compound, parts: readonly nu
   return count === parts.length && parts.every(row => isObserved(table, row));
 }
 
-/** Notes the parts of a sample; for deltas, replaces their values by their growth. */
+/**
+ * Notes the parts of a sample; for deltas, replaces their values by their growth. Each part has the
+ * time and the flags of its head: any one of them may be the first that the next process sees.
+ */
 function noteParts(
   table: SeriesTable,
   head: number,
@@ -112,17 +116,22 @@ function noteParts(
   { parts, isGrowth }: { readonly parts: readonly number[]; readonly isGrowth: boolean },
 ): void {
   const { flags } = table;
-  for (const row of compound.rows) flags[row] = flags[row]! & ~ROW_FLAG.observed;
-  if (compound.sum !== NO_ROW) flags[compound.sum] = flags[compound.sum]! & ~ROW_FLAG.observed;
+  const ofHead = flags[head]! & ~ROW_FLAG.observed;
+  for (const row of compound.rows) flags[row] = flags[row]! & ~OF_SAMPLE;
+  if (compound.sum !== NO_ROW) flags[compound.sum] = flags[compound.sum]! & ~OF_SAMPLE;
+  flags[head] = ofHead;
   for (const row of parts) {
     const value = table.value[row]!;
     const last = table.lastValue[row]!;
     if (isGrowth) table.value[row] = value - last;
     table.setLastValue(row, value);
     table.setLastTime(row, table.lastTimeMs[head]!);
-    flags[row] = flags[row]! | ROW_FLAG.observed;
+    flags[row] = ofHead | ROW_FLAG.observed;
   }
 }
+
+/** What a part loses that is not in the newest sample. */
+const OF_SAMPLE = ROW_FLAG.observed | ROW_FLAG.sent;
 
 function isSameDistribution(table: SeriesTable, parts: readonly number[]): boolean {
   for (const row of parts) if (!isSameValue(table.value[row]!, table.lastValue[row]!)) return false;
@@ -262,9 +271,15 @@ export function endIfStale(judge: Judge, head: number, isGone: boolean): boolean
   table.flags[head] = flags | ROW_FLAG.staleSent;
   // The row is kept for a while from now on, in case the series returns.
   table.movedAtMs[head] = time.monotonicMs;
-  if (!options.staleMarkers || !isOfItsKind(table, head)) return false;
-  mark(judge, head, isExplicit);
-  return true;
+  const isMarked = options.staleMarkers && isOfItsKind(table, head);
+  if (isMarked) mark(judge, head, isExplicit);
+  const compound = table.compounds.get(head);
+  for (const row of compound === undefined ? [] : rowsOf(compound)) {
+    if (row === head || !isObserved(table, row)) continue;
+    table.flags[row] = table.flags[head] | ROW_FLAG.observed;
+    table.setLastTime(row, table.lastTimeMs[head]!);
+  }
+  return isMarked;
 }
 
 /**

@@ -67,9 +67,10 @@ export function* resolveRows(
   }
   // A table that has just been filled is unlikely to grow much.
   if (table.fresh.length * 4 > table.count) table.trim();
+  const refused = admission.finish();
   table.fresh.length = 0;
   table.filedBefore.clear();
-  return admission.finish();
+  return refused;
 }
 
 /**
@@ -130,7 +131,7 @@ function isSameSeries(table: SeriesTable, row: number, metric: Metric): boolean 
 /** Removes a row from its place because the page now assigns it to another family. */
 function leavePlace(table: SeriesTable, row: number): void {
   const wasHead = table.head[row] === row;
-  const next = unfile(table, row, part => table.filedBefore.has(part));
+  const next = unfile(table, row, table.filedBefore);
   // With a part goes its last count: nothing shows any more whether the rest goes on.
   if (next !== NO_ROW) table.forgetStream(next);
   if (wasHead && next !== NO_ROW) moveIdentity(table, row, next);

@@ -482,18 +482,15 @@ function restoreRow(
 function settleParts(table: SeriesTable, head: number, compound: Compound): void {
   const { lastTimeMs, flags } = table;
   const parts = rowsOf(compound);
-  const has = (row: number, flag: number): boolean => (flags[row]! & flag) !== 0;
   const timeOf = (row: number): number => lastTimeMs[row]! || 0;
-  // The time of an ended head is its marker's.
-  const open = parts.filter(row => !has(row, ROW_FLAG.staleSent));
-  const newestMs = Math.max(...open.map(timeOf));
+  const isSent = (row: number): boolean => (flags[row]! & ROW_FLAG.sent) !== 0;
   let from = head;
   for (const row of parts) {
-    if (lastTimeMs[row]! < newestMs) flags[row] = flags[row]! & ~ROW_FLAG.observed;
-    const isNewer = timeOf(row) > timeOf(from);
-    const isSent = has(row, ROW_FLAG.sent) && !has(from, ROW_FLAG.sent);
-    if (isNewer || (isSent && timeOf(row) === timeOf(from))) from = row;
+    const isMore = timeOf(row) === timeOf(from) && isSent(row) && !isSent(from);
+    if (timeOf(row) > timeOf(from) || isMore) from = row;
   }
+  for (const row of parts)
+    if (lastTimeMs[row]! < timeOf(from)) flags[row] = flags[row]! & ~ROW_FLAG.observed;
   if (from !== head) moveSeries(table, from, head);
   // After a reset, what was absent is void, as in forgetAbsentParts().
   for (const row of parts)

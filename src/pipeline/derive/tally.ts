@@ -94,11 +94,6 @@ export function samplesOf(tally: Tally): number {
   return tally.outcomes.reduce((sum, count) => sum + count, 0);
 }
 
-/** Samples that made points, including parts of histograms and summaries. */
-function usedOf(tally: Tally): number {
-  return tally.outcomes[OUTCOME.point]! + tally.outcomes[OUTCOME.part]!;
-}
-
 /**
  * Samples by service and outcome, for the account: all sample lines of the page, including bad ones.
  * Bad lines of no known service count under ''.
@@ -110,28 +105,26 @@ export function readsOf(
   refused: Refused | null,
 ): SampleCount[] {
   const reads: SampleCount[] = [];
-  let strayLines = report?.badLines ?? 0;
-  for (const [index, tally] of tallies.entries()) {
-    const service = table.services[index]!.id;
-    const add = (outcome: string, count: number): void => {
-      if (count > 0) reads.push({ service, outcome, count });
-    };
-    add('used', usedOf(tally));
-    for (const [outcome, count] of tally.outcomes.entries())
-      if (outcome !== OUTCOME.point && outcome !== OUTCOME.part)
-        add(OUTCOME_NAMES[outcome]!, count);
-    add('bad_line', tally.badLines);
-    strayLines -= tally.badLines;
-  }
-  if (strayLines > 0) reads.push({ service: '', outcome: 'bad_line', count: strayLines });
-  const addStray = (outcome: number, count: number): void => {
-    if (count > 0) reads.push({ service: '', outcome: OUTCOME_NAMES[outcome]!, count });
+  const add = (service: string, outcome: string, count: number): void => {
+    if (count > 0) reads.push({ service, outcome, count });
   };
+  let strayLines = report?.badLines ?? 0;
+  for (const [index, { outcomes, badLines }] of tallies.entries()) {
+    const service = table.services[index]!.id;
+    // Parts of histograms and summaries are used as well.
+    add(service, 'used', outcomes[OUTCOME.point]! + outcomes[OUTCOME.part]!);
+    for (const [outcome, count] of outcomes.entries())
+      if (outcome !== OUTCOME.point && outcome !== OUTCOME.part)
+        add(service, OUTCOME_NAMES[outcome]!, count);
+    add(service, 'bad_line', badLines);
+    strayLines -= badLines;
+  }
+  add('', 'bad_line', strayLines);
   // An unconfigured service is forgotten with its last series.
   let homeless = 0;
   for (const [id, count] of refused?.byService ?? [])
     if (!table.serviceById.has(id)) homeless += count;
-  addStray(OUTCOME.seriesLimit, homeless);
-  addStray(OUTCOME.serviceLimit, refused?.ofServices ?? 0);
+  add('', OUTCOME_NAMES[OUTCOME.seriesLimit]!, homeless);
+  add('', OUTCOME_NAMES[OUTCOME.serviceLimit]!, refused?.ofServices ?? 0);
   return reads;
 }

@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { defaultConfig } from '../../../src/config/load.ts';
 import type { RestoredState } from '../../../src/model/memory.ts';
 import {
   joinStates,
@@ -196,23 +197,23 @@ describe.each(['cumulative', 'delta'] as const)(
   'a histogram with absent parts (%s)',
   temporality => {
     const all = ['h_bucket{le="1"}', 'h_bucket{le="5"}', 'h_count'];
-    const text = (parts: readonly string[], counts: readonly number[], seconds: number): string =>
-      [
-        '# TYPE h histogram',
-        ...parts.map((part, i) => `${part} ${counts[i]} ${at(seconds)}`),
-        '',
-      ].join('\n');
+    const text = (parts: readonly string[], counts: readonly number[], stamp: string): string =>
+      ['# TYPE h histogram', ...parts.map((part, i) => `${part} ${counts[i]}${stamp}`), ''].join(
+        '\n',
+      );
     /** What the last of these pages led to, with a restart before those that are marked. */
     const last = (
       pages: readonly (readonly [parts: readonly string[], counts: readonly number[]])[],
       restarts: readonly number[],
+      isStamped = true,
     ): readonly string[] => {
       let target = new Target({ temporality });
       let shown: readonly string[] = [];
       for (const [i, [parts, counts]] of pages.entries()) {
         if (restarts.includes(i)) target = successorOf(target, { temporality });
         const seconds = 60 * i;
-        ({ shown } = target.page(seconds, `${text(parts, counts, seconds)}other 1\n`));
+        const stamp = isStamped ? ` ${at(seconds)}` : '';
+        ({ shown } = target.page(seconds, `${text(parts, counts, stamp)}other 1\n`));
       }
       return shown.filter(point => point.startsWith('histogram'));
     };
@@ -253,6 +254,22 @@ describe.each(['cumulative', 'delta'] as const)(
         const found = last(pages, restarts);
         if (temporality === 'delta') expect(found).toEqual([]);
         else expect(found).toEqual(['histogram h{} count=4 le1:1 le5:2 inf:1 @180 from 60']);
+      },
+    );
+
+    test.each(restartsOf)(
+      'what was absent at the newest sample has not grown since, though that ended ($restarts)',
+      ({ restarts }) => {
+        const pages = [
+          [all, [2, 4, 6]],
+          [all, [2, 4, 6]],
+          [['h_count'], [9]],
+          [[], []],
+          [all.slice(1), [9, 15]],
+        ] as const;
+        const found = last(pages, restarts, false);
+        if (temporality === 'delta') expect(found).toEqual([]);
+        else expect(found).toEqual(['histogram h{} count=15 le5:9 inf:6 @240 from 0']);
       },
     );
 
@@ -729,6 +746,16 @@ describe('starts that a process made in another way', () => {
     for (const seconds of [60, 120]) after.page(seconds, untyped(seconds));
     expect(after.translation.table.template).not.toBeNull();
   });
+});
+
+test('a histogram with very many buckets goes on after a restart', () => {
+  const { limits } = defaultConfig().metrics;
+  const options = { metrics: { limits: { ...limits, serviceSamples: 200_000 } } };
+  const buckets = Array.from({ length: 150_000 }, (_, i) => `h_bucket{le="${i}"} 1\n`).join('');
+  const page = `# TYPE h histogram\n${buckets}h_count 1\n`;
+  const before = new Target(options);
+  before.page(0, page);
+  expect(successorOf(before, options).page(60, page).shown[0]).toMatch(/ @60 from 0$/);
 });
 
 test('starts are saved again only after a change', () => {
