@@ -8,19 +8,18 @@ import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import type { Judge } from './options.ts';
 
 /**
- * Assigns a row to the point with this id, which all rows of the point share. The first row becomes
- * the head. Returns false for a row that the format does not provide for: it stays alone.
+ * Assigns a row to its point: that of its metric and its labels without the bound. The first row
+ * becomes the head. Returns false for a row that the format does not provide for: it stays alone.
  */
-export function fileInCompound(
-  table: SeriesTable,
-  row: number,
-  key: SeriesKey,
-  id: string,
-): boolean {
+export function fileInCompound(table: SeriesTable, row: number, key: SeriesKey): boolean {
   const role = table.role[row];
   if (role === ROLE.scalar || role === ROLE.gaugePart) return false;
-  const bound = role === ROLE.bucket ? boundOf(key, 'le') : boundOf(key, 'quantile');
+  const boundLabel = role === ROLE.bucket ? 'le' : role === ROLE.quantile ? 'quantile' : '';
+  const bound = boundOf(key, boundLabel);
   if (role === ROLE.quantile && (bound < 0 || bound > 1)) return false;
+  const labels = key.labels.filter(([label]) => label !== boundLabel);
+  const sorted = labels.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const id = JSON.stringify([table.metric[row], sorted]);
   const head = table.compoundByKey.get(id) ?? row;
   let compound = table.compounds.get(head);
   if (compound === undefined) {

@@ -5,7 +5,7 @@
 // table.duplicates. Without removed labels this costs nothing.
 
 import { crc32 } from 'node:zlib';
-import { isCompound, type Metric } from '../../model/metric.ts';
+import { isCompound } from '../../model/metric.ts';
 import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import type { Identity } from '../../model/memory.ts';
 import { findSeries } from '../decode/row-index.ts';
@@ -14,22 +14,17 @@ import { forgetSeries, isOnPage, moveSeries } from './compound.ts';
 import { serviceOfRow } from './places.ts';
 import { scopePart, sentLabels } from './point-labels.ts';
 
-/** The facts that determine a head's identity. */
-export interface IdentityContext {
-  readonly key: SeriesKey;
-  readonly metric: Metric;
-  /** Index into table.services. */
-  readonly service: number;
-  readonly dropLabels: ReadonlySet<string>;
-}
-
 /** Registers a new head, as the owner of its identity or as a duplicate. */
-export function registerIdentity(table: SeriesTable, head: number, context: IdentityContext): void {
-  const { key, metric, service } = context;
+export function registerIdentity(
+  table: SeriesTable,
+  head: number,
+  key: SeriesKey,
+  dropLabels: ReadonlySet<string>,
+): void {
+  const metric = table.metrics[table.metric[head]!]!;
   if (!metric.isIncluded) return;
-  const slot = table.services[service]!;
+  const slot = table.services[serviceOfRow(table, head)]!;
   const role = table.role[head];
-  const { dropLabels } = context;
   const kept = [
     ...key.labels.filter(([label]) => scopePart(label) !== null),
     ...sentLabels(key.labels, role, { dropLabels, rules: metric.labelRules }),
@@ -49,7 +44,7 @@ export function registerIdentity(table: SeriesTable, head: number, context: Iden
   const identity = JSON.stringify([slot.id, metric.sentName, isDistribution, sorted]);
   const known = table.identities.get(identity);
   if (known !== undefined) return addDuplicate(table, known, head);
-  const plain = isDistribution ? undefined : plainRow(table, head, kept, context);
+  const plain = isDistribution ? undefined : plainRow(table, head, kept);
   if (plain !== undefined) {
     // It may have had another one, as a part of a distribution.
     forgetIdentities(table, [plain]);
@@ -78,11 +73,12 @@ function plainRow(
   table: SeriesTable,
   head: number,
   kept: readonly (readonly [string, string])[],
-  { metric, service }: IdentityContext,
 ): number | undefined {
+  const { sentName } = table.metrics[table.metric[head]!]!;
+  const service = serviceOfRow(table, head);
   const { id } = table.services[service]!;
-  const bare = findSeries(table, metric.sentName, kept);
-  const named = findSeries(table, metric.sentName, [...kept, ['namespace', id]]);
+  const bare = findSeries(table, sentName, kept);
+  const named = findSeries(table, sentName, [...kept, ['namespace', id]]);
   return [bare, named].find(
     row => row !== head && serviceOfRow(table, row) === service && isSentAsIs(table, row),
   );

@@ -2,7 +2,7 @@
 // new. Places freed by forget.ts are reused.
 
 import { type Component, NO_EVIDENCE } from '../../model/memory.ts';
-import type { Family, Metric } from '../../model/metric.ts';
+import type { Family } from '../../model/metric.ts';
 import { NO_ROW, ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { serviceIdOf, type DeriveOptions } from './options.ts';
 
@@ -92,16 +92,12 @@ export function componentOf(
 }
 
 /** Registers a row of an uptime series; its other labels do not matter. */
-export function takeEvidence(
-  table: SeriesTable,
-  component: number,
-  row: number,
-  metric: Metric,
-): void {
+export function takeEvidence(table: SeriesTable, row: number): void {
   table.startsVersion++;
-  const uptimes = table.components[component]?.uptimes;
-  const known = uptimes?.get(metric.name);
-  if (known === undefined) uptimes?.set(metric.name, { rows: [row], ...NO_EVIDENCE });
+  const { name } = table.metrics[table.metric[row]!]!;
+  const uptimes = componentOfRow(table, row)?.uptimes;
+  const known = uptimes?.get(name);
+  if (known === undefined) uptimes?.set(name, { rows: [row], ...NO_EVIDENCE });
   else if (!known.rows.includes(row)) known.rows.push(row);
 }
 

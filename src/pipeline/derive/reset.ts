@@ -18,7 +18,7 @@ import {
   type RepeatedSample,
   type UptimeEvidence,
 } from '../../model/memory.ts';
-import type { Metric, PointKind } from '../../model/metric.ts';
+import type { PointKind } from '../../model/metric.ts';
 import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { findSeries } from '../decode/row-index.ts';
 import type { SeriesKey } from '../decode/series-key.ts';
@@ -242,7 +242,8 @@ function isMarkedByPage({ table, options }: Judge, row: number): boolean {
 // (compound.ts).
 
 /** Links a new counter to its creation time, or the reverse, whichever came last. */
-export function linkCreated(table: SeriesTable, row: number, metric: Metric, key: SeriesKey): void {
+export function linkCreated(table: SeriesTable, row: number, key: SeriesKey): void {
+  const metric = table.metrics[table.metric[row]!]!;
   if (metric.declared !== 'counter' || metric.familyName === metric.name) return;
   if (table.role[row] === ROLE.created) {
     const counter = findSeries(table, metric.name, key.labels);

@@ -10,6 +10,7 @@ import {
   ROW_FLAG,
   type ScopeIdentity,
   type SeriesTable,
+  type ServiceSlot,
 } from '../../model/series-table.ts';
 import { isText, KeyLabels, keyOfRow, labelValue, type SeriesKey } from '../decode/series-key.ts';
 import { Admission, type Refused } from './admission.ts';
@@ -53,21 +54,14 @@ export function* resolveRows(
   if (turned.length > 0) forgetStreams(table, turned);
   if (table.fresh.length === 0) return null;
   table.orderVersion++;
-  const admission = new Admission(table, options);
-  const placing = new Placing(table, options, admission);
+  const placing = new Placing(table, options);
   for (const [index, row] of table.fresh.entries()) {
-    const isPlaced = !isScraped(table, row) || placing.place(row);
-    if (!isPlaced && resolveRow(table, row, options, admission)) {
-      placing.noteName(row);
-      // The row has its new place: rows that leave a point from now on may hand it over to this
-      // row.
-      table.filedBefore.delete(row);
-    }
+    if (isScraped(table, row)) placing.place(row);
     if (index % SLICE_ROWS === SLICE_ROWS - 1) yield;
   }
   // A table that has just been filled is unlikely to grow much.
   if (table.fresh.length * 4 > table.count) table.trim();
-  const refused = admission.finish();
+  const refused = placing.admission.finish();
   table.fresh.length = 0;
   table.filedBefore.clear();
   return refused;
@@ -82,39 +76,6 @@ function forgetStreams(table: SeriesTable, metrics: readonly number[]): void {
   for (const metric of metrics) isTurned[metric] = 1;
   for (let row = 0; row < table.count; row++)
     if (isTurned[table.metric[row]!] === 1 && !table.filedBefore.has(row)) table.forgetStream(row);
-}
-
-/** False for a refused row. */
-function resolveRow(
-  table: SeriesTable,
-  row: number,
-  options: DeriveOptions,
-  admission: Admission,
-): boolean {
-  const key = keyOfRow(table, row);
-  const metric = table.metrics[table.metric[row]!]!;
-  const service = admission.serviceOf(labelValue(key, 'namespace'));
-  if (table.block[row] === NO_ROW && !admission.takes(row, service)) return false;
-  const isSame = isSameSeries(table, row, metric);
-  if (isSame) table.createdRows.delete(row);
-  else if (table.block[row] !== NO_ROW) leavePlace(table, row);
-  const names = [labelValue(key, 'service_name'), labelValue(key, 'server_name')] as const;
-  const component = componentOf(table, service, ...names);
-  if (labelValue(key, NAME_LABEL) !== '') table.named.add(row);
-  table.block[row] = blockOf(table, service, component, scopeOf(key, metric.family, options));
-  if (key.name === TARGET_INFO) {
-    table.role[row] = ROLE.metadata;
-    return true;
-  }
-  noteNaming(table, service, key);
-  linkCreated(table, row, metric, key);
-  const isPart = isCompound(metric) && fileInCompound(table, row, key, pointIdOf(table, row, key));
-  const isNumber = !isCompound(metric) && table.role[row] === ROLE.scalar;
-  const isHead = isPart ? table.head[row] === row : isNumber;
-  if (isHead && !isSame)
-    registerIdentity(table, row, { key, metric, service, dropLabels: options.dropLabels });
-  if (metric.isUptime) takeEvidence(table, component, row, metric);
-  return true;
 }
 
 /**
@@ -142,18 +103,8 @@ function leavePlace(table: SeriesTable, row: number): void {
   table.flags[row] = table.flags[row]! & ~ROW_FLAG.sent;
 }
 
-/** The common id of the rows of a histogram or summary: metric and labels without the bound. */
-function pointIdOf(table: SeriesTable, row: number, key: SeriesKey): string {
-  const role = table.role[row];
-  const boundLabel = role === ROLE.bucket ? 'le' : role === ROLE.quantile ? 'quantile' : '';
-  const labels = key.labels.filter(([label]) => label !== boundLabel);
-  return JSON.stringify([table.metric[row], labels.toSorted(([a], [b]) => (a < b ? -1 : 1))]);
-}
-
-function noteNaming(table: SeriesTable, service: number, key: SeriesKey): void {
-  const slot = table.services[service];
-  if (slot === undefined) return;
-  if (labelValue(key, 'namespace') === '') slot.hasBare = true;
+function noteNaming(slot: ServiceSlot, isBare: boolean): void {
+  if (isBare) slot.hasBare = true;
   else slot.hasNamed = true;
 }
 
@@ -181,8 +132,8 @@ function scopeOf(key: SeriesKey, family: Family, options: DeriveOptions): ScopeI
  * line counts.
  */
 export function readTargetInfo(table: SeriesTable, row: number): void {
-  const slot = table.services[serviceOfRow(table, row)];
-  if (slot === undefined || slot.infoRow === row) return;
+  const slot = table.services[serviceOfRow(table, row)]!;
+  if (slot.infoRow === row) return;
   const { infoRow } = slot;
   const isEarlier = infoRow !== NO_ROW && table.line[row]! < table.line[infoRow]!;
   if (isEarlier && table.seen[infoRow] === table.page) return;
@@ -203,48 +154,80 @@ const NO_RESOURCE_LABELS: ReadonlySet<string> = new Set([
 // Plain rows are almost all rows: numbers whose labels need no special treatment. They are placed
 // without parsing their keys, and results are reused for the next row.
 
-const NAMESPACE = Buffer.from('namespace');
-const SERVICE_NAME = Buffer.from('service_name');
-const SERVER_NAME = Buffer.from('server_name');
 const TARGET_INFO_TEXT = Buffer.from(TARGET_INFO);
+/** The labels that identify service and component. */
+const [NAMESPACE, SERVICE_NAME, SERVER_NAME] = [0, 1, 2] as const;
+const PLACE_LABELS = ['namespace', 'service_name', 'server_name'].map(name => Buffer.from(name));
 const NO_TEXT = new Uint8Array(0);
 
-/** Places the plain rows of one call of resolveRows(). */
+/** Places the rows of one call of resolveRows(). */
 class Placing {
+  readonly admission: Admission;
   readonly #table: SeriesTable;
   readonly #options: DeriveOptions;
-  readonly #admission: Admission;
   readonly #labels = new KeyLabels();
   /** Names of series that may have duplicates; see duplicates.ts. */
   readonly #namesAtRisk = new Set<string>();
   /** By family and component. */
   readonly #blocks = new Map<string, Map<number, number>>();
-  /** The identifying labels' values of the newest row, and their service and component. */
-  #namespace: Uint8Array = NO_TEXT;
-  #serviceName: Uint8Array = NO_TEXT;
-  #serverName: Uint8Array = NO_TEXT;
+  /** Where PLACE_LABELS are in the current key; -1 if absent. */
+  readonly #at = PLACE_LABELS.map(() => -1);
+  /** Their values in the newest plain row, and its service and component. */
+  readonly #texts: Uint8Array[] = PLACE_LABELS.map(() => NO_TEXT);
   #service = -1;
   #component = -1;
-  /** The positions of these labels in the current key; -1 if absent. */
-  #namespaceAt = -1;
-  #serviceNameAt = -1;
-  #serverNameAt = -1;
 
-  constructor(table: SeriesTable, options: DeriveOptions, admission: Admission) {
+  constructor(table: SeriesTable, options: DeriveOptions) {
     this.#table = table;
     this.#options = options;
-    this.#admission = admission;
-    for (const { owner } of table.identities.values()) this.noteName(owner);
+    this.admission = new Admission(table, options);
+    for (const { owner } of table.identities.values()) this.#noteName(owner);
+  }
+
+  /** Places or refuses a row. */
+  place(row: number): void {
+    if (!this.#placePlain(row)) this.#placeAny(row);
+  }
+
+  #placeAny(row: number): void {
+    const table = this.#table;
+    const options = this.#options;
+    const key = keyOfRow(table, row);
+    const metric = table.metrics[table.metric[row]!]!;
+    const namespace = labelValue(key, 'namespace');
+    const service = this.admission.serviceOf(namespace);
+    if (table.block[row] === NO_ROW && !this.admission.takes(row, service)) return;
+    const isSame = isSameSeries(table, row, metric);
+    if (isSame) table.createdRows.delete(row);
+    else if (table.block[row] !== NO_ROW) leavePlace(table, row);
+    const names = [labelValue(key, 'service_name'), labelValue(key, 'server_name')] as const;
+    const component = componentOf(table, service, ...names);
+    if (labelValue(key, NAME_LABEL) !== '') table.named.add(row);
+    table.block[row] = blockOf(table, service, component, scopeOf(key, metric.family, options));
+    this.#noteName(row);
+    // Rows that leave a point from now on may hand it over to this row.
+    table.filedBefore.delete(row);
+    if (key.name === TARGET_INFO) {
+      table.role[row] = ROLE.metadata;
+      return;
+    }
+    noteNaming(table.services[service]!, namespace === '');
+    linkCreated(table, row, key);
+    const isPart = isCompound(metric) && fileInCompound(table, row, key);
+    const isNumber = !isCompound(metric) && table.role[row] === ROLE.scalar;
+    const isHead = isPart ? table.head[row] === row : isNumber;
+    if (isHead && !isSame) registerIdentity(table, row, key, options.dropLabels);
+    if (metric.isUptime) takeEvidence(table, row);
   }
 
   /** Notes the name of a row that is not plain. */
-  noteName(row: number): void {
+  #noteName(row: number): void {
     const { metrics, metric } = this.#table;
     this.#namesAtRisk.add(metrics[metric[row]!]!.sentName);
   }
 
   /** Places or refuses a new row; false if it is not plain. */
-  place(row: number): boolean {
+  #placePlain(row: number): boolean {
     const table = this.#table;
     const metric = table.metrics[table.metric[row]!]!;
     if (table.block[row] !== NO_ROW || table.role[row] !== ROLE.scalar) return false;
@@ -253,18 +236,17 @@ class Placing {
     this.#findService();
     const slot = table.services[this.#service];
     if (slot === undefined) {
-      this.#admission.takes(row, -1);
+      this.admission.takes(row, -1);
       return true;
     }
-    const isBare = this.#namespaceAt < 0;
+    const isBare = this.#at[NAMESPACE]! < 0;
     // If names occur with and without the label, series may differ only in it.
     if (isBare ? slot.hasNamed : slot.hasBare) return false;
-    if (!this.#admission.takes(row, this.#service)) return true;
+    if (!this.admission.takes(row, this.#service)) return true;
     this.#findComponent();
-    if (isBare) slot.hasBare = true;
-    else slot.hasNamed = true;
+    noteNaming(slot, isBare);
     table.block[row] = this.#blockOf(metric);
-    if (metric.isUptime) takeEvidence(table, this.#component, row, metric);
+    if (metric.isUptime) takeEvidence(table, row);
     return true;
   }
 
@@ -276,17 +258,14 @@ class Placing {
     const start = keyOffset[row]!;
     if (!labels.read(keys, start, start + keyLength[row]!)) return false;
     if (isText(keys, start, labels.nameEnd, TARGET_INFO_TEXT)) return false;
-    this.#namespaceAt = this.#serviceNameAt = this.#serverNameAt = -1;
+    this.#at.fill(-1);
     for (let index = 0; index < labels.count; index++) {
       const from = labels.labelStart[index]!;
       const to = labels.labelEnd[index]!;
       if (labels.valueStart[index] === labels.valueEnd[index]) continue;
-      if (isText(keys, from, to, NAMESPACE)) {
-        this.#namespaceAt = index;
-        continue;
-      }
-      if (isText(keys, from, to, SERVICE_NAME)) this.#serviceNameAt = index;
-      else if (isText(keys, from, to, SERVER_NAME)) this.#serverNameAt = index;
+      for (let which = 0; which < PLACE_LABELS.length; which++)
+        if (isText(keys, from, to, PLACE_LABELS[which]!)) this.#at[which] = index;
+      if (this.#at[NAMESPACE] === index) continue;
       const doubtful = doubtfulLabel(keys, from, to, dropLabels);
       if (doubtful !== null && !isPointLabel(doubtful, ROLE.scalar, dropLabels)) return false;
     }
@@ -295,35 +274,33 @@ class Placing {
 
   /** Service and component are usually those of the previous row. */
   #findService(): void {
-    if (this.#service >= 0 && this.#isValue(this.#namespaceAt, this.#namespace)) return;
-    this.#namespace = this.#valueOf(this.#namespaceAt);
-    this.#service = this.#admission.serviceOf(textOf(this.#namespace));
+    if (this.#service >= 0 && this.#isSame(NAMESPACE)) return;
+    this.#service = this.admission.serviceOf(this.#take(NAMESPACE));
     this.#component = -1;
   }
 
   /** Call this after #findService(). */
   #findComponent(): void {
-    const isSame =
-      this.#component >= 0 &&
-      this.#isValue(this.#serviceNameAt, this.#serviceName) &&
-      this.#isValue(this.#serverNameAt, this.#serverName);
-    if (isSame) return;
-    this.#serviceName = this.#valueOf(this.#serviceNameAt);
-    this.#serverName = this.#valueOf(this.#serverNameAt);
-    const [serviceName, serverName] = [textOf(this.#serviceName), textOf(this.#serverName)];
-    this.#component = componentOf(this.#table, this.#service, serviceName, serverName);
+    if (this.#component >= 0 && this.#isSame(SERVICE_NAME) && this.#isSame(SERVER_NAME)) return;
+    const names = [this.#take(SERVICE_NAME), this.#take(SERVER_NAME)] as const;
+    this.#component = componentOf(this.#table, this.#service, ...names);
   }
 
-  #isValue(index: number, text: Uint8Array): boolean {
-    if (index < 0) return text.length === 0;
+  /** Whether the label has the value that was taken last. */
+  #isSame(which: number): boolean {
+    const at = this.#at[which]!;
+    const text = this.#texts[which]!;
+    if (at < 0) return text.length === 0;
     const { valueStart, valueEnd } = this.#labels;
-    return isText(this.#table.keys, valueStart[index]!, valueEnd[index]!, text);
+    return isText(this.#table.keys, valueStart[at]!, valueEnd[at]!, text);
   }
 
-  #valueOf(index: number): Uint8Array {
-    if (index < 0) return NO_TEXT;
+  #take(which: number): string {
+    const at = this.#at[which]!;
     const { valueStart, valueEnd } = this.#labels;
-    return this.#table.keys.subarray(valueStart[index], valueEnd[index]);
+    const text = at < 0 ? NO_TEXT : this.#table.keys.subarray(valueStart[at], valueEnd[at]);
+    this.#texts[which] = text;
+    return Buffer.from(text.buffer, text.byteOffset, text.length).toString();
   }
 
   #blockOf({ family }: Metric): number {
@@ -345,8 +322,4 @@ function isPlain(metric: Metric): boolean {
   const { declared, familyName, name, sentName, labelRules } = metric;
   if (isCompound(metric) || sentName !== name || labelRules !== null) return false;
   return declared !== 'counter' || familyName === name;
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }

@@ -58,15 +58,6 @@ describe('series', () => {
     expect(seen.translated.derived.refused?.byService).toEqual(new Map([['local', 3]]));
   });
 
-  test('a line that repeats a refused series is refused with it', () => {
-    for (const repeats of [1, 2, 3]) {
-      const target = targetOf({ series: 5, serviceSamples: 10 });
-      const seen = target.page(0, gauges(0, 6) + gauges(5, 6).repeat(repeats));
-      expect(seen.reads).toEqual({ used: 5, series_limit: 1 + repeats });
-      expect(sent(seen)).toEqual(upTo(0, 5));
-    }
-  });
-
   test('very many repeated lines beside a refused series are kept', () => {
     const target = targetOf({ series: 1, serviceSamples: 500_000 });
     const seen = target.page(0, gauges(0, 2) + gauges(0, 1).repeat(200_000));

@@ -115,27 +115,16 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
   test('series absent between two restarts are remembered', () => {
     const [first, second] = stamped(steady);
     if (first === undefined || second === undefined) throw new Error('no pages');
-    const target = (blobs: Required<StateBlobs> | null): Target => {
-      const made = new Target({ temporality });
-      if (blobs !== null) made.translation.table.restored = readState(blobs.starts, blobs.marks);
-      return made;
-    };
-    const before = target(null);
-    before.page(0, pageText(first));
-    let blobs = savedAfter(before, null);
-    for (let restart = 1; restart < 4; restart++) {
-      const part = target(blobs);
-      part.page(60 * restart, 'other{server_name="s"} 1\n');
-      blobs = savedAfter(part, blobs);
+    let after = new Target({ temporality });
+    after.page(0, pageText(first));
+    for (const seconds of [60, 120, 180, 240]) {
+      after = successorOf(after, { temporality });
+      if (seconds < 240) after.page(seconds, 'other{server_name="s"} 1\n');
     }
-    const after = target(blobs);
     // The page from before the restarts: each of its points has been sent.
     expect(after.page(300, pageText(first)).shown).toEqual([]);
     const shown = after.page(360, pageText({ ...second, uptime: 1360, at: 330 })).shown;
     expect(shown.filter(line => line.includes(COUNTER))).toHaveLength(1);
-    // Once all series have returned, the saved state is complete without the restored one.
-    const last = savedAfter(after, blobs);
-    expect(readState(last.starts, last.marks)).not.toBeNull();
   });
 
   test('a sent sample is not sent again', () => {
@@ -443,17 +432,6 @@ describe('a service that goes and returns', () => {
     return target;
   };
 
-  test('is saved alone: its rows and its uptimes', () => {
-    const target = known();
-    const [whole, a, b] = [restoredState(target), partOf(target, 'a'), partOf(target, 'b')];
-    expect(a.indexById.size).toBeGreaterThan(0);
-    expect(new Set([...a.indexById.keys(), ...b.indexById.keys()])).toEqual(idsOf(whole));
-    expect(a.indexById.size + b.indexById.size).toBe(whole.indexById.size);
-    expect(a.uptimes).toEqual(whole.uptimes.filter(({ component }) => component.startsWith('a')));
-    expect(a.uptimes).toHaveLength(1);
-    expect(partOf(target, 'unknown')).toMatchObject({ indexById: new Map(), uptimes: [] });
-  });
-
   test('leaves the others what they had', () => {
     const target = known();
     const state = restoredState(target);
@@ -577,20 +555,6 @@ describe('a service that goes and returns', () => {
     expect(table.restored?.indexById.size).toBe(2);
     pages(60, 80);
     expect(table.restored).toBeNull();
-  });
-
-  test('has its rows and uptimes beside those of the others', () => {
-    const [state, a] = afterLeaving(known(), {});
-    const joined = joinStates(state, a);
-    for (const part of [state, a])
-      for (const [id, index] of part.indexById) {
-        const place = joined.indexById.get(id) ?? -1;
-        for (const name of ['startMs', 'processMs', 'lastTimeMs', 'lastValue', 'flags'] as const)
-          expect(joined[name][place], name).toBe(part[name][index]);
-      }
-    expect(joined.indexById.size).toBe(state.indexById.size + a.indexById.size);
-    const ofB = state.uptimes.filter(({ component }) => component.startsWith('b'));
-    expect(joined.uptimes).toEqual(expect.arrayContaining([...a.uptimes, ...ofB]));
   });
 
   test('is still known to the process after the next, if no page had it', () => {
