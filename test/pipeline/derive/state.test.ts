@@ -146,6 +146,10 @@ test('a histogram that ended keeps the time of its marker and its start over a r
   expect(after.page(240, histogram(all)).shown).toEqual([
     'histogram h{} count=2 sum=2 le1:1 inf:1 @240 from 0',
   ]);
+  // The row that has been its head is absent at first.
+  expect(successorOf(before).page(180, histogram(all.slice(1))).shown).toEqual([
+    'histogram h{} count=2 sum=2 inf:2 @180 from 0',
+  ]);
 });
 
 test.each(['cumulative', 'delta'] as const)(
