@@ -122,8 +122,8 @@ export function rowsOf({ rows, count, sum, created }: Compound): number[] {
   return [...rows, count, sum, created].filter(row => row !== NO_ROW);
 }
 
-export function isOnPage(table: SeriesTable, row: number | undefined): boolean {
-  return row !== undefined && row !== NO_ROW && table.seen[row] === table.page;
+export function isOnPage(table: SeriesTable, row: number): boolean {
+  return row !== NO_ROW && table.seen[row] === table.page;
 }
 
 /**

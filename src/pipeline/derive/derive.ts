@@ -17,7 +17,7 @@ import { serviceOf, serviceOfRow } from './places.ts';
 import { resolveRows } from './resolve.ts';
 import { isWorthSaving, restoreRows, setStartMode } from './state.ts';
 import { setScrapeSeries } from './scrape-series.ts';
-import { countAdded, newTallies, readsOf, samplesOf, type Tally, tallyPage } from './tally.ts';
+import { countAdded, readsOf, samplesOf, type Tally, tallyPage } from './tally.ts';
 import { settleDuplicates } from './duplicates.ts';
 import { countStuckUptimes, weighUptimes } from './reset.ts';
 
@@ -87,8 +87,7 @@ export function* derive(
     yield* restoreRows(judge, addedRows, refused !== null);
   }
   yield;
-  const tallies =
-    report === null ? newTallies(table, scrape.reason) : tallyPage(table, report, options, refused);
+  const tallies = tallyPage(judge, report, scrape.reason, refused);
   countAdded(table, tallies, addedRows);
   settleDuplicates(table);
   weighUptimes(judge);

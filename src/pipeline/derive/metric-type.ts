@@ -70,22 +70,22 @@ export function resolveMetric(metric: Metric, options: DeriveOptions): void {
     ? (options.overrides.find(({ match }) => match.test(metric.name)) ?? null)
     : null;
   const found = isSemantic ? options.lookup.find(metric.name) : null;
+  const entry = found?.entry ?? null;
   metric.family = options.lookup.familyOf(metric.name);
   const rename = renamed(metric.name, options.rename);
   const name = rename?.name ?? metric.name;
   metric.sentName = SCRAPE_SERIES.includes(name) ? `exported_${name}` : name;
   metric.labelRules = rename?.labels ?? null;
   metric.isIncluded = isIncluded(metric.name, options);
-  resolveKind(metric, found?.entry ?? null, override);
+  resolveKind(metric, entry, override);
   const catalogUptime = metric.kind === 'sum' ? (found?.uptimeName ?? null) : null;
   metric.uptimeName = isCounting(metric) ? (override?.uptimeSeries ?? catalogUptime) : null;
   metric.isUptime =
     isSemantic &&
-    (UPTIME_SERIES.has(found?.entry.name ?? '') ||
+    (UPTIME_SERIES.has(entry?.name ?? '') ||
       options.overrides.some(({ uptimeSeries }) => uptimeSeries === metric.name));
-  metric.sentUnit = unitOf(metric, found?.entry ?? null, override, options.units);
-  metric.sentDescription =
-    override?.description ?? (metric.help === '' ? (found?.entry.description ?? '') : metric.help);
+  metric.sentUnit = unitOf(metric, entry, override, options.units);
+  metric.sentDescription = override?.description ?? (metric.help || (entry?.description ?? ''));
   metric.changed = false;
 }
 

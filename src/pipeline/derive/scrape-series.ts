@@ -3,7 +3,7 @@
 
 import { OUTCOME, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { addMetric } from '../decode/metadata.ts';
-import { findRow, insertRow } from '../decode/row-index.ts';
+import { insertRow } from '../decode/row-index.ts';
 import { SCRAPE_SERIES } from './metric-type.ts';
 import type { DeriveOptions, Judge } from './options.ts';
 import type { PageTime } from './page-time.ts';
@@ -50,8 +50,7 @@ function ownRowsOf(table: SeriesTable, service: number, options: DeriveOptions):
   slot.ownRows = SCRAPE_SERIES.map((name, index) => {
     const key = Buffer.from(`${KEY_MARK}${service}${KEY_MARK}${name}`);
     const place = { keyStart: 0, keyEnd: key.length, hash: (service * 8 + index + 1) >>> 0 };
-    const found = findRow(table, key, place);
-    const row = found >= 0 ? found : insertRow(table, key, place);
+    const row = insertRow(table, key, place);
     table.role[row] = ROLE.synthetic;
     table.metric[row] = metricOf(table, index);
     table.block[row] = block;

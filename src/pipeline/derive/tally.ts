@@ -5,7 +5,7 @@ import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport } from '../../model/page.ts';
 import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../../model/series-table.ts';
 import type { Refused } from './admission.ts';
-import { serviceIdOf, type DeriveOptions } from './options.ts';
+import { serviceIdOf, type Judge } from './options.ts';
 import { isScraped, serviceOfRow } from './places.ts';
 
 /** The counts of one service on one page. */
@@ -23,9 +23,17 @@ export interface Tally {
   readonly outcomes: Uint32Array;
 }
 
-/** One tally per service; `reason`: why there is no page, or ''. */
-export function newTallies(table: SeriesTable, reason: string): Tally[] {
-  return table.services.map(() => ({
+/**
+ * Makes one tally per service. Assigns the bad lines to services, and finds services that fail
+ * because of these or their size (A6, A7). `reason`: why there is no report, or ''.
+ */
+export function tallyPage(
+  { table, options }: Judge,
+  report: PageReport | null,
+  reason: string,
+  refused: Refused | null,
+): Tally[] {
+  const tallies = table.services.map(() => ({
     reason,
     badLines: 0,
     added: 0,
@@ -33,19 +41,7 @@ export function newTallies(table: SeriesTable, reason: string): Tally[] {
     stale: 0,
     outcomes: new Uint32Array(OUTCOME_NAMES.length),
   }));
-}
-
-/**
- * Assigns the bad lines to services, and finds services that fail because of these or their size
- * (A6, A7).
- */
-export function tallyPage(
-  table: SeriesTable,
-  report: PageReport,
-  options: DeriveOptions,
-  refused: Refused | null,
-): Tally[] {
-  const tallies = newTallies(table, '');
+  if (report === null) return tallies;
   for (const [id, count] of refused?.byService ?? []) {
     const tally = tallies[table.serviceById.get(id) ?? -1];
     if (tally !== undefined) tally.outcomes[OUTCOME.seriesLimit] = count;
