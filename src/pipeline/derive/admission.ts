@@ -15,7 +15,7 @@ import {
   strangersIn,
 } from './options.ts';
 import { forgetEarly, forgetRows } from './forget.ts';
-import { isScraped, serviceOf, serviceOfRow } from './places.ts';
+import { countRows, isScraped, serviceOf, serviceOfRow } from './places.ts';
 import { isOpen } from './outcome.ts';
 import { SeriesIds } from './series-id.ts';
 import { restoredId } from './state.ts';
@@ -168,7 +168,7 @@ export class Admission {
       const service = isUnplaced(table, row) ? this.#knownService(row) : -1;
       if (service >= 0) addTo(wanted, service, 1);
     }
-    const held = heldByService(table);
+    const held = countRows(table, 'all');
     this.#all = this.#countPlaced();
     const lacking = new Map<number, number>();
     for (const [service, count] of wanted) {
@@ -178,7 +178,7 @@ export class Admission {
     const gone = oldestEnded(table, lacking);
     for (const row of gone) {
       const service = serviceOfRow(table, row);
-      held[service] = (held[service] ?? 0) - 1;
+      held[service]!--;
     }
     forgetEarly(table, gone);
     return held;
@@ -225,14 +225,4 @@ function isEnded(table: SeriesTable, row: number): boolean {
 /** A row added by decode that has no place yet. */
 export function isUnplaced(table: SeriesTable, row: number): boolean {
   return isScraped(table, row) && table.block[row] === NO_ROW;
-}
-
-function heldByService(table: SeriesTable): number[] {
-  const held: number[] = [];
-  for (let row = 0; row < table.count; row++) {
-    if (!isScraped(table, row)) continue;
-    const service = serviceOfRow(table, row);
-    held[service] = (held[service] ?? 0) + 1;
-  }
-  return held;
 }

@@ -7,7 +7,7 @@ import type { Component, SpareIndexes } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
 import type { DeriveOptions, Judge } from './options.ts';
-import { componentOfRow, isScraped, serviceOfRow } from './places.ts';
+import { componentOfRow, countRows } from './places.ts';
 import { isStreamOfProcess, laterMs } from './reset.ts';
 import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
@@ -46,20 +46,11 @@ export function noteCrowding({ table, options, time }: Judge, samples: number): 
 
 /** The scraped rows that are not on the page. A configured service that is down keeps its own. */
 function absentCount(table: SeriesTable): number {
-  const isOnPage = new Uint8Array(table.services.length);
-  const absent = new Uint32Array(table.services.length);
-  for (let row = 0; row < table.count; row++) {
-    const service = serviceOfRow(table, row);
-    if (!isScraped(table, row) || service < 0) continue;
-    if (table.seen[row] === table.page) isOnPage[service] = 1;
-    else absent[service]!++;
-  }
-  const mayGo = ({ configIndex }: ServiceSlot, index: number): boolean =>
-    configIndex < 0 || isOnPage[index] === 1;
-  return table.services.reduce(
-    (sum, slot, index) => (mayGo(slot, index) ? sum + absent[index]! : sum),
-    0,
-  );
+  const shown = countRows(table, 'on page');
+  return countRows(table, 'all').reduce((sum, count, service) => {
+    const mayGo = table.services[service]!.configIndex < 0 || shown[service]! > 0;
+    return mayGo ? sum + count - shown[service]! : sum;
+  }, 0);
 }
 
 /**
@@ -146,11 +137,9 @@ function tearStream(table: SeriesTable, row: number, component: Component): void
 function freeOwnRows(table: SeriesTable): void {
   const hasOwn = (slot: ServiceSlot): boolean => slot.configIndex < 0 && slot.ownRows.length > 0;
   if (!table.services.some(hasOwn)) return;
-  const isAlive = new Uint8Array(table.services.length);
-  for (let row = 0; row < table.count; row++)
-    if (isScraped(table, row)) isAlive[serviceOfRow(table, row)] = 1;
+  const counts = countRows(table, 'all');
   for (const [index, slot] of table.services.entries()) {
-    if (isAlive[index] === 1 || !hasOwn(slot)) continue;
+    if (counts[index]! > 0 || !hasOwn(slot)) continue;
     for (const row of slot.ownRows) freeRow(table, row);
     slot.ownRows = [];
   }

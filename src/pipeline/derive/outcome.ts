@@ -10,14 +10,7 @@ import type { Compound } from '../../model/memory.ts';
 import { rowsOf } from './compound.ts';
 import type { Judge } from './options.ts';
 import { componentOfRow } from './places.ts';
-import {
-  FALL,
-  fallOfCompound,
-  forgetAbsentParts,
-  isObserved,
-  judgeStream,
-  STREAM,
-} from './reset.ts';
+import { forgetAbsentParts, isObserved, judgeStream, STREAM, streamByCounts } from './reset.ts';
 
 /** Judges a scalar's sample; the outcome is point, repeated, baseline or a time reason. */
 export function outcomeOfScalar(judge: Judge, row: number): number {
@@ -45,7 +38,8 @@ function outcomeOfSum(judge: Judge, row: number): number {
   const value = table.value[row]!;
   const last = table.lastValue[row]!;
   const created = table.createdRows.size === 0 ? undefined : table.createdRows.get(row);
-  const stream = judgeStream(judge, row, value < last ? FALL.value : FALL.none, created);
+  const byCounts = value < last ? STREAM.began : STREAM.goesOn;
+  const stream = judgeStream(judge, row, byCounts, created);
   if (!options.isDelta) return OUTCOME.point;
   const before = isFirst || stream === STREAM.began ? 0 : last;
   // NaN, infinities and values below zero are no measure of growth.
@@ -72,8 +66,8 @@ export function outcomeOfCompound(
   if (!isSame && !isFirst) noteChange(table, head);
   const { kind } = table.metrics[table.metric[head]!]!;
   const isDelta = options.isDelta && kind === 'histogram';
-  const fall = isFirst ? FALL.none : fallOfCompound(table, compound, kind, parts);
-  const stream = judgeStream(judge, head, fall, compound.created);
+  const byCounts = isFirst ? STREAM.goesOn : streamByCounts(table, compound, kind, parts);
+  const stream = judgeStream(judge, head, byCounts, compound.created);
   if (isFirst || stream !== STREAM.goesOn) forgetAbsentParts(table, compound);
   if (isDelta) {
     // The growth of buckets is unknown if the bounds have changed.

@@ -67,6 +67,17 @@ export function serviceOfRow({ blocks, block }: SeriesTable, row: number): numbe
   return blocks[block[row]!]?.service ?? -1;
 }
 
+/** How many rows each service has, or has on this page; without prom2otlp's own. */
+export function countRows(table: SeriesTable, which: 'all' | 'on page'): number[] {
+  const counts = table.services.map(() => 0);
+  for (let row = 0; row < table.count; row++) {
+    const isCounted = which === 'all' || table.seen[row] === table.page;
+    const service = isCounted && isScraped(table, row) ? serviceOfRow(table, row) : -1;
+    if (service >= 0) counts[service]!++;
+  }
+  return counts;
+}
+
 export function componentOfRow(
   { blocks, block, components }: SeriesTable,
   row: number,

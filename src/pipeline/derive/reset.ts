@@ -39,31 +39,22 @@ export const STREAM = {
   unknown: 2,
 } as const;
 
-/** How a sample is lower than the previous one. */
-export const FALL = {
-  none: 0,
-  /** The value, the count or a cumulative bucket fell. */
-  value: 1,
-  /** Only the count between two bounds fell: all cumulative buckets have risen. */
-  bucket: 2,
-} as const;
-
 /**
- * Judges an accepted sample with its time in timeMs; returns one of STREAM. `fall`: one of FALL.
- * `created`: the row of its creation time, if it has one. Sets startMs, if cumulative or the first of
- * its series, and processMs; NaN there means that the series is unknown.
+ * Judges an accepted sample with its time in timeMs; returns one of STREAM. `byCounts`: the same as
+ * its counts alone show it. `created`: the row of its creation time, if it has one. Sets startMs, if
+ * cumulative or the first of its series, and processMs; NaN there means that the series is unknown.
  */
 export function judgeStream(
   judge: Judge,
   row: number,
-  fall: number,
+  byCounts: number,
   created: number | undefined,
 ): number {
   const { table, options } = judge;
   const timeMs = table.timeMs[row]!;
   const createdMs = createdMsOf(table, created, timeMs);
   if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, createdMs);
-  if (!options.mayDerive) return followPage(judge, row, fall, createdMs);
+  if (!options.mayDerive) return followPage(judge, row, byCounts, createdMs);
   const evidence = Number.isNaN(createdMs) ? evidenceOf(table, row) : undefined;
   const processMs = Number.isNaN(createdMs) ? processOf(evidence) : createdMs;
   // Evidence gathered again, as after a reload, dates the same process slightly differently. Two
@@ -73,18 +64,18 @@ export function judgeStream(
     !isSameBegin(processMs, table.processMs[row]!) ||
     previousSampleMs(judge, row, evidence) <= leftMsOf(evidence);
   if (isAnother && processMs !== NO_PROCESS && timeMs >= processMs)
-    return judgeProcess(judge, row, fall, { processMs, evidence });
-  return judgeFall(judge, row, fall, evidence);
+    return judgeProcess(judge, row, byCounts, { processMs, evidence });
+  return judgeFall(judge, row, byCounts, evidence);
 }
 
 /**
  * Only the page gives starts: a creation time is the stream's unless the series has fallen since. In
  * processMs: the creation time last believed, or the last sample before a fall without a new one.
  */
-function followPage(judge: Judge, row: number, fall: number, createdMs: number): number {
+function followPage(judge: Judge, row: number, byCounts: number, createdMs: number): number {
   const { table } = judge;
   const startMs = table.startMs[row]!;
-  const hasFallen = fall !== FALL.none;
+  const hasFallen = byCounts !== STREAM.goesOn;
   if (createdMs > table.processMs[row]! && !(createdMs <= startMs)) {
     const isLate = Number.isNaN(startMs) && !hasFallen;
     setStart(judge, row, isLate ? createdMs : laterMs(createdMs, table.lastTimeMs[row]!));
@@ -93,7 +84,7 @@ function followPage(judge: Judge, row: number, fall: number, createdMs: number):
     setStart(judge, row, Number.NaN);
     table.setProcess(row, table.lastTimeMs[row]!);
   }
-  return AFTER_FALL[fall] ?? STREAM.unknown;
+  return byCounts;
 }
 
 /** The first sample of a series: it began with its process, or at an unknown time. */
@@ -140,7 +131,7 @@ function earliestBeginMs(evidence: UptimeEvidence | undefined): number {
 function judgeProcess(
   judge: Judge,
   row: number,
-  fall: number,
+  byCounts: number,
   process: { readonly processMs: number; readonly evidence: UptimeEvidence | undefined },
 ): number {
   const { table } = judge;
@@ -153,11 +144,11 @@ function judgeProcess(
   table.setProcess(row, processMs);
   if (unsure === 1) return lose(judge, row);
   const hasBegun = processMs >= previousMs - JITTER_MS;
-  if (hasBegun && fall === FALL.value) return begin(judge, row, processMs);
+  if (hasBegun && byCounts === STREAM.began) return begin(judge, row, processMs);
   // The uptime or another counter has shown that the previous sample was already the new process's;
   // or nothing shows otherwise.
   if ((previousMs >= shownMs && !isMarkedByPage(judge, row)) || isUnknown)
-    return judgeFall(judge, row, fall, evidence);
+    return judgeFall(judge, row, byCounts, evidence);
   if (!hasBegun) return lose(judge, row);
   // The previous sample may be of either process if no uptime came with it, or a late one, or that of
   // a third process: the difference of the values is safe.
@@ -165,28 +156,26 @@ function judgeProcess(
   const isLate = evidence !== undefined && evidence.lag > 0;
   const hasFollowed = leftMs >= previousMs && processMs >= leftMs - JITTER_MS;
   if (!isLate && (isLater || hasFollowed)) return begin(judge, row, processMs);
-  return judgeFall(judge, row, fall, evidence);
+  return judgeFall(judge, row, byCounts, evidence);
 }
 
 /** F7: the process is the same. A fallen value was flushed; if only a bucket fell, nothing is known. */
 function judgeFall(
   judge: Judge,
   row: number,
-  fall: number,
+  byCounts: number,
   evidence: UptimeEvidence | undefined,
 ): number {
-  if (fall === FALL.none) return STREAM.goesOn;
+  if (byCounts === STREAM.goesOn) return STREAM.goesOn;
   const timeMs = judge.table.timeMs[row]!;
   // A late uptime may show on the next poll that it was a restart.
   if (evidence !== undefined && !(timeMs <= evidence.fellMs)) evidence.fellMs = timeMs;
   // A late uptime that moved by less than the poll may be a late one still, or another process's.
   const isAmbiguous =
     evidence !== undefined && evidence.lag > 0 && evidence.timeMs > evidence.provenMs;
-  if (fall === FALL.bucket || isAmbiguous) return lose(judge, row);
+  if (byCounts === STREAM.unknown || isAmbiguous) return lose(judge, row);
   return begin(judge, row, Number.NEGATIVE_INFINITY);
 }
-
-const AFTER_FALL: readonly number[] = [STREAM.goesOn, STREAM.began, STREAM.unknown];
 
 /** Begins a new stream at `atMs` or the previous point; its start always differs from the last one's. */
 function begin(judge: Judge, row: number, atMs: number): number {
@@ -271,8 +260,11 @@ function hasFallen({ role, lastValue }: SeriesTable, row: number, value: number)
   return isCount && value < lastValue[row]!;
 }
 
-/** F7 for the parts of a point on this page. */
-export function fallOfCompound(
+/**
+ * F7 for the parts of a point on this page: one of STREAM. Nothing is known if only the count between
+ * two bounds fell, because all cumulative buckets have risen.
+ */
+export function streamByCounts(
   table: SeriesTable,
   compound: Compound,
   kind: PointKind,
@@ -281,12 +273,12 @@ export function fallOfCompound(
   let isOlder = false;
   for (const row of parts) {
     if (!hasFallen(table, row, table.value[row]!)) continue;
-    if (isObserved(table, row)) return FALL.value;
+    if (isObserved(table, row)) return STREAM.began;
     // What was absent fell at an unknown time, maybe at a reset that is known already.
     isOlder = true;
   }
   const isBucket = isOlder || (kind === 'histogram' && hasBucketFallen(table, compound));
-  return isBucket ? FALL.bucket : FALL.none;
+  return isBucket ? STREAM.unknown : STREAM.goesOn;
 }
 
 /** Whether the count between two bounds fell, for bounds that the previous sample also had. */

@@ -6,7 +6,7 @@ import type { PageReport } from '../../model/page.ts';
 import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../../model/series-table.ts';
 import type { Refused } from './admission.ts';
 import { serviceIdOf, type Judge } from './options.ts';
-import { isScraped, serviceOfRow } from './places.ts';
+import { countRows, isScraped, serviceOfRow } from './places.ts';
 
 /** The counts of one service on one page. */
 export interface Tally {
@@ -52,7 +52,8 @@ export function tallyPage(
   }
   const { serviceSamples } = options.limits;
   if (report.badLines === 0 && report.samples <= serviceSamples) return tallies;
-  const samples = countSamples(table);
+  const samples = countRows(table, 'on page');
+  for (const { row } of table.repeats) samples[serviceOfRow(table, row)]!++;
   for (const [index, tally] of tallies.entries()) {
     const good = samples[index]! + tally.outcomes[OUTCOME.seriesLimit]!;
     const { badLines } = tally;
@@ -61,16 +62,6 @@ export function tallyPage(
       tally.reason = 'bad_lines';
   }
   return tallies;
-}
-
-/** Good samples on this page by service; needed in advance only if a service may fail. */
-function countSamples(table: SeriesTable): Uint32Array {
-  const counts = new Uint32Array(table.services.length);
-  for (let row = 0; row < table.count; row++)
-    if (table.seen[row] === table.page && isScraped(table, row))
-      counts[serviceOfRow(table, row)]!++;
-  for (const { row } of table.repeats) counts[serviceOfRow(table, row)]!++;
-  return counts;
 }
 
 /** Counts the new rows of this page. */
