@@ -14,7 +14,6 @@
 
 import { ROW_FLAG, SeriesTable } from '../../model/series-table.ts';
 import {
-  type Compound,
   NO_EVIDENCE,
   NO_PROCESS,
   type PageClock,
@@ -416,7 +415,7 @@ export function* restoreRows(
     if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
     restoreRow(judge, restored, row, ids);
   }
-  for (const [head, compound] of table.compounds) settleParts(table, head, compound);
+  for (const head of new Set(rows.map(row => table.head[row]!))) settleParts(table, head);
   for (const row of rows) settleOwner(table, restored, row);
   restored.awaitedSinceMs ??= time.monotonicMs;
   const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
@@ -479,8 +478,10 @@ function restoreRow(
  * The head, which is the part seen first, gets the newest series of all parts: each may have been the
  * head. Parts that the newest sample of their point did not have are not observed.
  */
-function settleParts(table: SeriesTable, head: number, compound: Compound): void {
+function settleParts(table: SeriesTable, head: number): void {
   const { lastTimeMs, flags } = table;
+  const compound = table.compounds.get(head);
+  if (compound === undefined) return;
   const parts = rowsOf(compound);
   const timeOf = (row: number): number => lastTimeMs[row]! || 0;
   const isSent = (row: number): boolean => (flags[row]! & ROW_FLAG.sent) !== 0;
