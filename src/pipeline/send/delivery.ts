@@ -1,10 +1,10 @@
 // One row while it is sent: whole at first, then in ever smaller pieces, until those that the back end refuses are
 // found. In: answers. Out: the next piece, the settlements and the rest of the row. It does no IO and reads no clock, so
-// that a test can follow a search step by step.
+// that a test can follow a search step by step. A whole row is unpacked when it must be split.
 //
 // A piece is split for one of two reasons. The back end refused its content for good (400): refuse() splits it, or
-// sets a single point aside. Or the reason is unknown (500): cut() splits it on trial, and restore() undoes that if
-// the trial led to nothing (poison.ts).
+// sets a single point aside. Or the reason is unknown (500): cut() splits it on trial, which is undone if the trial led
+// to nothing (poison.ts).
 //
 // Metrics are split by time first, and the older piece is sent first, because a back end may refuse samples older than
 // its newest. Among pieces of one time the largest goes first, so that little is left when the requests are used up.
@@ -54,13 +54,6 @@ export interface Piece {
   isUncut: boolean;
   /** The number of rounds that count against a suspect, see poison.ts; null if it is no suspect. */
   suspicion: number | null;
-}
-
-/** The state of a delivery, for restore(). */
-export interface Mark {
-  readonly pieces: readonly Piece[];
-  readonly cutCount: number;
-  readonly decisionCount: number;
 }
 
 type Tally = { -readonly [key in keyof Settlement]: Settlement[key] };
@@ -114,8 +107,7 @@ export class Delivery {
   }
 
   /** The back end accepted a piece except for `rejected` of its points. */
-  accept(rejected: number, piece: Piece | undefined = this.next()): void {
-    if (piece === undefined) return;
+  accept(rejected: number, piece: Piece): void {
     this.#take(piece);
     this.isContentRefused = true;
     if (this.#answerCount > 0) this.#answerCount++;
@@ -129,39 +121,33 @@ export class Delivery {
     this.#endAtLimit();
   }
 
-  /**
-   * The back end refused the content of a piece for good. `raw` is the row's uncompressed payload, needed while the row
-   * is whole; null when it cannot be read.
-   */
-  refuse(
-    reason: string,
-    atMs: number,
-    raw: Buffer | null,
-    piece: Piece | undefined = this.next(),
-  ): void {
-    if (piece === undefined) return;
+  /** The back end refused the content of a piece for good. A row that cannot be read is set aside whole. */
+  async refuse(reason: string, atMs: number, piece: Piece): Promise<void> {
+    const slices = await this.#unpacked(piece);
     this.#take(piece);
     this.#answerCount++;
     this.#refusal = { reason, atMs };
     this.#refusalsInRow++;
-    const slices = this.#slicesOf(piece, raw);
     const isPutOff = piece.isPutOff || this.#refusalsInRow > PATIENCE;
-    const halves = piece === this.#whole && raw === null ? null : halve(this.row.signal, slices);
-    if (halves === null) this.#putAside({ ...piece, slices }, reason);
+    const halves = slices === null ? null : halve(this.row.signal, slices);
+    if (halves === null) this.#putAside(slices ?? piece.slices, reason);
     else this.#add(halves, { isPutOff, isResend: false });
     this.#endAtLimit();
   }
 
   /** Sets a piece aside that the back end refused in many rounds. */
-  giveUp(reason: string, atMs: number, raw: Buffer | null, piece: Piece): void {
+  async giveUp(reason: string, atMs: number, piece: Piece): Promise<void> {
+    const slices = await this.#unpacked(piece);
     this.#take(piece);
     this.#refusal = { reason, atMs };
-    this.#putAside({ ...piece, slices: this.#slicesOf(piece, raw) }, reason);
+    this.#putAside(slices ?? piece.slices, reason);
   }
 
-  /** Replaces a piece by its halves; false when it cannot be split. `raw` as for refuse(). */
-  cut(piece: Piece, raw: Buffer | null): boolean {
-    const halves = this.#cutCount < REQUESTS_MAX ? this.#halve(piece, raw) : null;
+  /** Replaces a piece by its halves; false when it cannot be split. */
+  async cut(piece: Piece): Promise<boolean> {
+    const mayCut = piece.points > 1 && this.#cutCount < REQUESTS_MAX;
+    const slices = mayCut ? await this.#unpacked(piece) : null;
+    const halves = slices === null ? null : halve(this.row.signal, slices);
     piece.isUncut = halves === null;
     if (halves === null) return false;
     this.#cutCount++;
@@ -170,16 +156,18 @@ export class Delivery {
     return true;
   }
 
-  mark(): Mark {
-    const [cutCount, decisionCount] = [this.#cutCount, this.#decisionCount];
-    return { pieces: [...this.#waiting], cutCount, decisionCount };
-  }
-
-  /** Undoes all cuts since the mark, unless an answer has decided about a piece since. */
-  restore({ pieces, cutCount, decisionCount }: Mark): void {
-    if (decisionCount !== this.#decisionCount) return;
-    this.#waiting = [...pieces];
-    this.#cutCount = cutCount;
+  /** Returns what undoes all cuts that follow, unless an answer has decided about a piece by then. */
+  mark(): () => void {
+    const [waiting, cutCount, decisionCount] = [
+      [...this.#waiting],
+      this.#cutCount,
+      this.#decisionCount,
+    ];
+    return () => {
+      if (decisionCount !== this.#decisionCount) return;
+      this.#waiting = waiting;
+      this.#cutCount = cutCount;
+    };
   }
 
   /** The decisions since the last call; empty when there were none. */
@@ -214,13 +202,12 @@ export class Delivery {
     this.#waiting.sort(byTurn);
   }
 
-  #halve(piece: Piece, raw: Buffer | null): Halves | null {
-    if (piece.points < 2 || (piece === this.#whole && raw === null)) return null;
-    return halve(this.row.signal, this.#slicesOf(piece, raw));
-  }
-
-  #slicesOf(piece: Piece, raw: Buffer | null): readonly PlacedSlice[] {
-    return piece === this.#whole && raw !== null ? slicesOf(this.row, raw) : piece.slices;
+  /** The slices of a piece with their bytes; null when the row cannot be read. */
+  async #unpacked(piece: Piece): Promise<readonly PlacedSlice[] | null> {
+    if (piece !== this.#whole) return piece.slices;
+    const { encoding, body, rawBytes } = this.row;
+    const raw = await decompress(encoding, body, rawBytes).catch(() => null);
+    return raw === null ? null : slicesOf(this.row, raw);
   }
 
   #endAtLimit(): void {
@@ -228,13 +215,13 @@ export class Delivery {
     const left = this.#waiting;
     this.#waiting = [];
     const reason = `not sent, ${String(REQUESTS_MAX)} requests were spent: ${this.#refusal.reason}`;
-    for (const piece of left) this.#putAside(piece, reason);
+    for (const { slices } of left) this.#putAside(slices, reason);
   }
 
-  #putAside(piece: Piece, reason: string): void {
+  #putAside(slices: readonly PlacedSlice[], reason: string): void {
     const { signal } = this.row;
     const { atMs } = this.#refusal;
-    for (const { service, points, bytes } of piece.slices) {
+    for (const { service, points, bytes } of slices) {
       this.#tally(service).setAside += points;
       this.#aside.push({ signal, service, points, reason, sample: sampleOf(signal, bytes), atMs });
     }
@@ -256,16 +243,6 @@ export async function requestOf(
   { slices }: Piece,
 ): Promise<SendRequest> {
   return isSplit ? { signal: row.signal, ...(await packSlices(row.encoding, slices)) } : row;
-}
-
-/** The uncompressed payload of a whole row; null when the row is split or cannot be read. */
-export async function rawOf({ row, isSplit }: Delivery): Promise<Buffer | null> {
-  if (isSplit) return null;
-  try {
-    return await decompress(row.encoding, row.body, row.rawBytes);
-  } catch {
-    return null;
-  }
 }
 
 function newPiece(

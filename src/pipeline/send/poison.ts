@@ -34,8 +34,6 @@ export interface RoundPort {
   send(delivery: Delivery, piece: Piece): Promise<SendResult | null>;
   /** Settles a piece if the answer decides about it; false when it does not. */
   decide(delivery: Delivery, piece: Piece, result: SendResult): Promise<boolean>;
-  /** Replaces a piece by its halves; false when it cannot be split. */
-  cut(delivery: Delivery, piece: Piece): Promise<boolean>;
   giveUp(delivery: Delivery, piece: Piece, reason: string): Promise<void>;
   /** Adds a later row to the end of the lane; null when there is none. */
   takeLater(): Promise<Delivery | null>;
@@ -126,7 +124,7 @@ export class Round {
 
   /** Sends the pieces of a row that are no suspects; false when the round has ended. */
   async #search(delivery: Delivery): Promise<boolean> {
-    const mark = delivery.mark();
+    const restore = delivery.mark();
     const refused = new Set<Piece>();
     const endCount = this.#requestCount + REQUESTS_MAX;
     let wasProven = this.#isProven;
@@ -147,7 +145,7 @@ export class Round {
         for (const some of refused) if (!some.isUncut) refused.delete(some);
       }
     }
-    this.#conclude(delivery, refused, mark);
+    this.#conclude(delivery, refused, restore);
     return !this.#isOver;
   }
 
@@ -165,7 +163,7 @@ export class Round {
   async #cutOldest(delivery: Delivery, refused: Set<Piece>): Promise<boolean> {
     for (const piece of delivery.pieces()) {
       if (!refused.has(piece) || piece.isUncut) continue;
-      if (await this.#port.cut(delivery, piece)) return refused.delete(piece);
+      if (await delivery.cut(piece)) return refused.delete(piece);
     }
     return false;
   }
@@ -174,7 +172,7 @@ export class Round {
   async #lookInto(delivery: Delivery, piece: Piece, refused: Set<Piece>): Promise<void> {
     const isWayDown = piece === delivery.pieces()[0];
     const mayCut = this.#isProven || (isWayDown && this.#mayCut(delivery));
-    if (!mayCut || !(await this.#port.cut(delivery, piece))) refused.add(piece);
+    if (!mayCut || !(await delivery.cut(piece))) refused.add(piece);
   }
 
   /** True when a piece may be sent now: all older ones were refused directly before. */
@@ -215,17 +213,13 @@ export class Round {
     return this.stop !== null || this.#port.isClosing();
   }
 
-  #conclude(
-    delivery: Delivery,
-    refused: ReadonlySet<Piece>,
-    mark: ReturnType<Delivery['mark']>,
-  ): void {
+  #conclude(delivery: Delivery, refused: ReadonlySet<Piece>, restore: () => void): void {
     if (this.#isProven) {
       delivery.vainRounds = 0;
       for (const piece of refused) if (piece.isUncut) piece.suspicion ??= 0;
       return;
     }
-    delivery.restore(mark);
+    restore();
     if (this.#isOver) return;
     delivery.vainRounds++;
     // No other content was accepted before: the first round does not count.

@@ -35,7 +35,7 @@ import { RETRY_AFTER_MS_MAX } from '../../lib/retry-after.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { Queue, SetAside, Settlement } from '../queue/queue.ts';
 import { packSlices } from '../queue/rows.ts';
-import { Delivery, rawOf, requestOf, type Piece } from './delivery.ts';
+import { Delivery, requestOf, type Piece } from './delivery.ts';
 import { Round, type RoundPort } from './poison.ts';
 import { Presence, SenderHealth, type LaneState, type SenderStatus } from './presence.ts';
 import type { SendResult, Transport } from './transport.ts';
@@ -317,9 +317,8 @@ export class Sender {
         return await this.#attempt(lane, delivery, piece);
       },
       decide: (delivery, piece, result) => this.#decide(lane, delivery, piece, result),
-      cut: async (delivery, piece) => delivery.cut(piece, await rawOf(delivery)),
       giveUp: async (delivery, piece, reason) => {
-        delivery.giveUp(reason, clock.nowMs(), await rawOf(delivery), piece);
+        await delivery.giveUp(reason, clock.nowMs(), piece);
         await this.#settle(delivery);
       },
       takeLater: () => this.#take(lane),
@@ -449,7 +448,7 @@ export class Sender {
       this.#acceptedCount++;
       lane.acceptedCount++;
     } else if (result.kind === 'split')
-      delivery.refuse(result.reason, this.#options.clock.nowMs(), await rawOf(delivery), piece);
+      await delivery.refuse(result.reason, this.#options.clock.nowMs(), piece);
     else return false;
     lane.retryCount = 0;
     lane.holdCount = 0;
