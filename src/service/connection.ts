@@ -1,8 +1,9 @@
-// Binds a key to one origin. In: the settings of an API. Out: its origin, and connections to that origin only. Settings
-// that would send the key in plain text, or with which no request is possible, are refused here, even if the
-// configuration has checked them before.
+// Connections to one origin. With the settings of an API they bind its key to that origin: settings that would send the
+// key in plain text, or with which no request is possible, are refused here, even if the configuration has checked them
+// before. The connections to a back end come from here as well.
 
 import type { Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { ApiConfig, Secret } from '../config/config.ts';
 import { OperatorError } from '../errors.ts';
@@ -10,19 +11,24 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import { validateHeaderName, validateHeaderValue } from '../lib/node-http.ts';
 import { findBadCertificate } from '../lib/pem.ts';
 
-export interface Connection {
-  /** Requests are sent to this origin only. */
+/** Connections to one origin only. */
+export interface Link {
   readonly origin: string;
+  /** Its chunks may be overwritten once their handler has returned. */
+  readonly dispatcher: Dispatcher;
+  /** True while a new connection begins its first request; undici does so in the same turn. */
+  readonly isOpening: () => boolean;
+  /** True if there is a proxy: then it is the proxy that refuses connections. */
+  readonly isProxied: boolean;
+}
+
+export interface Connection extends Link {
   /** Origin and base path, without a trailing slash. */
   readonly baseUrl: string;
   /** True when the origin is this machine. */
   readonly isLocal: boolean;
   /** True when a redirect within the origin may be followed: https, or this machine. */
   readonly isRedirectSafe: boolean;
-  /** Its chunks may be overwritten once their handler has returned. */
-  readonly dispatcher: Dispatcher;
-  /** True while a new connection begins its first request; undici does so in the same turn. */
-  readonly isOpening: () => boolean;
 }
 
 /** Names that the client sets itself, or that undici refuses. */
@@ -47,8 +53,8 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 /** The most concurrent requests of one API; others wait within their timeouts. */
 const CONNECTIONS_MAX = 8;
 
-// Longer than the usual interval of a minute, so that a scrape finds its connection open. If the other side closes it
-// while a request is being sent, http-client.ts sends a GET once more.
+// Longer than the usual interval of a minute, so that a scrape or a tick finds its connection open. If the other side
+// closes it while a request is being sent, `isStale` of the exchange allows to send it once more.
 const KEEP_ALIVE_MS = 120_000;
 
 /** Checks the settings, and opens no connection yet. Throws an OperatorError without secrets. */
@@ -56,16 +62,17 @@ export function createConnection(api: ApiConfig): Connection {
   const base = parseBaseUrl(api);
   checkHeaders(api.headers);
   checkCertificate(api.ca);
-  const opening = { isNow: false };
-  const dispatcher = createDispatcher(api, base.origin, opening);
   const isLocal = isLoopbackHost(base.hostname);
   return {
-    origin: base.origin,
+    ...openLink(base.origin, {
+      connections: CONNECTIONS_MAX,
+      timeoutMs: api.timeoutMs,
+      tls: api.ca === null ? {} : { ca: api.ca },
+      proxy: api.proxy,
+    }),
     baseUrl: `${base.origin}${base.pathname}`.replace(/\/+$/, ''),
     isLocal,
     isRedirectSafe: base.protocol === 'https:' || isLocal,
-    dispatcher,
-    isOpening: () => opening.isNow,
   };
 }
 
@@ -132,35 +139,52 @@ function checkCertificate(ca: string | null): void {
 
 type Connect = buildConnector.connector;
 
-function createDispatcher(api: ApiConfig, origin: string, opening: { isNow: boolean }): Dispatcher {
-  const tls = api.ca === null ? {} : { ca: api.ca };
+interface LinkOptions {
+  /** The most concurrent requests. */
+  readonly connections: number;
+  /** For a connection, its handshake included. */
+  readonly timeoutMs: number;
+  readonly tls: Pick<ConnectionOptions, 'ca' | 'secureContext'>;
+  readonly proxy: Secret | null;
+}
+
+/** Opens no connection yet. */
+export function openLink(origin: string, options: LinkOptions): Link {
+  const opening = { isNow: false };
+  const dispatcher = createDispatcher(origin, options, opening);
+  return { origin, dispatcher, isOpening: () => opening.isNow, isProxied: options.proxy !== null };
+}
+
+function createDispatcher(
+  origin: string,
+  { connections, timeoutMs, tls, proxy }: LinkOptions,
+  opening: { isNow: boolean },
+): Dispatcher {
   const options = {
-    connections: CONNECTIONS_MAX,
-    connectTimeout: api.timeoutMs,
+    connections,
+    connectTimeout: timeoutMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     // HTTP/2 would need a second implementation and flow control for one request a minute.
     allowH2: false,
   };
   const watched = (connect: Connect): Connect => watchConnect(connect, opening);
-  if (api.proxy === null) {
+  if (proxy === null) {
     const isPlain = origin.startsWith('http:');
-    const timeout = api.timeoutMs;
-    const secure = (): Connect => buildConnector({ ...tls, timeout, allowH2: false });
+    const secure = (): Connect => buildConnector({ ...tls, timeout: timeoutMs, allowH2: false });
     return new Pool(origin, {
       ...options,
-      connect: watched(isPlain ? createPlainConnector(timeout) : secure()),
+      connect: watched(isPlain ? createPlainConnector(timeoutMs) : secure()),
     });
   }
-  const uri = parseProxy(api.proxy).href;
-  // Without it a CONNECT that the proxy does not answer would take a place among CONNECTIONS_MAX for five minutes.
-  const headersTimeout = api.timeoutMs;
+  const uri = parseProxy(proxy).href;
   return new ProxyAgent({
     ...options,
     uri,
     requestTls: { ...tls, allowH2: false },
     proxyTls: tls,
-    clientFactory: (proxy, given) => new Pool(proxy, { ...given, headersTimeout }),
+    // Without it a CONNECT that the proxy does not answer would take one of the connections for five minutes.
+    clientFactory: (to, given) => new Pool(to, { ...given, headersTimeout: timeoutMs }),
     factory: (to, given: { readonly connect: Connect }) =>
       new Pool(to, { ...given, connect: watched(given.connect) }),
   });

@@ -1,10 +1,12 @@
 // One request and its answer over undici's `dispatch`, its cheapest interface: the body goes directly from the socket,
 // through our inflater if it is compressed, into the caller's buffer. Guarantees: it ends by the deadline whatever the
 // other side does, it holds no more than the limit (and one step of the inflater), and it never throws. It follows no
-// redirects, accepts every status, and knows no key.
+// redirects, accepts every status, and knows no key. Requests to the back end (send/otlp-http.ts) use it, too.
 
 import {
+  type BrotliDecompress,
   constants,
+  createBrotliDecompress,
   createGunzip,
   createInflate,
   createInflateRaw,
@@ -18,6 +20,7 @@ import type { Dispatcher } from 'undici';
 import { causeText } from '../errors.ts';
 import type { BodyBuffer } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Link } from './connection.ts';
 import { type Fault, faultOfError, type Phase } from './service-error.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -36,46 +39,46 @@ export interface BodySink {
 /** Names in lower case. */
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** One call of the API: what it requests, and its limits. */
-export interface Call {
+/** One request, and its limits. */
+export interface Request {
   readonly method: Method;
   /** Below the origin, with the query. */
   readonly path: string;
   readonly accept: string;
-  readonly body: string | null;
-  /** Texts in the body that no message may show, besides the secrets of the API. */
-  readonly secrets: readonly string[];
-  /** True if it has neither body nor query, so that only the key can be wrong. */
-  readonly isPlain: boolean;
+  readonly body: string | Buffer | null;
   /** For the whole call, including waits and repeated requests. */
   readonly timeoutMs: number;
   /** Monotonic: `timeoutMs` after the call began. */
   readonly deadlineMs: number;
-  /** The longest time without a byte; `timeoutMs` if null. */
-  readonly idleTimeoutMs: number | null;
-  /** The limit of a successful answer's unpacked body; others are limited by ERROR_BODY_BYTES_MAX. */
+  /** The longest time without a byte; 0 leaves it to the deadline. */
+  readonly idleTimeoutMs: number;
+  /** The limit of the unpacked body; an answer without success is also limited by ERROR_BODY_BYTES_MAX. */
   readonly maxBodyBytes: number;
-  readonly priority: Priority;
   readonly signal: AbortSignal | undefined;
   readonly into: BodyBuffer;
   /** Takes the body of a successful answer instead of `into`. */
   readonly sink: BodySink | null;
+  /** The status alone is an answer, also a successful one: a body only adds details to it. */
+  readonly isStatusEnough: boolean;
+}
+
+/** A request to the API. */
+export interface Call extends Request {
+  /** Texts in the body that no message may show, besides the secrets of the API. */
+  readonly secrets: readonly string[];
+  /** True if it has neither body nor query, so that only the key can be wrong. */
+  readonly isPlain: boolean;
+  readonly priority: Priority;
 }
 
 /** The order in which requests of one key leave the token bucket. */
 export const PRIORITY = { metrics: 0, command: 1, logs: 2 } as const;
 export type Priority = keyof typeof PRIORITY;
 
-/** How a call is sent. */
-interface Way {
-  readonly dispatcher: Dispatcher;
-  readonly origin: string;
+/** How a request is sent. */
+interface Way extends Link {
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  /** See Connection. */
-  readonly isOpening: () => boolean;
-  /** True if there is a proxy: then it is the proxy that refuses connections. */
-  readonly isProxied: boolean;
 }
 
 /** How an exchange ended. `body` is a view of `into`, and empty if the sink took it. */
@@ -86,6 +89,8 @@ export type Outcome =
       readonly headers: AnswerHeaders;
       readonly body: Buffer;
       readonly wireBytes: number;
+      /** False if the end of the body is missing, or it could not be unpacked. */
+      readonly isWhole: boolean;
     }
   | {
       readonly kind: 'fault';
@@ -112,23 +117,20 @@ const BOMB_RATIO = 200;
  * Sends one request and reads the whole answer.
  * @internal Not part of the library's types, which refer to no other package.
  */
-export function exchange(call: Call, way: Way): Promise<Outcome> {
+export function exchange(call: Request, way: Way): Promise<Outcome> {
   if (call.signal?.aborted === true)
     return Promise.resolve({ kind: 'fault', fault: { reason: 'aborted' } });
   return new Promise(resolve => {
     const { dispatcher, origin, headers } = way;
     const { method, path, body, idleTimeoutMs } = call;
+    const timeouts = { headersTimeout: idleTimeoutMs, bodyTimeout: idleTimeoutMs };
     const running = new Exchange(call, way, resolve);
-    const idleMs = Math.ceil(idleTimeoutMs ?? running.timeoutMs);
-    const timeouts = { headersTimeout: idleMs, bodyTimeout: idleMs };
     dispatcher.dispatch({ origin, method, path, headers, body, ...timeouts }, running);
   });
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
-  /** What is left for the connection, the answer's head and the last byte of its body. */
-  readonly timeoutMs: number;
-  readonly #call: Call;
+  readonly #call: Request;
   readonly #way: Way;
   readonly #resolve: (outcome: Outcome) => void;
   readonly #onAbort = (): void => this.#fail({ reason: 'aborted' });
@@ -145,15 +147,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   #wireBytes = 0;
   #bodyBytes = 0;
 
-  constructor(call: Call, way: Way, resolve: (outcome: Outcome) => void) {
+  constructor(call: Request, way: Way, resolve: (outcome: Outcome) => void) {
     const { clock } = way;
     this.#call = call;
     this.#way = way;
     this.#resolve = resolve;
-    this.timeoutMs = Math.max(call.deadlineMs - clock.monotonicMs(), 1);
+    // For the connection, the answer's head and the last byte of its body.
+    const leftMs = Math.max(call.deadlineMs - clock.monotonicMs(), 1);
     call.into.clear();
     call.sink?.onDrain(() => (this.#unpacker ?? this.#controller)?.resume());
-    this.#cancelTimeout = clock.after(this.timeoutMs, () => this.#timeOut());
+    this.#cancelTimeout = clock.after(leftMs, () => this.#timeOut());
     call.signal?.addEventListener('abort', this.#onAbort);
   }
 
@@ -181,7 +184,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       return this.#fail({ reason: 'encoding', detail });
     }
     const declaredBytes = Number(headerText(headers, 'content-length'));
-    if (declaredBytes > this.#bodyBytesMax && this.#isSuccess) return this.#failTooLarge();
+    if (declaredBytes > this.#bodyBytesMax && this.#isBodyNeeded) return this.#failTooLarge();
     if (this.#encoding === '' && this.#isSuccess && declaredBytes > 0 && this.#sink === null)
       this.#call.into.reserve(Math.min(declaredBytes, RESERVED_BYTES_MAX));
   }
@@ -212,6 +215,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     return isSuccess(this.#call, this.#status);
   }
 
+  /** A failure of the body fails the exchange. */
+  get #isBodyNeeded(): boolean {
+    return this.#isSuccess && !this.#call.isStatusEnough;
+  }
+
   get #sink(): BodySink | null {
     return this.#isSuccess ? this.#call.sink : null;
   }
@@ -232,7 +240,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   get #bodyBytesMax(): number {
-    return this.#isSuccess ? this.#call.maxBodyBytes : ERROR_BODY_BYTES_MAX;
+    const { maxBodyBytes, isStatusEnough } = this.#call;
+    return this.#isSuccess || isStatusEnough ? maxBodyBytes : ERROR_BODY_BYTES_MAX;
   }
 
   #openUnpacker(firstByte: number): Unpacker {
@@ -292,7 +301,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #fail(fault: Fault): void {
     // The status of a failed answer is the reason; its body only adds details.
-    if (this.#status !== 0 && !this.#isSuccess && fault.reason !== 'aborted') return this.#finish();
+    const isGivenUp = fault.reason === 'aborted' && !this.#call.isStatusEnough;
+    if (this.#status !== 0 && !this.#isBodyNeeded && !isGivenUp) return this.#answer(false);
     const isStale = fault.reason === 'reset' && this.#isOnKept;
     // Nothing was sent before there was a connection; after that only an answer can tell.
     const found = { ...fault, mayBeDone: this.#phase !== 'connect' };
@@ -304,20 +314,21 @@ class Exchange implements Dispatcher.DispatchHandler {
   #finish(): void {
     const sink = this.#sink;
     if (this.#isCutLine) return this.#fail({ reason: 'cut', detail: 'in the middle of a line' });
-    if (sink === null) return this.#answer();
+    if (sink === null) return this.#answer(true);
     void sink.end().then(() => {
-      if (sink.failure === null) this.#answer();
+      if (sink.failure === null) this.#answer(true);
       else this.#failStorage(sink.failure);
     });
   }
 
-  #answer(): void {
+  #answer(isWhole: boolean): void {
     this.#settle({
       kind: 'answer',
       status: this.#status,
       headers: this.#headers,
       body: this.#call.into.bytes,
       wireBytes: this.#wireBytes,
+      isWhole,
     });
   }
 
@@ -337,7 +348,7 @@ class Exchange implements Dispatcher.DispatchHandler {
  * that was carried out and has its result elsewhere.
  */
 export function isSuccess(
-  { method, sink }: Pick<Call, 'method' | 'sink'>,
+  { method, sink }: Pick<Request, 'method' | 'sink'>,
   status: number,
 ): boolean {
   if (sink !== null) return status === 200 || status === 204;
@@ -352,18 +363,19 @@ export function headerText(headers: AnswerHeaders, name: string): string {
   return typeof value === 'string' ? value : value.join(', ');
 }
 
-const ENCODINGS: ReadonlySet<string> = new Set(['gzip', 'x-gzip', 'deflate', 'zstd']);
+const ENCODINGS: ReadonlySet<string> = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd']);
 const STEP_BYTES = 64 * 1024;
 /** RFC 9659: the largest window of a zstd frame over HTTP, as a power of two (8 MiB). */
 const ZSTD_WINDOW_LOG_MAX = 23;
 /** The error code of zlib's and zstd's streams when more input was expected. */
 const CUT_CODE = 'Z_BUF_ERROR';
 
-type Unpacker = Gunzip | Inflate | InflateRaw | ZstdDecompress;
+type Unpacker = BrotliDecompress | Gunzip | Inflate | InflateRaw | ZstdDecompress;
 
 function createUnpacker(encoding: string, firstByte: number): Unpacker {
   const chunkSize = STEP_BYTES;
   if (encoding.endsWith('gzip')) return createGunzip({ chunkSize });
+  if (encoding === 'br') return createBrotliDecompress({ chunkSize });
   if (encoding === 'zstd') {
     const params = { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX };
     return createZstdDecompress({ chunkSize, params });

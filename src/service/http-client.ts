@@ -213,12 +213,13 @@ export class ServiceHttp {
       isPlain: body === undefined && Object.keys(query).length === 0,
       timeoutMs,
       deadlineMs: this.#clock.monotonicMs() + timeoutMs,
-      idleTimeoutMs: sink === null ? null : this.#api.timeoutMs,
+      idleTimeoutMs: sink === null ? 0 : this.#api.timeoutMs,
       maxBodyBytes: options.maxBodyBytes ?? BODY_BYTES_MAX,
       priority: options.priority ?? 'command',
       signal: options.signal,
       into: options.into ?? new BodyBuffer(),
       sink,
+      isStatusEnough: false,
     };
   }
 
@@ -261,7 +262,6 @@ export class ServiceHttp {
 
   /** Sends a GET once more if the other side had just closed the kept connection that it was sent on. */
   async #exchangeOnce(call: Call, credentials: Credentials): Promise<Outcome> {
-    const { dispatcher, origin, isOpening } = this.#connection;
     const headers = {
       ...this.#headers,
       ...credentials,
@@ -270,8 +270,7 @@ export class ServiceHttp {
       // Archives are already compressed.
       ...(call.sink === null ? {} : { 'accept-encoding': 'identity' }),
     };
-    const isProxied = this.#api.proxy !== null;
-    const way = { dispatcher, origin, headers, clock: this.#clock, isOpening, isProxied };
+    const way = { ...this.#connection, headers, clock: this.#clock };
     const outcome = await exchange(call, way);
     const isStale = outcome.kind === 'fault' && outcome.isStale === true;
     return isStale && call.method === 'GET' ? await exchange(call, way) : outcome;

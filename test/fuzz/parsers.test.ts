@@ -167,17 +167,11 @@ describe('any input', () => {
       Buffer.from('080d120362616420', 'hex'),
       '<html>no</html>',
     ];
-    const types = [
-      'application/json',
-      'application/x-protobuf',
-      'text/html',
-      'text/plain',
-      undefined,
-    ];
+    const types = ['application/json', 'application/x-protobuf', 'text/html', 'text/plain', ''];
     const redact = (text: string): string => text;
     return feed(new Mutator(answers, ['{', '[', ',', '1e999'], SEED), (body, index) => {
       for (const status of [200, 400, 429, 503]) {
-        const contentType = types[index % types.length];
+        const contentType = types[index % types.length] ?? '';
         const retryAfter = body.toString('latin1', 0, 30);
         const answer = { status, contentType, retryAfter, body };
         const context = { signal: 'metrics', requestFormat: 'protobuf', nowMs: 0, redact } as const;

@@ -5,18 +5,17 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../src/config/config.ts';
 import { ConfigSecret } from '../../src/config/secrets.ts';
-import { systemClock as clock } from '../../src/lib/clock.ts';
 import type { Signal } from '../../src/model/batch.ts';
 import { OtlpGrpc } from '../../src/pipeline/send/otlp-grpc.ts';
 import type { SendResult } from '../../src/pipeline/send/transport.ts';
 import { SECOND_CA, TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
 import { metricsBytes } from '../support/otlp-requests.ts';
+import { NO_TLS, testEndpoint } from '../support/test-api.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';
 import { runFolder } from './support/folder.ts';
 import { reasonToSkip } from './support/part.ts';
 
 const noCollector = await reasonToSkip([collector]);
-const NO_TLS: OtlpSignalConfig['tls'] = { ca: null, cert: null, key: null };
 
 let running: CollectorRunning | null = null;
 afterEach(async () => {
@@ -47,9 +46,9 @@ async function send(
   options: { signal?: Signal; bytes?: Buffer; tls?: OtlpSignalConfig['tls'] } = {},
 ): Promise<SendResult> {
   const { signal = 'metrics', bytes = metricsBytes('a', 3), tls = NO_TLS } = options;
-  const protocol = 'grpc';
-  const config = { protocol, compression: 'gzip', headers: {}, timeoutMs: 10_000, tls } as const;
-  const transport = new OtlpGrpc({ endpoint, config, version: '1', clock });
+  const transport = new OtlpGrpc(
+    testEndpoint(endpoint, { protocol: 'grpc', timeoutMs: 10_000, tls }),
+  );
   const request = { signal, encoding: 'none', body: bytes, rawBytes: bytes.length } as const;
   const result = await transport.send(request, new AbortController().signal);
   await transport.close();

@@ -1,4 +1,11 @@
-import { constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import {
+  brotliCompressSync,
+  constants,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -77,6 +84,7 @@ test('every encoding is unpacked, in one piece or byte by byte', async () => {
   await check('x-gzip', gzipSync(PAGE));
   await check('deflate', deflateSync(PAGE));
   await check('deflate', deflateRawSync(PAGE));
+  await check('br', brotliCompressSync(PAGE));
   await check('zstd', zstdCompressSync(PAGE));
 });
 
@@ -91,6 +99,7 @@ test('a second frame, which would be lost silently, is an error', async () => {
   const twice = (bytes: Buffer): Buffer => Buffer.concat([bytes, bytes]);
   expect(await inflate('zstd', twice(zstdCompressSync(PAGE)))).toBe('encoding');
   expect(await inflate('deflate', twice(deflateSync(PAGE)))).toBe('encoding');
+  expect(await inflate('br', twice(brotliCompressSync(PAGE)))).toBe('encoding');
 });
 
 test('input that ends too early is cut, other damage is broken', async () => {
@@ -102,6 +111,7 @@ test('input that ends too early is cut, other damage is broken', async () => {
   expect(await inflate('gzip', gzip.subarray(0, 3))).toBe('cut');
   expect(await inflate('deflate', deflateSync(PAGE).subarray(0, -2))).toBe('cut');
   expect(await inflate('zstd', zstdCompressSync(PAGE).subarray(0, -2))).toBe('cut');
+  expect(await inflate('br', brotliCompressSync(PAGE).subarray(0, -2))).toBe('cut');
   expect(await inflate('gzip', flipped)).toBe('encoding');
   expect(await inflate('gzip', Buffer.from(PAGE))).toBe('encoding');
   expect(await inflate('zstd', Buffer.from(PAGE))).toBe('encoding');

@@ -69,7 +69,14 @@ test('a loop ends after the second answer', async () => {
 function check(location: string, want: string, differently: object = {}): void {
   const { status, ...options } = { status: 307, ...differently };
   const redirect = redirectOf(
-    { kind: 'answer', status, headers: { location }, body: Buffer.alloc(0), wireBytes: 0 },
+    {
+      kind: 'answer',
+      status,
+      headers: { location },
+      body: Buffer.alloc(0),
+      wireBytes: 0,
+      isWhole: true,
+    },
     { method: 'GET', origin: 'https://api.example.com', path: '/a/b', isSafe: true, ...options },
   );
   const got = redirect?.kind === 'follow' ? redirect.path : redirect?.fault.detail;

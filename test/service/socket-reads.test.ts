@@ -26,16 +26,13 @@ async function receive(
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { dispatcher } = (connection = createConnection(testApi(origin)));
+  const way = (connection = createConnection(testApi(origin)));
   const deadlineMs = systemClock.monotonicMs() + 10_000;
   const ask = (): Promise<Outcome> =>
     exchange(testCall({ sink: options.sink ?? null, deadlineMs }), {
-      dispatcher,
-      origin,
+      ...way,
       headers: {},
       clock: systemClock,
-      isOpening: () => true,
-      isProxied: false,
     });
   const outcomes = await Promise.all(Array.from({ length: options.requests ?? 1 }, ask));
   server.close();

@@ -570,7 +570,7 @@ class Run implements Transport {
     }
     const body = answer === 'partial' && points.length > 0 ? PARTIAL : Buffer.from(words);
     const contentType = answer === 'partial' ? 'application/json' : 'text/plain';
-    const retryAfter = mood?.retryAfterSeconds?.toString();
+    const retryAfter = mood?.retryAfterSeconds?.toString() ?? '';
     const result = classifyAnswer(
       { status, contentType, retryAfter, body },
       { signal: 'metrics', requestFormat: 'json', nowMs: clock.nowMs(), redact: text => text },

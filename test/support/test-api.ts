@@ -3,7 +3,10 @@
 import type { ApiConfig, OtlpSignalConfig } from '../../src/config/config.ts';
 import { ConfigSecret } from '../../src/config/secrets.ts';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
-import type { Call } from '../../src/service/exchange.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import type { EndpointOptions } from '../../src/pipeline/send/transport.ts';
+import type { Request } from '../../src/service/exchange.ts';
+import { KnownApis } from '../../src/service/redact.ts';
 
 export function testApi(baseUrl: string, settings: Partial<ApiConfig> = {}): ApiConfig {
   return {
@@ -31,23 +34,30 @@ export function testSignal(settings: Partial<OtlpSignalConfig> = {}): OtlpSignal
   };
 }
 
-/** A call for tests that send it themselves. */
-export function testCall(changes: Partial<Call> = {}): Call {
+export function testEndpoint(
+  endpoint: string,
+  settings: Partial<OtlpSignalConfig> = {},
+  clock: Clock = systemClock,
+): EndpointOptions {
+  const config = testSignal(settings);
+  return { endpoint, config, apis: new KnownApis([]), concurrency: 1, clock };
+}
+
+/** A request for tests that send it themselves. */
+export function testCall(changes: Partial<Request> = {}): Request {
   return {
     method: 'GET',
     path: '/',
     accept: '*/*',
     body: null,
-    secrets: [],
-    isPlain: true,
     timeoutMs: 10_000,
     deadlineMs: Infinity,
-    idleTimeoutMs: 10_000,
+    idleTimeoutMs: 0,
     maxBodyBytes: 2 ** 30,
-    priority: 'command',
     signal: undefined,
     into: new BodyBuffer(),
     sink: null,
+    isStatusEnough: false,
     ...changes,
   };
 }

@@ -7,7 +7,7 @@
 //                                      2 error_message     string
 // google.rpc.Status                    2 message           string
 
-import { isObject, membersOf } from '../../lib/json-pointer.ts';
+import { isObject, membersOf, parseJson } from '../../lib/json-pointer.ts';
 import type { Signal } from '../../model/batch.ts';
 import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
@@ -35,8 +35,8 @@ const REJECTED_NAMES: Readonly<Record<Signal, readonly string[]>> = {
 };
 
 /** The format that Content-Type names; undefined when it is absent or unknown. */
-export function bodyFormat(contentType: string | undefined): BodyFormat | undefined {
-  const type = contentType?.split(';')[0]?.trim().toLowerCase();
+export function bodyFormat(contentType: string): BodyFormat | undefined {
+  const type = contentType.split(';')[0]?.trim().toLowerCase();
   if (type === 'application/x-protobuf' || type === 'application/protobuf') return 'protobuf';
   if (type === 'application/json') return 'json';
   if (type === 'text/html') return 'html';
@@ -62,12 +62,11 @@ export function readPartialSuccess(
 
 /** Whether the body of a 200 is an OTLP export response; an empty body is one in protobuf. */
 export function isExportResponse(
-  contentType: string | undefined,
+  contentType: string,
   requestFormat: BodyFormat,
-  body: Buffer | null,
+  body: Buffer,
 ): boolean {
-  if (body === null) return false;
-  const format = bodyFormat(contentType) ?? (contentType === undefined ? requestFormat : undefined);
+  const format = contentType === '' ? requestFormat : bodyFormat(contentType);
   if (format === 'protobuf') return readProtobuf(body, readPartialSuccessMessage) !== undefined;
   if (format === 'json') return body.length === 0 || isObject(parseJson(body.toString('utf8')));
   return body.length === 0;
@@ -137,13 +136,4 @@ function countOf(value: unknown): number {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-/** Undefined if it is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

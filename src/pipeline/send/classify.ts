@@ -20,12 +20,12 @@ import {
 } from './answer.ts';
 import type { SendResult } from './transport.ts';
 
+/** Headers are '' if absent; so is a body that could not be read. */
 export interface HttpAnswer {
   readonly status: number;
-  readonly contentType: string | undefined;
-  readonly retryAfter: string | undefined;
-  /** Null when it could not be read. */
-  readonly body: Buffer | null;
+  readonly contentType: string;
+  readonly retryAfter: string;
+  readonly body: Buffer;
 }
 
 export interface ClassifyContext {
@@ -60,9 +60,8 @@ const TOO_OLD_HINT =
   'if this is Prometheus, set storage.tsdb.out_of_order_time_window there, see docs/delivery.md';
 
 export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): SendResult {
-  const { status, contentType } = answer;
-  const body = answer.body ?? Buffer.alloc(0);
-  const format = bodyFormat(contentType);
+  const { status, body } = answer;
+  const format = bodyFormat(answer.contentType);
   if (status >= 200 && status < 300) {
     if (format === 'html')
       return heldForSettings(status, 'the answer is a web page; check otlp.endpoint');

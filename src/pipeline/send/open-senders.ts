@@ -6,7 +6,6 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import { printableUrl } from '../../lib/printable.ts';
-import { programVersion } from '../../lib/version.ts';
 import type { Signal } from '../../model/batch.ts';
 import { apisOf } from '../../service/clients.ts';
 import { KnownApis } from '../../service/redact.ts';
@@ -14,7 +13,7 @@ import type { Queue } from '../queue/queue.ts';
 import { AutoCompression, type CompressionStatus, recall, retain } from './auto-compression.ts';
 import { OtlpHttp } from './otlp-http.ts';
 import { Sender } from './sender.ts';
-import type { Transport } from './transport.ts';
+import type { EndpointOptions, Transport } from './transport.ts';
 
 /** The kind of the states that keep the decisions of `auto`; the key is the signal. */
 const COMPRESSION_STATE = 'compression';
@@ -58,8 +57,8 @@ async function openSender(
   const shown = printableUrl(endpoint);
   const compression = await openCompression(signal, shown, settings, options);
   const { apis = new KnownApis(apisOf(config)) } = options;
-  const parts = { apis, concurrency, clock, compression };
-  const transport = await openTransport(endpoint, settings, parts);
+  const parts = { apis, concurrency, clock };
+  const transport = await openTransport(endpoint, settings, parts, compression);
   const sender = new Sender({
     signal,
     endpoint: shown,
@@ -112,26 +111,17 @@ async function remember(
   await queue.commit({ batches: [], state, reads: [] });
 }
 
-export interface TransportOptions {
-  /** Their secrets are redacted. */
-  readonly apis: KnownApis;
-  readonly concurrency: number;
-  readonly clock: Clock;
-  readonly compression?: AutoCompression | null;
-}
-
-/** Opens a transport in the protocol of the signal's settings. */
+/** Opens a transport in the protocol of the signal's settings. `auto` means gzip without a `compression`. */
 export async function openTransport(
   endpoint: string,
-  settings: OtlpSignalConfig,
-  { apis, concurrency, clock, compression = null }: TransportOptions,
+  config: OtlpSignalConfig,
+  parts: Omit<EndpointOptions, 'endpoint' | 'config'>,
+  compression: AutoCompression | null = null,
 ): Promise<Transport> {
-  const shared = { endpoint, config: settings, apis, version: programVersion(), clock };
-  if (settings.protocol === 'grpc') {
-    const { OtlpGrpc } = await import('./otlp-grpc.ts');
-    return withNames(new OtlpGrpc(shared), settings);
-  }
-  return withNames(new OtlpHttp({ ...shared, concurrency, compression }), settings);
+  const options = { ...parts, endpoint, config };
+  if (config.protocol !== 'grpc') return withNames(new OtlpHttp(options, compression), config);
+  const { OtlpGrpc } = await import('./otlp-grpc.ts');
+  return withNames(new OtlpGrpc(options), config);
 }
 
 /** Hints name what the user has set. */
@@ -139,8 +129,8 @@ function withNames(transport: Transport, { names = {} }: OtlpSignalConfig): Tran
   const named = (text: string): string =>
     text.replaceAll(/\botlp\.[a-z_]+(?:\.[a-z]+)?/g, key => names[key] ?? key);
   return {
-    send: async (request, abort) => {
-      const result = await transport.send(request, abort);
+    send: async (...request) => {
+      const result = await transport.send(...request);
       return 'reason' in result ? { ...result, reason: named(result.reason) } : result;
     },
     close: () => transport.close(),

@@ -20,6 +20,7 @@ import { decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX, oneLine, readPartialSuccess } from './answer.ts';
 import { heldForSettings, isKeyRefused, refusedAs } from './classify.ts';
 import {
+  countSends,
   createBackEndRedactor,
   createTlsContext,
   IDLE_CLOSED_MS,
@@ -30,6 +31,7 @@ import {
   type SendResult,
   type Transport,
   type EndpointOptions,
+  USER_AGENT,
 } from './transport.ts';
 
 const METHODS: Readonly<Record<Signal, string>> = {
@@ -80,11 +82,12 @@ export class OtlpGrpc implements Transport {
     setLogVerbosity(logVerbosity.NONE);
   }
 
-  async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
-    const result = await this.#attempt(request, abort);
+  async send(request: SendRequest, abort: AbortSignal, onRepeat?: () => void): Promise<SendResult> {
+    const onSend = countSends(onRepeat);
+    const result = await this.#attempt(request, abort, onSend);
     const isRefused = result.kind === 'hold' && isKeyRefused(statusOf(result.status)[1]);
     const isRotated = isRefused && refreshHeaders(this.#options.config);
-    return isRotated ? await this.#attempt(request, abort) : result;
+    return isRotated ? await this.#attempt(request, abort, onSend) : result;
   }
 
   close(): Promise<void> {
@@ -92,7 +95,11 @@ export class OtlpGrpc implements Transport {
     return Promise.resolve();
   }
 
-  async #attempt(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
+  async #attempt(
+    request: SendRequest,
+    abort: AbortSignal,
+    onSend: () => void,
+  ): Promise<SendResult> {
     let bytes: Buffer;
     try {
       bytes = await decompress(request.encoding, request.body, request.rawBytes);
@@ -103,7 +110,7 @@ export class OtlpGrpc implements Transport {
     if (typeof metadata === 'string') return heldForSettings(0, metadata);
     const { clock } = this.#options;
     const deadline = clock.nowMs() + this.#options.config.timeoutMs;
-    const call = { signal: request.signal, bytes, metadata, deadline, abort };
+    const call = { signal: request.signal, bytes, metadata, deadline, abort, onSend };
     let client = (this.#client ??= this.#connect());
     const sentMs = clock.monotonicMs();
     let ending = await this.#call(client, call);
@@ -135,10 +142,10 @@ export class OtlpGrpc implements Transport {
   }
 
   #connect(): Client {
-    const { endpoint, config, version } = this.#options;
+    const { endpoint, config } = this.#options;
     const { hostname, port, protocol } = new URL(endpoint);
     const options: ClientOptions = {
-      'grpc.primary_user_agent': `prom2otlp/${version}`,
+      'grpc.primary_user_agent': USER_AGENT,
       'grpc.default_compression_algorithm':
         config.compression === 'none' ? compressionAlgorithms.identity : compressionAlgorithms.gzip,
       'grpc.max_send_message_length': -1,
@@ -170,9 +177,11 @@ export class OtlpGrpc implements Transport {
       /** Wall clock, in milliseconds. */
       readonly deadline: number;
       readonly abort: AbortSignal;
+      readonly onSend: () => void;
     },
   ): Promise<Ending> {
     const { abort, bytes, metadata, deadline } = call;
+    call.onSend();
     return new Promise(resolve => {
       let isBegun = false;
       const finish = (error: ServiceError | null, answer?: Buffer): void => {

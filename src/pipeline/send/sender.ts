@@ -350,11 +350,12 @@ export class Sender {
     lane.isHeldOff = false;
     const startedMs = clock.monotonicMs();
     failpoint('send-begun');
-    const answer = await transport.send(request, this.#closing.signal);
+    const { signal } = request;
+    const onRepeat = (): void => this.#counters.resent.add(piece.points, signal);
+    const answer = await transport.send(request, this.#closing.signal, onRepeat);
     failpoint('send-answered');
     const result = await this.#weigh(delivery, answer);
     if (this.#closing.signal.aborted && result.kind === 'retry') return result;
-    const { signal } = request;
     this.#counters.requests.add(1, signal, result.kind);
     this.#counters.seconds.add((clock.monotonicMs() - startedMs) / 1000, signal);
     this.#counters.bytes.add(request.body.length, signal);

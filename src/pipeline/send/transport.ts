@@ -7,10 +7,13 @@ import type { OtlpSignalConfig } from '../../config/config.ts';
 import { causeText, OperatorError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { findBadCertificate } from '../../lib/pem.ts';
+import { programVersion } from '../../lib/version.ts';
 import type { Signal } from '../../model/batch.ts';
 import { createRedactor, type KnownApis, type Redact } from '../../service/redact.ts';
 import type { Encoding } from '../queue/queue.ts';
 import { oneLine } from './answer.ts';
+
+export const USER_AGENT: string = `prom2otlp/${programVersion()}`;
 
 /** One OTLP request in protobuf, compressed as the queue holds it. */
 export interface SendRequest {
@@ -58,15 +61,18 @@ export interface EndpointOptions {
   readonly endpoint: string;
   readonly config: OtlpSignalConfig;
   /** The service's APIs, whose secrets must not be shown either. */
-  readonly apis?: KnownApis;
-  /** The bridge's own version, for User-Agent. */
-  readonly version: string;
+  readonly apis: KnownApis;
+  /** The most requests at once. */
+  readonly concurrency: number;
   readonly clock: Clock;
 }
 
 export interface Transport {
-  /** One attempt, within the transport's own deadline. It never throws; an abort gives `retry`. */
-  send(request: SendRequest, abort: AbortSignal): Promise<SendResult>;
+  /**
+   * One attempt, within the transport's own deadline. It never throws; an abort gives `retry`. Calls `onRepeat` whenever
+   * it sends the request again at once: over another connection, in another compression, or with another key.
+   */
+  send(request: SendRequest, abort: AbortSignal, onRepeat?: () => void): Promise<SendResult>;
   close(): Promise<void>;
 }
 
@@ -141,7 +147,7 @@ export function createBackEndRedactor({
   endpoint,
   config: { headers },
   apis,
-}: Pick<EndpointOptions, 'endpoint' | 'config' | 'apis'>): Redact {
+}: EndpointOptions): Redact {
   const { search, searchParams } = new URL(endpoint);
   // As written, and as a back end reads it.
   const written = search.split(/[?&]/).map(part => part.slice(part.indexOf('=') + 1));
@@ -151,11 +157,7 @@ export function createBackEndRedactor({
     const values = Object.values(headers).map(secret => secret.reveal());
     return [...whole, ...query, ...wordsOf(values)];
   });
-  return text => {
-    if (text === '') return text;
-    const safe = own(text);
-    return apis === undefined ? safe : apis.redact(safe);
-  };
+  return text => (text === '' ? text : apis.redact(own(text)));
 }
 
 /** Values, and each word of them: `Bearer TOKEN` is echoed as TOKEN. */
@@ -168,6 +170,14 @@ function wordsOf(values: readonly string[]): readonly string[] {
 export function refreshHeaders({ headers }: Pick<OtlpSignalConfig, 'headers'>): boolean {
   const changes = Object.values(headers).map(secret => secret.refresh());
   return changes.includes(true);
+}
+
+/** Returns what to call whenever a request is sent: it calls `onRepeat` from the second time on. */
+export function countSends(onRepeat: () => void = () => undefined): () => void {
+  let count = 0;
+  return () => {
+    if (count++ > 0) onRepeat();
+  };
 }
 
 // The certificates of the configuration. Unusable ones are found at the start, not with the first request.

@@ -30,7 +30,7 @@ function status(code: number, message: string): Buffer {
 }
 
 test('Content-Type gives the format', () => {
-  const check = (contentType: string | undefined, want: string | undefined): void =>
+  const check = (contentType: string, want: string | undefined): void =>
     expect(bodyFormat(contentType)).toBe(want);
   check('application/x-protobuf', 'protobuf');
   check('application/json; charset=utf-8', 'json');
@@ -38,7 +38,7 @@ test('Content-Type gives the format', () => {
   check('text/html;charset=utf-8', 'html');
   check('text/plain', 'text');
   check('application/grpc', undefined);
-  check(undefined, undefined);
+  check('', undefined);
 });
 
 test('partial success in protobuf', () => {

@@ -18,7 +18,7 @@ import type { SendRequest, SendResult } from '../../../src/pipeline/send/transpo
 import { type Answer, BackEnd, type ReceivedRequest } from '../../support/back-end.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
-import { testSignal } from '../../support/test-api.ts';
+import { testEndpoint } from '../../support/test-api.ts';
 
 const RAW = metricsBytes('a', 100);
 const ACCEPTED: SendResult = { kind: 'accepted', rejected: 0, message: '' };
@@ -60,14 +60,8 @@ function connect(
     remembered,
     onLearned: status => void learned.push(status),
   });
-  const transport = new OtlpHttp({
-    endpoint,
-    config: testSignal({ protocol, compression: 'auto', timeoutMs: 1000 }),
-    compression,
-    concurrency: 1,
-    version: '0',
-    clock,
-  });
+  const config = { protocol, compression: 'auto', timeoutMs: 1000 } as const;
+  const transport = new OtlpHttp(testEndpoint(endpoint, config, clock), compression);
   open.push(transport);
   return { transport, compression };
 }

@@ -5,13 +5,7 @@ const NOW_MS = Date.UTC(2026, 2, 4, 9);
 
 function classify(answer: Partial<HttpAnswer>) {
   return classifyAnswer(
-    {
-      status: 200,
-      contentType: undefined,
-      retryAfter: undefined,
-      body: Buffer.alloc(0),
-      ...answer,
-    },
+    { status: 200, contentType: '', retryAfter: '', body: Buffer.alloc(0), ...answer },
     {
       signal: 'metrics',
       requestFormat: 'protobuf',
@@ -78,12 +72,12 @@ test('a success that is a web page does not count', () => {
 });
 
 test('Retry-After is read in seconds and as a date, for statuses that are retried', () => {
-  const check = (status: number, retryAfter: string | undefined, want: number | null): void =>
+  const check = (status: number, retryAfter: string, want: number | null): void =>
     expect(classify({ status, retryAfter })).toMatchObject({ kind: 'retry', retryAfterMs: want });
   check(429, '7', 7000);
   check(503, 'Wed, 04 Mar 2026 09:00:30 GMT', 30_000);
   check(502, 'Wed, 04 Mar 2026 08:00:00 GMT', 0);
-  check(504, undefined, null);
+  check(504, '', null);
   check(503, 'soon', null);
 });
 

@@ -6,6 +6,7 @@ import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { OperatorError } from '../../../src/errors.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { programVersion } from '../../../src/lib/version.ts';
 import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
 import { OtlpGrpc } from '../../../src/pipeline/send/otlp-grpc.ts';
 import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
@@ -20,7 +21,7 @@ import { GrpcBackEnd, type GrpcAnswer } from '../../support/grpc-back-end.ts';
 import { findClosedPort, startTcpServer } from '../../support/http-server.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
 import { retryInfo } from '../../support/status-details.ts';
-import { NO_TLS, testSignal } from '../../support/test-api.ts';
+import { NO_TLS, testEndpoint } from '../../support/test-api.ts';
 
 const RAW = metricsBytes('a', 200);
 const REQUEST: SendRequest = {
@@ -49,9 +50,7 @@ function connect(
   endpoint = backEnd.url,
   clock = systemClock,
 ): OtlpGrpc {
-  const options = { endpoint, version: '1.2.3', clock };
-  const signal = testSignal({ protocol: 'grpc', ...config });
-  const transport = new OtlpGrpc({ ...options, config: signal });
+  const transport = new OtlpGrpc(testEndpoint(endpoint, { protocol: 'grpc', ...config }, clock));
   open.push(transport);
   return transport;
 }
@@ -71,7 +70,7 @@ describe('a request', () => {
     for (const { bytes, metadata } of backEnd.requests) {
       expect(bytes).toEqual(RAW);
       expect(metadata).toMatchObject({ 'x-api-key': 'key-of-the-back-end' });
-      expect(metadata['user-agent']).toMatch(/^prom2otlp\/1\.2\.3 /);
+      expect(metadata['user-agent']).toMatch(new RegExp(`^prom2otlp/${programVersion()} `));
     }
     expect(backEnd.connectionCount).toBe(1);
   });
@@ -265,7 +264,10 @@ describe('no answer', () => {
       return null;
     };
     backEnd.answer = cutOnce;
-    for (let i = 0; i < 2; i++) expect(await send(transport)).toEqual(ACCEPTED);
+    let repeats = 0;
+    for (let i = 0; i < 2; i++)
+      expect(await transport.send(REQUEST, never, () => repeats++)).toEqual(ACCEPTED);
+    expect(repeats).toBe(1);
     expect(backEnd.requests).toHaveLength(3);
     backEnd.answer = () => cutOnce(null, 1);
     await check(transport, /no answer: /);

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { programVersion } from '../../../src/lib/version.ts';
 import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
@@ -13,7 +14,7 @@ import { BackEnd, type Answer } from '../../support/back-end.ts';
 import { TEST_TLS } from '../../support/certificates.ts';
 import { startTcpServer } from '../../support/http-server.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
-import { testApi, testSignal } from '../../support/test-api.ts';
+import { testApi, testEndpoint } from '../../support/test-api.ts';
 
 const RAW = metricsBytes('a', 3);
 const REQUEST: SendRequest = {
@@ -43,14 +44,8 @@ function connect(
   query = '',
   clock = systemClock,
 ): OtlpHttp {
-  const transport = new OtlpHttp({
-    endpoint: `${url}/v1/metrics${query}`,
-    config: testSignal(config),
-    ...(apis && { apis }),
-    concurrency: 1,
-    version: '1.2.3',
-    clock,
-  });
+  const options = testEndpoint(`${url}/v1/metrics${query}`, config, clock);
+  const transport = new OtlpHttp({ ...options, ...(apis && { apis }) });
   open.push(transport);
   return transport;
 }
@@ -70,7 +65,7 @@ test('the body goes out unchanged from the queue, with the headers of OTLP over 
     'content-type': 'application/x-protobuf',
     'content-encoding': 'gzip',
     'content-length': String(REQUEST.body.length),
-    'user-agent': 'prom2otlp/1.2.3',
+    'user-agent': `prom2otlp/${programVersion()}`,
     'x-api-key': 'key-of-the-back-end',
   });
 });
@@ -151,7 +146,12 @@ describe('a connection that the back end closes while it is idle', () => {
   test('costs no attempt: the request goes out again at once', async () => {
     closeSecond();
     const transport = connect();
-    for (let i = 0; i < 3; i++) expect(await send(transport)).toMatchObject({ kind: 'accepted' });
+    let repeats = 0;
+    for (let i = 0; i < 3; i++) {
+      const result = await transport.send(REQUEST, never, () => repeats++);
+      expect(result).toMatchObject({ kind: 'accepted' });
+    }
+    expect(repeats).toBe(2);
     expect(backEnd.connectionCount).toBe(3);
     expect(backEnd.requests).toHaveLength(5);
   });
@@ -341,13 +341,7 @@ test('an early refusal is seen while a large body is still being sent', async ()
 });
 
 test('an endpoint keeps its path and its query', async () => {
-  const transport = new OtlpHttp({
-    endpoint: `${backEnd.url}/otlp/v1/metrics?tenant=7`,
-    config: testSignal(),
-    concurrency: 1,
-    version: '1.2.3',
-    clock: systemClock,
-  });
+  const transport = new OtlpHttp(testEndpoint(`${backEnd.url}/otlp/v1/metrics?tenant=7`));
   open.push(transport);
   await send(transport);
   expect(backEnd.requests[0]?.path).toBe('/otlp/v1/metrics?tenant=7');

@@ -5,7 +5,6 @@ import { afterEach, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { OperatorError } from '../../../src/errors.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import type { SendResult } from '../../../src/pipeline/send/transport.ts';
 import { BackEnd } from '../../support/back-end.ts';
@@ -16,7 +15,7 @@ import {
   TEST_CLIENT,
   TEST_TLS,
 } from '../../support/certificates.ts';
-import { NO_TLS, testSignal } from '../../support/test-api.ts';
+import { NO_TLS, testEndpoint } from '../../support/test-api.ts';
 
 type Tls = OtlpSignalConfig['tls'];
 
@@ -32,9 +31,8 @@ async function start(tls?: ServerOptions): Promise<BackEnd> {
 }
 
 function connect(server: BackEnd, tls: Partial<Tls>): OtlpHttp {
-  const config = testSignal({ compression: 'none', tls: { ...NO_TLS, ...tls } });
-  const endpoint = `https://localhost:${String(server.port)}/v1/metrics`;
-  return new OtlpHttp({ endpoint, config, concurrency: 1, version: '1', clock: systemClock });
+  const config = { compression: 'none', tls: { ...NO_TLS, ...tls } } as const;
+  return new OtlpHttp(testEndpoint(`https://localhost:${String(server.port)}/v1/metrics`, config));
 }
 
 async function send(server: BackEnd, tls: Partial<Tls>): Promise<SendResult> {
