@@ -17,7 +17,7 @@ import {
 import { LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
-import { JITLESS } from '../service/operations.ts';
+import { JITLESS } from '../service/api-area.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { type BackupEvent, backupEvents } from './backup-events.ts';

@@ -4,8 +4,7 @@
 
 import * as z from 'zod';
 import { isObject } from '../lib/json-pointer.ts';
-import { ApiArea } from './api-area.ts';
-import { kindOf, lenient, problemsOf, someText, textField } from './operations.ts';
+import { anyText, ApiArea, kindOf, lenient, problemsOf, someText, textField } from './api-area.ts';
 import type { ReadOptions } from './http-client.ts';
 import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';
 
@@ -89,12 +88,10 @@ const chatRequest: z.ZodType = z.strictObject({
   config: z.strictObject({ table_filters: filters, table_filter: filters }).optional(),
 });
 
-const text = lenient(z.string());
-
 const session: z.ZodType<Session> = z.looseObject({
   session_id: z.string().min(1),
-  agent_id: text,
-  created_at: text,
+  agent_id: anyText,
+  created_at: anyText,
 });
 
 const SESSIONS = kindOf('sessions', session);
@@ -103,17 +100,22 @@ const SESSIONS = kindOf('sessions', session);
 const rows = lenient(
   z.array(z.unknown()).transform(all => all.map(one => (isObject(one) ? one : { value: one }))),
 );
-const plainChat = z.object({ response: z.string(), sql: text, data: rows, session_id: text });
+const plainChat = z.object({
+  response: z.string(),
+  sql: anyText,
+  data: rows,
+  session_id: anyText,
+});
 const nestedChat = z.object({
   response: z.object({
-    content: text,
-    sql_text: text,
-    error_text: text,
+    content: anyText,
+    sql_text: anyText,
+    error_text: anyText,
     col_keys: lenient(z.array(z.string())),
     data: rows,
   }),
   data: rows,
-  session_id: text,
+  session_id: anyText,
 });
 
 /** The problems of a request, or null. `createSession` checks them before it sends anything. */
@@ -135,7 +137,7 @@ export class AgentApi extends ApiArea {
     const problems = sessionProblems(request);
     if (problems !== null) return refusedRequest('create the session', problems);
     const path = `${this.path}/session`;
-    const result = await this.createOne(SESSIONS, request, { signal }, path);
+    const result = await this.createOne(SESSIONS, { path, body: request, signal });
     if (!result.ok) return result;
     if (result.created !== null) return { ok: true, session: result.created };
     return this.unreadable('create the session', 'holds no session_id', STATUS_OK);

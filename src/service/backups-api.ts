@@ -2,20 +2,21 @@
 // of backups: this is the form observed on deployments; one without the list answers 404.
 
 import * as z from 'zod';
-import { ApiArea, type OwnedQuery } from './api-area.ts';
 import {
   anyId,
   anyNumber,
   anyText,
+  ApiArea,
   bucketAddress,
   encodedCredentials,
   kindOf,
   lenient,
+  type OwnedQuery,
   problemsOf,
   scheduleExpression,
   serviceId,
   someText,
-} from './operations.ts';
+} from './api-area.ts';
 import { secretsIn } from './credentials-file.ts';
 import type { ReadOptions } from './http-client.ts';
 import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';
@@ -113,7 +114,7 @@ export class SchedulesApi extends ApiArea {
     const problems = scheduleProblems(request);
     if (problems !== null) return refusedRequest('create the schedule', problems);
     const secrets = secretsIn(request.external_storage?.bucket.credentials);
-    const result = await this.createOne(SCHEDULES, request, { signal, secrets });
+    const result = await this.createOne(SCHEDULES, { body: request, signal, secrets });
     return result.ok ? { ok: true, schedule: result.created } : result;
   }
 }

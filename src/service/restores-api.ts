@@ -3,26 +3,28 @@
 
 import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import { ApiArea, type OwnedQuery, readOne } from './api-area.ts';
+import {
+  anyId,
+  anyText,
+  ApiArea,
+  bucketAddress,
+  encodedCredentials,
+  kindOf,
+  objectPath,
+  type OwnedQuery,
+  problemsOf,
+  readOne,
+  secretText,
+  serviceId,
+} from './api-area.ts';
+import { secretsIn } from './credentials-file.ts';
+import type { ReadOptions, ServiceHttp } from './http-client.ts';
 import {
   type ErrorResult,
   refusedRequest,
   type RequestProblem,
   type Result,
 } from './service-error.ts';
-import {
-  anyId,
-  anyText,
-  bucketAddress,
-  encodedCredentials,
-  kindOf,
-  objectPath,
-  problemsOf,
-  secretText,
-  serviceId,
-} from './operations.ts';
-import { secretsIn } from './credentials-file.ts';
-import type { ReadOptions, ServiceHttp } from './http-client.ts';
 
 /** The tool that made the backup: a physical one or a logical one. */
 export const RESTORE_METHODS = ['enginebackup', 'enginedump'] as const;
@@ -130,7 +132,7 @@ export class RestoresApi extends ApiArea {
     const { credentials, encryption_key } = request.external_source;
     const own = encryption_key === undefined ? [] : [encryption_key];
     const secrets = [...secretsIn(credentials), ...own];
-    const result = await this.createOne(RESTORES, body, { signal, secrets });
+    const result = await this.createOne(RESTORES, { body, signal, secrets });
     return result.ok ? { ok: true, restore: result.created } : result;
   }
 }
