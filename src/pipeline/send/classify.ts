@@ -90,11 +90,6 @@ export function refusedAs(
   return { kind: 'hold', status, reason, mayBeContent: true };
 }
 
-/** True for the HTTP status of a refusal that a rotated key may end. */
-export function isKeyRefused(status: number): boolean {
-  return status === 401 || status === 403;
-}
-
 /** Held because of our settings, whatever the content. */
 export function heldForSettings(status: number, reason: string): SendResult {
   return { kind: 'hold', status, reason, mayBeContent: false };

@@ -119,18 +119,25 @@ export async function openTransport(
   compression: AutoCompression | null = null,
 ): Promise<Transport> {
   const options = { ...parts, endpoint, config };
-  if (config.protocol !== 'grpc') return withNames(new OtlpHttp(options, compression), config);
+  if (config.protocol !== 'grpc') return finished(new OtlpHttp(options, compression), config);
   const { OtlpGrpc } = await import('./otlp-grpc.ts');
-  return withNames(new OtlpGrpc(options), config);
+  return finished(new OtlpGrpc(options), config);
 }
 
-/** Hints name what the user has set. */
-function withNames(transport: Transport, { names = {} }: OtlpSignalConfig): Transport {
+/** A rotated key may end them: 401 and 403 of HTTP, PERMISSION_DENIED and UNAUTHENTICATED of gRPC. */
+const KEY_REFUSED: ReadonlySet<number> = new Set([401, 403, 7, 16]);
+
+/** What both protocols share: a rotated key is used at once, and hints name what the user has set. */
+function finished(transport: Transport, { headers, names = {} }: OtlpSignalConfig): Transport {
+  const isRotated = (): boolean =>
+    Object.values(headers).filter(secret => secret.refresh()).length > 0;
   const named = (text: string): string =>
     text.replaceAll(/\botlp\.[a-z_]+(?:\.[a-z]+)?/g, key => names[key] ?? key);
   return {
     send: async (...request) => {
-      const result = await transport.send(...request);
+      let result = await transport.send(...request);
+      const isRefused = result.kind === 'hold' && KEY_REFUSED.has(result.status);
+      if (isRefused && isRotated()) result = await transport.send(...request);
       return 'reason' in result ? { ...result, reason: named(result.reason) } : result;
     },
     close: () => transport.close(),

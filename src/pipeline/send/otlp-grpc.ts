@@ -18,15 +18,13 @@ import { WireError, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
 import { decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX, oneLine, readPartialSuccess } from './answer.ts';
-import { heldForSettings, isKeyRefused, refusedAs } from './classify.ts';
+import { heldForSettings, refusedAs } from './classify.ts';
 import {
-  countSends,
   createBackEndRedactor,
   createTlsContext,
   IDLE_CLOSED_MS,
   noAnswer,
   notMade,
-  refreshHeaders,
   type SendRequest,
   type SendResult,
   type Transport,
@@ -82,24 +80,7 @@ export class OtlpGrpc implements Transport {
     setLogVerbosity(logVerbosity.NONE);
   }
 
-  async send(request: SendRequest, abort: AbortSignal, onRepeat?: () => void): Promise<SendResult> {
-    const onSend = countSends(onRepeat);
-    const result = await this.#attempt(request, abort, onSend);
-    const isRefused = result.kind === 'hold' && isKeyRefused(statusOf(result.status)[1]);
-    const isRotated = isRefused && refreshHeaders(this.#options.config);
-    return isRotated ? await this.#attempt(request, abort, onSend) : result;
-  }
-
-  close(): Promise<void> {
-    this.#drop(this.#client);
-    return Promise.resolve();
-  }
-
-  async #attempt(
-    request: SendRequest,
-    abort: AbortSignal,
-    onSend: () => void,
-  ): Promise<SendResult> {
+  async send(request: SendRequest, abort: AbortSignal, onSend?: () => void): Promise<SendResult> {
     let bytes: Buffer;
     try {
       bytes = await decompress(request.encoding, request.body, request.rawBytes);
@@ -130,6 +111,11 @@ export class OtlpGrpc implements Transport {
     const isLate = ending.code === LATE_CODE;
     const late = `none within ${String(this.#options.config.timeoutMs)} ms`;
     return noAnswer(isLate ? late : this.#redact(causeOf(ending.details)));
+  }
+
+  close(): Promise<void> {
+    this.#drop(this.#client);
+    return Promise.resolve();
   }
 
   #judge(signal: Signal, ending: Ending): SendResult {
@@ -177,11 +163,11 @@ export class OtlpGrpc implements Transport {
       /** Wall clock, in milliseconds. */
       readonly deadline: number;
       readonly abort: AbortSignal;
-      readonly onSend: () => void;
+      readonly onSend: (() => void) | undefined;
     },
   ): Promise<Ending> {
     const { abort, bytes, metadata, deadline } = call;
-    call.onSend();
+    call.onSend?.();
     return new Promise(resolve => {
       let isBegun = false;
       const finish = (error: ServiceError | null, answer?: Buffer): void => {

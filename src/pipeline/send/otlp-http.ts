@@ -10,16 +10,14 @@ import { compress, decompress } from '../queue/compression.ts';
 import type { Encoding } from '../queue/queue.ts';
 import { ANSWER_BYTES_MAX, isExportResponse } from './answer.ts';
 import type { AutoCompression, Exchange } from './auto-compression.ts';
-import { classifyAnswer, isKeyRefused } from './classify.ts';
+import { classifyAnswer } from './classify.ts';
 import {
-  countSends,
   createBackEndRedactor,
   createTlsContext,
   type EndpointOptions,
   IDLE_CLOSED_MS,
   noAnswer,
   notMade,
-  refreshHeaders,
   type SendRequest,
   type SendResult,
   type Transport,
@@ -34,7 +32,7 @@ type AnswerOutcome = Extract<Outcome, { readonly kind: 'answer' }>;
 interface Sending {
   readonly request: SendRequest;
   readonly abort: AbortSignal;
-  readonly onSend: () => void;
+  readonly onSend: (() => void) | undefined;
 }
 
 /** The body to send, and its Content-Encoding. */
@@ -68,24 +66,16 @@ export class OtlpHttp implements Transport {
     });
   }
 
-  async send(request: SendRequest, abort: AbortSignal, onRepeat?: () => void): Promise<SendResult> {
-    const sending = { request, abort, onSend: countSends(onRepeat) };
-    const result = await this.#attempt(sending);
-    const isRefused = result.kind === 'hold' && isKeyRefused(result.status);
-    const isRotated = isRefused && refreshHeaders(this.#options.config);
-    return isRotated ? await this.#attempt(sending) : result;
+  async send(request: SendRequest, abort: AbortSignal, onSend?: () => void): Promise<SendResult> {
+    const { compression } = this.#options.config;
+    const one = (encoding: Encoding): Promise<Exchange> =>
+      this.#sendAs(encoding, { request, abort, onSend });
+    if (this.#compression !== null) return await this.#compression.send(request.rawBytes, one);
+    return (await one(compression === 'auto' ? 'gzip' : compression)).result;
   }
 
   async close(): Promise<void> {
     await this.#link.dispatcher.destroy();
-  }
-
-  async #attempt(sending: Sending): Promise<SendResult> {
-    const { compression } = this.#options.config;
-    const one = (encoding: Encoding): Promise<Exchange> => this.#sendAs(encoding, sending);
-    if (this.#compression !== null)
-      return await this.#compression.send(sending.request.rawBytes, one);
-    return (await one(compression === 'auto' ? 'gzip' : compression)).result;
   }
 
   /** Sends one request in this encoding. */
@@ -147,7 +137,7 @@ export class OtlpHttp implements Transport {
     // All connections may be closed.
     for (let left = concurrency; ; left--) {
       const sentMs = clock.monotonicMs();
-      onSend();
+      onSend?.();
       const outcome = await exchange(request, way);
       if (outcome.kind === 'answer') return outcome;
       const isAtOnce = clock.monotonicMs() - sentMs < IDLE_CLOSED_MS;

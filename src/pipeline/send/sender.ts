@@ -351,16 +351,17 @@ export class Sender {
     const startedMs = clock.monotonicMs();
     failpoint('send-begun');
     const { signal } = request;
-    const onRepeat = (): void => this.#counters.resent.add(piece.points, signal);
-    const answer = await transport.send(request, this.#closing.signal, onRepeat);
+    const onSend = (): void => {
+      if (piece.isResend) this.#counters.resent.add(piece.points, signal);
+      piece.isResend = true;
+    };
+    const answer = await transport.send(request, this.#closing.signal, onSend);
     failpoint('send-answered');
     const result = await this.#weigh(delivery, answer);
     if (this.#closing.signal.aborted && result.kind === 'retry') return result;
     this.#counters.requests.add(1, signal, result.kind);
     this.#counters.seconds.add((clock.monotonicMs() - startedMs) / 1000, signal);
     this.#counters.bytes.add(request.body.length, signal);
-    if (piece.isResend) this.#counters.resent.add(piece.points, signal);
-    piece.isResend = true;
     this.#report(result, piece);
     this.#noteRetryAfter(result);
     const downMs = this.#health.note(result);

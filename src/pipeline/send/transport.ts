@@ -1,6 +1,6 @@
 // The interface between the sender and the protocols: one attempt to send a request, and four kinds of result. The
 // sender decides by the kind alone, never by the message. Below are the parts that both protocols share: results without
-// an answer, redaction, rotated headers, certificates.
+// an answer, redaction, certificates.
 
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { OtlpSignalConfig } from '../../config/config.ts';
@@ -69,10 +69,10 @@ export interface EndpointOptions {
 
 export interface Transport {
   /**
-   * One attempt, within the transport's own deadline. It never throws; an abort gives `retry`. Calls `onRepeat` whenever
-   * it sends the request again at once: over another connection, in another compression, or with another key.
+   * One attempt, within the transport's own deadline. It never throws; an abort gives `retry`. Calls `onSend` whenever the
+   * request leaves: over another connection or in another compression, it may go out again at once.
    */
-  send(request: SendRequest, abort: AbortSignal, onRepeat?: () => void): Promise<SendResult>;
+  send(request: SendRequest, abort: AbortSignal, onSend?: () => void): Promise<SendResult>;
   close(): Promise<void>;
 }
 
@@ -164,20 +164,6 @@ export function createBackEndRedactor({
 function wordsOf(values: readonly string[]): readonly string[] {
   const words = values.flatMap(value => [value, ...value.split(/[\s=:,;]+/)]);
   return words.filter(word => word.length >= SECRET_LENGTH_MIN);
-}
-
-/** Reads rotated secrets again, so that a new key is used at once. True when a header has changed. */
-export function refreshHeaders({ headers }: Pick<OtlpSignalConfig, 'headers'>): boolean {
-  const changes = Object.values(headers).map(secret => secret.refresh());
-  return changes.includes(true);
-}
-
-/** Returns what to call whenever a request is sent: it calls `onRepeat` from the second time on. */
-export function countSends(onRepeat: () => void = () => undefined): () => void {
-  let count = 0;
-  return () => {
-    if (count++ > 0) onRepeat();
-  };
 }
 
 // The certificates of the configuration. Unusable ones are found at the start, not with the first request.

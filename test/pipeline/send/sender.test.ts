@@ -58,8 +58,8 @@ function createSender(changes: { concurrency?: number; random?: () => number } =
   const config = { compression: 'none', timeoutMs: 3_600_000 } as const;
   const http = new OtlpHttp({ ...testEndpoint(endpoint, config, clock), concurrency });
   const transport: Transport = {
-    send: (request, abort, onRepeat) => {
-      if (request.rawBytes > 0) return http.send(request, abort, onRepeat);
+    send: (request, abort, onSend) => {
+      if (request.rawBytes > 0) return http.send(request, abort, onSend);
       emptyCount++;
       return Promise.resolve(typeof empty === 'function' ? empty() : empty);
     },
