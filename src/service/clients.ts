@@ -93,11 +93,10 @@ export class ServiceClients {
 
   /** Creates the report of a part that polls this API. */
   report(api: ApiConfig, options: PullReportOptions): PullReport {
-    const report = new PullReport(options);
     const { kind, id } = options;
     const isSame = ({ options: one }: PullReport): boolean => one.kind === kind && one.id === id;
     const former = this.#formerReports.find(isSame);
-    report.join(this.#key(api).watch, former);
+    const report = new PullReport(options, this.#key(api).watch, former);
     this.reports.push(report);
     return report;
   }

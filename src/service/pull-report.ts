@@ -70,7 +70,7 @@ export class PullReport {
   /** Rings when an attempt is worthwhile before it is due. */
   readonly looks: Bell = new Bell();
   readonly #holdOff: HoldOff;
-  #watch: KeyWatch | null = null;
+  readonly #watch: KeyWatch | null;
   /** The last failure; null after a success. */
   #error: ServiceError | BadContent | null = null;
   #times: PullTimes = {
@@ -82,9 +82,15 @@ export class PullReport {
   /** When the running attempt of run() began (monotonic). */
   #startedMs = Infinity;
 
-  constructor(options: PullReportOptions) {
+  /** `watch` is shared by the reports of a key. Continues with the state of `former`, the same part of a replaced daemon. */
+  constructor(options: PullReportOptions, watch: KeyWatch | null = null, former?: PullReport) {
     this.options = options;
     this.#holdOff = new HoldOff(options.holdOff);
+    this.#watch = watch;
+    watch?.add(this);
+    if (former === undefined) return;
+    this.#error = former.#error;
+    this.#times = { ...former.#times };
   }
 
   get status(): PullStatus {
@@ -103,15 +109,6 @@ export class PullReport {
       message: error?.message ?? '',
       hint: error?.hint ?? '',
     };
-  }
-
-  /** Joins the reports that share the key, and continues with the state of the same part of a replaced daemon. */
-  join(watch: KeyWatch, former: PullReport | undefined): void {
-    this.#watch = watch;
-    watch.add(this);
-    if (former === undefined) return;
-    this.#error = former.#error;
-    this.#times = { ...former.#times };
   }
 
   /** True if it reads this service. */

@@ -14,6 +14,7 @@
 // its request, so an answer never contains a token.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -473,13 +474,7 @@ export const CLOSE_MS = 1000;
 /** Throws an OperatorError with the cause if the server cannot listen. */
 async function listen(server: Server, host: string, port: number): Promise<void> {
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ host, port }, () => {
-        server.off('error', reject);
-        resolve();
-      });
-    });
+    await once(server.listen({ host, port }), 'listening');
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     const [cause, hint] = LISTEN_ADVICE[code] ?? [

@@ -210,13 +210,11 @@ describe('all is well within 8 s of a mended key', () => {
   test('if a reload brings the good one, and logs are pulled once a day', async () => {
     await using world = new KeyWorld();
     const { clock, stop } = world;
-    const former = testReport(clock, { kind: 'logs' });
-    former.join(world.watch, undefined);
+    const former = testReport(clock, { kind: 'logs' }, world.watch);
     const request = { method: 'GET', address: 'https://api.example.com' };
     const refusal = requestError({ reason: 'auth' }, request, { status: 401 });
     former.failed(refusal, { isRefused: true, startedMs: 0 });
-    const logs = testReport(clock, { kind: 'logs' });
-    logs.join(new KeyWatch(clock), former);
+    const logs = testReport(clock, { kind: 'logs' }, new KeyWatch(clock), former);
     const attempt = async (): Promise<void> => logs.succeeded(clock.monotonicMs());
     void logs.run(new PullSchedule({ cron: '0 3 * * *' }, 'id'), attempt, stop.signal);
     expect(await world.timeUntilWell(() => logs.isWell)).toBeLessThan(8000);

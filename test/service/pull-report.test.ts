@@ -24,17 +24,13 @@ function shared(answer: () => ServiceError | null = () => refusal) {
   const asked: string[] = [];
   let isKeyNew = false;
   const part = (kind: PullReportOptions['kind']): PullReport => {
-    const report = testReport(clock, {
-      kind,
-      client: { host: 'api.example.com', isKeyNew: () => isKeyNew },
-      probe: () => {
-        asked.push(kind);
-        const error = answer();
-        return Promise.resolve(error === null ? { ok: true } : { ok: false, error });
-      },
-    });
-    report.join(watch, undefined);
-    return report;
+    const client = { host: 'api.example.com', isKeyNew: () => isKeyNew };
+    const probe: PullReportOptions['probe'] = () => {
+      asked.push(kind);
+      const error = answer();
+      return Promise.resolve(error === null ? { ok: true } : { ok: false, error });
+    };
+    return testReport(clock, { kind, client, probe }, watch);
   };
   return {
     clock,
@@ -105,8 +101,7 @@ describe('the state of a part', () => {
     const clock = new FakeClock();
     const former = testReport(clock);
     former.failed(failure);
-    const report = testReport(clock);
-    report.join(new KeyWatch(clock), former);
+    const report = testReport(clock, {}, new KeyWatch(clock), former);
     expect(report.status).toEqual(former.status);
   });
 

@@ -187,8 +187,7 @@ export class KeyWorld {
   }
 
   #join(options: PullReportOptions): PullReport {
-    const report = new PullReport(options);
-    report.join(this.watch, undefined);
+    const report = new PullReport(options, this.watch);
     this.reports.push(report);
     return report;
   }

@@ -2,10 +2,19 @@
 
 import type { Clock } from '../../src/lib/clock.ts';
 import { AFTER_REFUSAL } from '../../src/lib/hold-off.ts';
-import { PullReport, type PullReportOptions } from '../../src/service/pull-report.ts';
+import {
+  type KeyWatch,
+  PullReport,
+  type PullReportOptions,
+} from '../../src/service/pull-report.ts';
 
-export function testReport(clock: Clock, changes: Partial<PullReportOptions> = {}): PullReport {
-  return new PullReport({
+export function testReport(
+  clock: Clock,
+  changes: Partial<PullReportOptions> = {},
+  watch: KeyWatch | null = null,
+  former?: PullReport,
+): PullReport {
+  const options: PullReportOptions = {
     kind: 'metrics',
     id: 'id',
     target: 'api.example.com (orders)',
@@ -15,5 +24,6 @@ export function testReport(clock: Clock, changes: Partial<PullReportOptions> = {
     holdOff: AFTER_REFUSAL,
     probe: () => Promise.resolve({ ok: true }),
     ...changes,
-  });
+  };
+  return new PullReport(options, watch, former);
 }
