@@ -72,6 +72,29 @@ export interface Script {
   readonly seed: number;
 }
 
+/** One page of one service, and a back end that is well, but for what is changed. */
+export function scriptOf(changes: Partial<Script>): Script {
+  return {
+    pages: pagesOf(1, 3),
+    answers: [],
+    phases: [],
+    poison: [],
+    events: [],
+    concurrency: 1,
+    seed: 1,
+    ...changes,
+  };
+}
+
+/** `count` pages of one service with `series` series, one every `afterMs`. */
+export function pagesOf(count: number, series: number, afterMs = 60_000): readonly PageScript[] {
+  return Array.from({ length: count }, (_, i) => ({
+    afterMs: i === 0 ? 0 : afterMs,
+    services: [{ series, lagMs: 0 }],
+    isDouble: false,
+  }));
+}
+
 /** One point as the back end knows it. */
 interface Point {
   readonly key: string;

@@ -169,16 +169,6 @@ test('the poison of one service costs the others nothing', async () => {
   ]);
 });
 
-test('poison everywhere ends at the limit of requests; the rest is set aside with that reason', async () => {
-  const batch = metricsBatch({ a: 500, b: 500 }, 0);
-  const { delivery, requestCount } = await run(batch, () => true);
-  expect(requestCount).toBe(REQUESTS_MAX);
-  const { settlements, aside } = delivery.takeOutcome();
-  expect(settlements.map(({ setAside }) => setAside)).toEqual([500, 500]);
-  expect(aside.reduce((sum, { points }) => sum + points, 0)).toBe(1000);
-  expect(aside[0]?.reason).toBe('not sent, 64 requests were spent: bad point');
-});
-
 test('with several poisonous points the largest pieces go first, so that few points are lost', async () => {
   const poison = [17, 222, 391, 640, 913];
   const { delivery } = await run(metricsBatch({ a: 1000 }, 0), point =>

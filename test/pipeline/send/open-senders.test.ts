@@ -1,8 +1,9 @@
 // What the transports of both protocols share.
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { openTransport } from '../../../src/pipeline/send/open-senders.ts';
+import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
 import { BackEnd } from '../../support/back-end.ts';
 import { GrpcBackEnd } from '../../support/grpc-back-end.ts';
 import { testEndpoint } from '../../support/test-api.ts';
@@ -49,3 +50,39 @@ test.each([
     await backEnd.stop();
   },
 );
+
+describe.each(['http/json', 'grpc'] as const)('over %s, bytes of the queue', protocol => {
+  /** The result for a row whose body is read in this way. */
+  async function resultOf(readBody: () => Buffer): Promise<SendResult> {
+    const { endpoint, config, ...parts } = testEndpoint('http://127.0.0.1:1', { protocol });
+    const transport = await openTransport(endpoint, config, parts);
+    const row: SendRequest = {
+      signal: 'metrics',
+      encoding: 'gzip',
+      rawBytes: 100,
+      get body() {
+        return readBody();
+      },
+    };
+    const onSend = (): never => expect.fail('it was sent');
+    const result = await transport.send(row, new AbortController().signal, onSend);
+    await transport.close();
+    return result;
+  }
+
+  test('that cannot be unpacked are refused without sending', async () => {
+    const reason = expect.stringMatching(/^cannot (?:encode|unpack)/);
+    const want = { kind: 'split', status: 0, reason };
+    expect(await resultOf(() => Buffer.from('not gzip'))).toMatchObject(want);
+  });
+
+  test.each([
+    Object.assign(new Error('Zlib error'), { code: 'Z_MEM_ERROR' }),
+    new RangeError('Array buffer allocation failed'),
+  ])('are retried if memory is too short: %s', async error => {
+    const result = await resultOf(() => {
+      throw error;
+    });
+    expect(result).toMatchObject({ kind: 'retry', reason: expect.stringContaining(error.message) });
+  });
+});

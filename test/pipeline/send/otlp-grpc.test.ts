@@ -1,27 +1,21 @@
-import { createServer as createHttp2Server } from 'node:http2';
+import { once } from 'node:events';
+import { createServer as createHttp2Server, type Http2ServerResponse } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { ServerCredentials, status as codes } from '@grpc/grpc-js';
+import { status as codes } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
-import { OperatorError } from '../../../src/errors.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { programVersion } from '../../../src/lib/version.ts';
 import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
 import { OtlpGrpc } from '../../../src/pipeline/send/otlp-grpc.ts';
 import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
-import {
-  ELSEWHERE_SERVER,
-  EXPIRED_SERVER,
-  SECOND_CA,
-  TEST_CLIENT,
-  TEST_TLS,
-} from '../../support/certificates.ts';
 import { GrpcBackEnd, type GrpcAnswer } from '../../support/grpc-back-end.ts';
 import { findClosedPort, startTcpServer } from '../../support/http-server.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
 import { retryInfo } from '../../support/status-details.ts';
-import { NO_TLS, testEndpoint } from '../../support/test-api.ts';
+import { testEndpoint } from '../../support/test-api.ts';
 
 const RAW = metricsBytes('a', 200);
 const REQUEST: SendRequest = {
@@ -107,23 +101,6 @@ describe('a request', () => {
     expect(leftMs).toBeLessThanOrEqual(60_000);
   });
 
-  test('is refused without sending if it cannot be unpacked', async () => {
-    const broken = { ...REQUEST, body: Buffer.from('not gzip') };
-    expect(await send(connect(), broken)).toMatchObject({ kind: 'split', status: 0 });
-    expect(backEnd.requests).toEqual([]);
-  });
-
-  test('is retried if memory is too short to unpack it', async () => {
-    const request: SendRequest = {
-      ...REQUEST,
-      get body(): Buffer {
-        throw new RangeError('Array buffer allocation failed');
-      },
-    };
-    expect(await send(connect(), request)).toMatchObject({ kind: 'retry' });
-    expect(backEnd.requests).toEqual([]);
-  });
-
   test('is held if gRPC cannot carry a header, and the value is not shown', async () => {
     const tab = new ConfigSecret('hush\thush');
     const result = await send(connect({ headers: { 'x-key': tab } }));
@@ -185,42 +162,41 @@ describe('an answer', () => {
     expect(result).toMatchObject({ reason: expect.stringMatching(/no token \[secret\]/) });
   });
 
+  /** A server that speaks HTTP/2 as the test says. */
+  async function startWeb(answer: (response: Http2ServerResponse) => void): Promise<OtlpGrpc> {
+    const server = createHttp2Server((request, response) => {
+      request.resume();
+      answer(response);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const transport = connect({}, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    open.push({ close: async () => void server.close() });
+    return transport;
+  }
+
   test('may be compressed; in an unknown way, the request holds', async () => {
     const partial = Buffer.from([0x0a, 0x07, 0x08, 0x03, 0x12, 0x03, 0x6f, 0x6c, 0x64]);
     const body = gzipSync(partial);
     let encoding = 'gzip';
-    const server = createHttp2Server((request, response) => {
-      request.resume();
+    const transport = await startWeb(response => {
       response.writeHead(200, { 'content-type': 'application/grpc', 'grpc-encoding': encoding });
       response.addTrailers({ 'grpc-status': '0' });
       response.end(Buffer.concat([Buffer.of(1, 0, 0, 0, body.length), body]));
     });
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    const port = typeof address === 'object' ? address?.port : 0;
-    const transport = connect({}, `http://127.0.0.1:${String(port)}`);
     expect(await send(transport)).toMatchObject({ kind: 'accepted', rejected: 3, message: 'old' });
     encoding = 'x-unknown';
     expect(await send(transport)).toMatchObject({
       kind: 'hold',
       reason: expect.stringMatching(/compressed in an unknown way/),
     });
-    await transport.close();
-    server.close();
   });
 
   test('from a web server without gRPC holds or retries by its HTTP status', async () => {
     let status = 404;
-    const web = createHttp2Server((_request, response) => response.writeHead(status).end('<html>'));
-    await new Promise<void>(resolve => web.listen(0, '127.0.0.1', resolve));
-    const address = web.address();
-    const port = typeof address === 'object' ? address?.port : 0;
-    const transport = connect({}, `http://127.0.0.1:${String(port)}`);
+    const transport = await startWeb(response => response.writeHead(status).end('<html>'));
     expect(await send(transport)).toMatchObject({ kind: 'hold' });
     status = 503;
     expect(await send(transport)).toMatchObject({ kind: 'retry' });
-    await transport.close();
-    web.close();
   });
 });
 
@@ -317,73 +293,5 @@ describe('no answer', () => {
     const second = send(transport);
     expect(await first).toMatchObject({ kind: 'retry' });
     expect(await second).toEqual(ACCEPTED);
-  });
-});
-
-describe('TLS', () => {
-  async function startSecure(
-    { cert, key }: { readonly cert: string; readonly key: string },
-    clientCa: string | null = null,
-  ): Promise<string> {
-    const pair = { cert_chain: Buffer.from(cert), private_key: Buffer.from(key) };
-    const authority = clientCa === null ? null : Buffer.from(clientCa);
-    const server = await GrpcBackEnd.start(
-      ServerCredentials.createSsl(authority, [pair], authority !== null),
-    );
-    open.push({ close: () => server.stop() });
-    return `https://localhost:${String(server.port)}`;
-  }
-
-  test('a configured authority is trusted, and no other', async () => {
-    const url = await startSecure(TEST_TLS);
-    const check = async (ca: string | null, want: object): Promise<void> => {
-      expect(await send(connect({ tls: { ...NO_TLS, ca } }, url))).toMatchObject(want);
-    };
-    const words = /^no answer: unable to verify .*; otlp.tls.ca must hold/;
-    const refused = { kind: 'retry', reason: expect.stringMatching(words) };
-    await check(TEST_TLS.ca, ACCEPTED);
-    await check(null, refused);
-    await check(SECOND_CA, refused);
-  });
-
-  test('an expired certificate, or one for another host, is reported', async () => {
-    const check = async (server: typeof EXPIRED_SERVER, words: RegExp): Promise<void> => {
-      const url = await startSecure(server);
-      const result = await send(connect({ tls: { ...NO_TLS, ca: SECOND_CA } }, url));
-      expect(result).toMatchObject({ kind: 'retry', reason: expect.stringMatching(words) });
-    };
-    await check(EXPIRED_SERVER, /^no answer: certificate has expired; .*new certificate/);
-    await check(ELSEWHERE_SERVER, /^no answer: Hostname.*altnames.*; otlp.endpoint must name/);
-  });
-
-  test('a client sends its certificate if the server requires one', async () => {
-    const url = await startSecure(TEST_TLS, SECOND_CA);
-    const { cert, key } = TEST_CLIENT;
-    const known = { ca: TEST_TLS.ca, cert, key: new ConfigSecret(key) };
-    expect(await send(connect({ tls: known }, url))).toEqual(ACCEPTED);
-    const unknown = await send(connect({ tls: { ...NO_TLS, ca: TEST_TLS.ca } }, url));
-    expect(unknown).toMatchObject({ kind: 'retry' });
-    expect(JSON.stringify(unknown)).toMatch(/otlp.tls.cert/);
-  });
-
-  test('a server without TLS is distinguished from one with it', async () => {
-    const url = backEnd.url.replace('http:', 'https:').replace('127.0.0.1', 'localhost');
-    const result = await send(connect({ tls: { ...NO_TLS, ca: TEST_TLS.ca } }, url));
-    expect(result).toMatchObject({
-      reason: expect.stringMatching(/wrong version number; it does not use TLS/),
-    });
-    const plain = (await startSecure(TEST_TLS)).replace('https:', 'http:');
-    expect(await send(connect({}, plain))).toMatchObject({ kind: 'retry' });
-  });
-
-  test('certificates that cannot be used are a mistake found at the start', () => {
-    const check = (tls: Partial<OtlpSignalConfig['tls']>, words: RegExp): void => {
-      const make = (): OtlpGrpc => connect({ tls: { ...NO_TLS, ...tls } }, 'https://localhost');
-      expect(make).toThrow(OperatorError);
-      expect(make).toThrow(words);
-    };
-    check({ ca: 'none' }, /otlp.tls.ca: cannot use otlp.tls.ca: there is no certificate in it/);
-    const { cert } = TEST_CLIENT;
-    check({ cert, key: new ConfigSecret(TEST_TLS.key) }, /otlp.tls.cert: .*mismatch.*private key/);
   });
 });

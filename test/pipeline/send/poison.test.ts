@@ -4,41 +4,27 @@ import { expect, test } from 'vitest';
 import { ROUNDS } from '../../../src/pipeline/send/poison.ts';
 import { memoryBench } from '../../support/sender-scripts.ts';
 import {
-  runScript,
   type Mood,
   type Outcome,
+  pagesOf,
+  runScript,
   type Script,
+  scriptOf,
 } from '../../support/sender-simulation.ts';
 
 const MINUTE_MS = 60_000;
 const always: Mood = { answer: 500, isForEmpty: false };
 
 async function run(changes: Partial<Script>): Promise<Outcome> {
-  const outcome = await runScript(
-    {
-      pages: [],
-      answers: [],
-      phases: [],
-      poison: [],
-      events: [],
-      concurrency: 1,
-      seed: 1,
-      ...changes,
-    },
-    memoryBench(),
-  );
+  const outcome = await runScript(scriptOf(changes), memoryBench());
   expect(outcome.wrong).toEqual([]);
   return outcome;
 }
 
-/** `count` pages of four series, one a minute. */
-function pages(count: number): Script['pages'] {
-  return Array.from({ length: count }, (_, i) => ({
-    afterMs: i === 0 ? 0 : MINUTE_MS,
-    services: [{ series: 4, lagMs: 0 }],
-    isDouble: false,
-  }));
-}
+/** One a minute. */
+const pages = (count: number): Script['pages'] => pagesOf(count, 4);
+/** Every series of the first page is poison. */
+const ALL = [0, 1, 2, 3].map(series => ({ service: 0, series, from: 0, to: 1, status: 500 }));
 
 /** The time of a log line, in minutes. */
 const minutesOf = (line: string | undefined): number => Number.parseFloat(line ?? '') / 60;
@@ -97,15 +83,13 @@ test.each([401, 403, 404, 405])('%i says nothing about content, however long', a
 });
 
 test('a row of which nothing is accepted does not block the queue for days', async () => {
-  const poison = [0, 1, 2, 3].map(series => ({ service: 0, series, from: 0, to: 1, status: 500 }));
-  const { aside, taken, drainedMs } = await run({ pages: pages(20), poison });
+  const { aside, taken, drainedMs } = await run({ pages: pages(20), poison: ALL });
   expect([taken, aside]).toEqual([76, 4]);
   expect(drainedMs).toBeLessThan(10 * MINUTE_MS);
 });
 
 test('with concurrency, what other lanes get accepted proves that the back end works', async () => {
-  const poison = [0, 1, 2, 3].map(series => ({ service: 0, series, from: 0, to: 1, status: 500 }));
-  const { aside, taken, log } = await run({ pages: pages(20), poison, concurrency: 2 });
+  const { aside, taken, log } = await run({ pages: pages(20), poison: ALL, concurrency: 2 });
   expect([taken, aside]).toEqual([76, 4]);
   // A minute until the first round, and then no round in vain: nothing of its own row is ever accepted.
   const gone = log.filter(line => line.includes('aside')).map(minutesOf);

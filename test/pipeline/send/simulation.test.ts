@@ -10,91 +10,57 @@ import {
   runScripts,
   slowResumes,
 } from '../../support/sender-scripts.ts';
-import { runScript, type Mood, type Script } from '../../support/sender-simulation.ts';
+import {
+  type Mood,
+  type Outcome,
+  pagesOf,
+  runScript,
+  type Script,
+  scriptOf,
+} from '../../support/sender-simulation.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
-const ONE_PAGE = { afterMs: 0, services: [{ series: 3, lagMs: 0 }], isDouble: false };
-
-function script(changes: Partial<Script>): Script {
-  return {
-    pages: [ONE_PAGE],
-    answers: [],
-    phases: [],
-    poison: [],
-    events: [],
-    concurrency: 1,
-    seed: 1,
-    ...changes,
-  };
-}
-
-/** `count` pages of three series, one every `afterMs`. */
-function pages(count: number, afterMs: number): Script['pages'] {
-  return Array.from({ length: count }, (_, i) => ({ ...ONE_PAGE, afterMs: i === 0 ? 0 : afterMs }));
-}
+const run = (changes: Partial<Script>): Promise<Outcome> =>
+  runScript(scriptOf(changes), memoryBench());
 
 const once = (answer: Mood['answer']): Mood => ({ answer, isForEmpty: false });
 
-test('a back end that restarts with 503 and then 500 gets the pages in order', async () => {
-  const answers = [503, 503, 503, 500, 500].map(once);
-  const { wrong, aside } = await runScript(
-    script({ pages: pages(2, 500), answers }),
-    memoryBench(),
-  );
-  expect(wrong).toEqual([]);
-  expect(aside).toBe(0);
+test.each<[what: string, changes: Partial<Script>]>([
+  [
+    'from a back end that restarts with 503 and then 500',
+    { answers: [503, 503, 503, 500, 500].map(once) },
+  ],
+  [
+    'from a gRPC back end that resets and then runs out of resources',
+    { answers: (['drop', { grpc: 14 }, { grpc: 8 }, { grpc: 8 }] as const).map(once) },
+  ],
+])('pages are taken in order %s', async (_, changes) => {
+  const { wrong, aside } = await run({ pages: pagesOf(2, 3, 500), ...changes });
+  expect([wrong, aside]).toEqual([[], 0]);
 });
 
 test('nothing passes in a flush', async () => {
   const answers = [500, 500, 500].map(once);
   const events = [{ atMs: 800, kind: 'stop', lengthMs: 5000 } as const];
-  const { wrong, aside } = await runScript(
-    script({ pages: pages(2, 500), answers, events }),
-    memoryBench(),
-  );
-  expect(wrong).toEqual([]);
-  expect(aside).toBe(0);
-});
-
-test('a gRPC back end that resets and then runs out of resources gets the pages in order', async () => {
-  const answers = ['drop', { grpc: 14 }, { grpc: 8 }, { grpc: 8 }].map(answer =>
-    once(answer as Mood['answer']),
-  );
-  const { wrong, aside } = await runScript(
-    script({ pages: pages(2, 500), answers }),
-    memoryBench(),
-  );
-  expect(wrong).toEqual([]);
-  expect(aside).toBe(0);
+  const { wrong, aside } = await run({ pages: pagesOf(2, 3, 500), answers, events });
+  expect([wrong, aside]).toEqual([[], 0]);
 });
 
 test.each([500, 404])('a single %i costs seconds', async status => {
-  const { wrong, drainedMs } = await runScript(script({ answers: [once(status)] }), memoryBench());
+  const { wrong, drainedMs } = await run({ answers: [once(status)] });
   expect(wrong).toEqual([]);
   expect(drainedMs).toBeLessThan(2000);
 });
 
 test.each([0.3, 0.5])('a backlog goes out in minutes while the share of 500 is %d', async share => {
   const phases = [{ lengthMs: 24 * 3_600_000, mood: once(500), share }];
-  const { wrong, log } = await runScript(
-    script({ pages: pages(100, 10), phases, seed: 7 }),
-    memoryBench(),
-  );
+  const { wrong, log } = await run({ pages: pagesOf(100, 3, 10), phases, seed: 7 });
   expect(wrong).toEqual([]);
   const seconds = Number(
     /^[\d.]+/.exec(log.filter(line => !line.includes('(empty)')).at(-1) ?? '')?.[0],
   );
   expect(seconds).toBeLessThan(10 * 60);
 });
-
-/** Pages of one service, one a minute. */
-function minutes(count: number, series: number): Script['pages'] {
-  return Array.from({ length: count }, (_, i) => ({
-    afterMs: i === 0 ? 0 : 60_000,
-    services: [{ series, lagMs: 0 }],
-    isDouble: false,
-  }));
-}
 
 test.each([3, 6])('%d rows that are refused as a whole do not stop all others', async bad => {
   const poison = Array.from({ length: 60 }, (_, series) => ({
@@ -104,10 +70,7 @@ test.each([3, 6])('%d rows that are refused as a whole do not stop all others', 
     to: bad,
     status: 500,
   }));
-  const { taken, aside, drainedMs } = await runScript(
-    script({ pages: minutes(bad + 20, 60), poison }),
-    memoryBench(),
-  );
+  const { taken, aside, drainedMs } = await run({ pages: pagesOf(bad + 20, 60), poison });
   expect(taken).toBeGreaterThanOrEqual(20 * 60);
   expect(aside).toBeLessThanOrEqual(bad * 60);
   expect(drainedMs).toBeLessThan(3_600_000);
@@ -117,8 +80,7 @@ test('an outage of a quarter of an hour with 500 costs nothing, whenever it ends
   let aside = 0;
   for (let lengthMs = 740_000; lengthMs < 760_000; lengthMs += 1000) {
     const phases = [{ lengthMs, mood: { answer: 500, isForEmpty: false } as const, share: 1 }];
-    const run = await runScript(script({ pages: minutes(14, 60), phases }), memoryBench());
-    aside += run.aside;
+    aside += (await run({ pages: pagesOf(14, 60), phases })).aside;
   }
   expect(aside).toBe(0);
 }, 60_000);
