@@ -3,17 +3,20 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { ApiConfig } from '../../src/config/config.ts';
 import { ConfigSecret } from '../../src/config/secrets.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { Counters } from '../../src/lib/counters.ts';
 import type { FailureReason, ServiceError } from '../../src/service/service-error.ts';
-import { ServiceHttp } from '../../src/service/http-client.ts';
 import { TEST_TLS } from '../support/certificates.ts';
-import { findClosedPort, startHttpServer, startTcpServer } from '../support/http-server.ts';
-import { testApi } from '../support/test-api.ts';
+import {
+  findClosedPort,
+  startHttpServer,
+  startTcpServer,
+  type TestServer,
+} from '../support/http-server.ts';
+import { openHttp } from '../support/service-client.ts';
 
 const KEY = 'canary-3b9f/KEY+with=odd%signs';
 const HEADER_VALUE = 'canary-header-77aa';
@@ -23,22 +26,14 @@ async function failureOf(
   baseUrl: string,
   settings: Partial<ApiConfig> = {},
 ): Promise<ServiceError> {
-  const api = testApi(baseUrl, {
-    key: new ConfigSecret(KEY),
-    headers: { 'x-tenant': new ConfigSecret(HEADER_VALUE) },
-    timeoutMs: 5000,
-    ...settings,
-  });
-  const client = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
-  try {
-    const options = { accept: 'text/plain', maxBodyBytes: LIMIT_BYTES } as const;
-    const result = await client.get('/metrics', options);
-    if (result.ok) throw new Error(`unexpected success: ${result.body.toString().slice(0, 80)}`);
-    checkSilence(result.error);
-    return result.error;
-  } finally {
-    await client.close();
-  }
+  const key = new ConfigSecret(KEY);
+  const headers = { 'x-tenant': new ConfigSecret(HEADER_VALUE) };
+  await using opened = openHttp(baseUrl, { key, headers, timeoutMs: 5000, ...settings });
+  const options = { accept: 'text/plain', maxBodyBytes: LIMIT_BYTES } as const;
+  const result = await opened.http.get('/metrics', options);
+  if (result.ok) throw new Error(`unexpected success: ${result.body.toString().slice(0, 80)}`);
+  checkSilence(result.error);
+  return result.error;
 }
 
 /** No form of a secret may be in any result. */
@@ -48,28 +43,32 @@ function checkSilence(failure: ServiceError): void {
     expect(shown).not.toContain(secret.toLowerCase());
 }
 
-async function checkHttp(
+async function check(
   want: FailureReason,
-  answer: (response: ServerResponse) => void,
-  settings: Partial<ApiConfig> = {},
+  server: TestServer,
+  settings?: Partial<ApiConfig>,
 ): Promise<ServiceError> {
-  await using server = await startHttpServer((_request, response) => answer(response));
+  await using _ = server;
   const failure = await failureOf(server.origin, settings);
   expect(failure.reason, failure.message).toBe(want);
   return failure;
 }
 
+async function checkHttp(
+  want: FailureReason,
+  answer: (response: ServerResponse) => void,
+  settings?: Partial<ApiConfig>,
+): Promise<ServiceError> {
+  return check(want, await startHttpServer((_request, response) => answer(response)), settings);
+}
+
 async function checkTcp(
   want: FailureReason,
   answer: (socket: Socket) => void,
-  settings: Partial<ApiConfig> = {},
+  settings?: Partial<ApiConfig>,
 ): Promise<ServiceError> {
-  await using server = await startTcpServer(
-    socket => void socket.once('data', () => answer(socket)),
-  );
-  const failure = await failureOf(server.origin, settings);
-  expect(failure.reason, failure.message).toBe(want);
-  return failure;
+  const server = await startTcpServer(socket => void socket.once('data', () => answer(socket)));
+  return check(want, server, settings);
 }
 
 function send(status: number, body = '', headers: Record<string, string> = {}) {
@@ -77,22 +76,17 @@ function send(status: number, body = '', headers: Record<string, string> = {}) {
 }
 
 describe('statuses', () => {
-  test('each has its reason, and the failure carries the status', async () => {
-    const check = async (status: number, want: FailureReason): Promise<void> => {
+  test.each<[want: FailureReason, statuses: readonly number[]]>([
+    ['auth', [400, 401, 403]],
+    ['not_found', [404]],
+    ['proxy', [407]],
+    ['bad_request', [422]],
+    ['rate_limited', [429]],
+    ['server_error', [500, 503]],
+    ['http_status', [206, 304, 410]],
+  ])('%s is the reason of %j, and the failure carries the status', async (want, statuses) => {
+    for (const status of statuses)
       expect((await checkHttp(want, send(status))).status).toBe(status);
-    };
-    await check(400, 'auth');
-    await check(401, 'auth');
-    await check(403, 'auth');
-    await check(404, 'not_found');
-    await check(407, 'proxy');
-    await check(422, 'bad_request');
-    await check(429, 'rate_limited');
-    await check(500, 'server_error');
-    await check(503, 'server_error');
-    await check(206, 'http_status');
-    await check(304, 'http_status');
-    await check(410, 'http_status');
   });
 
   test('a failed answer is not read to its end, however long it is', async () => {
@@ -196,44 +190,28 @@ describe('bodies', () => {
 describe('time', () => {
   const timeoutMs = 150;
 
-  async function checkDuration(check: () => Promise<unknown>): Promise<void> {
+  /** Writes `what` until the connection ends. */
+  const drip = (stream: Writable, what: string): void => {
+    const timer = setInterval(() => stream.write(what), 10);
+    stream.on('close', () => clearInterval(timer));
+  };
+
+  test.each<[what: string, answer: (response: ServerResponse) => void]>([
+    ['no answer at all', () => undefined],
+    ['a slow drip of bytes', response => drip(response.writeHead(200), 'x')],
+    [
+      'a head that drips',
+      ({ socket }) => {
+        socket?.write('HTTP/1.1 200 OK\r\n');
+        if (socket !== null) drip(socket, 'x: y\r\n');
+      },
+    ],
+  ])('%s ends at the timeout, although bytes may keep coming', async (_, answer) => {
     const startMs = performance.now();
-    await check();
+    await checkHttp('timeout', answer, { timeoutMs });
     const durationMs = performance.now() - startMs;
     expect(durationMs).toBeGreaterThanOrEqual(timeoutMs - 5);
     expect(durationMs).toBeLessThan(timeoutMs + 1000);
-  }
-
-  test('no answer at all ends at the timeout', async () => {
-    await checkDuration(() => checkHttp('timeout', () => undefined, { timeoutMs }));
-  });
-
-  test('a slow drip of bytes ends at the timeout, although bytes keep coming', async () => {
-    await checkDuration(() =>
-      checkHttp(
-        'timeout',
-        response => {
-          response.writeHead(200);
-          const drip = setInterval(() => response.write('x'), 10);
-          response.on('close', () => clearInterval(drip));
-        },
-        { timeoutMs },
-      ),
-    );
-  });
-
-  test('a head that drips ends at the timeout', async () => {
-    await checkDuration(() =>
-      checkTcp(
-        'timeout',
-        socket => {
-          socket.write('HTTP/1.1 200 OK\r\n');
-          const drip = setInterval(() => socket.write('x: y\r\n'), 10);
-          socket.on('close', () => clearInterval(drip));
-        },
-        { timeoutMs },
-      ),
-    );
   });
 
   test('a connection that never opens has its own reason', async () => {

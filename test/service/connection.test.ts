@@ -4,18 +4,14 @@ import type { ApiConfig } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { ConfigSecret } from '../../src/config/secrets.ts';
 import { OperatorError } from '../../src/errors.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { Counters } from '../../src/lib/counters.ts';
-import { ServiceHttp } from '../../src/service/http-client.ts';
 import { TEST_TLS } from '../support/certificates.ts';
 import { startHttpServer, startTcpServer } from '../support/http-server.ts';
-import { testApi } from '../support/test-api.ts';
+import { openHttp } from '../support/service-client.ts';
 
 /** The mistake's line, or 'accepted'. */
 function verdictOf(baseUrl: string, settings: Partial<ApiConfig>): string {
-  const api = testApi(baseUrl, settings);
   try {
-    void new ServiceHttp({ api, clock: systemClock, counters: new Counters() }).close();
+    void openHttp(baseUrl, settings).http.close();
     return 'accepted';
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
@@ -112,13 +108,11 @@ test('through a proxy only the service sees the key', async () => {
       tunnel(socket, server.port);
     });
   });
-  const api = testApi(server.origin, {
+  await using opened = openHttp(server.origin, {
     ca: TEST_TLS.ca,
     proxy: new ConfigSecret(`http://me:pw@127.0.0.1:${proxyServer.port}`),
   });
-  const client = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
-  const result = await client.get('/metrics', { accept: 'text/plain' });
-  await client.close();
+  const result = await opened.http.get('/metrics', { accept: 'text/plain' });
   expect(result.ok, JSON.stringify(result)).toBe(true);
   expect(server.requests[0]?.headers['x-api-key']).toBe('test-key');
   expect(seen[0]).toMatch(/^CONNECT localhost:\d+ HTTP\/1\.1\r\n/);
@@ -134,14 +128,13 @@ test('a proxy that once did not answer is used again as soon as it does', async 
   await using proxyServer = await startTcpServer(socket => {
     socket.once('data', () => void (isSilent || tunnel(socket, server.port)));
   });
-  const api = testApi(server.origin, {
+  await using opened = openHttp(server.origin, {
     ca: TEST_TLS.ca,
     proxy: new ConfigSecret(`http://127.0.0.1:${proxyServer.port}`),
     timeoutMs: 500,
   });
-  const client = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
   const ask = async (): Promise<string> => {
-    const result = await client.get('/metrics', { accept: 'text/plain' });
+    const result = await opened.http.get('/metrics', { accept: 'text/plain' });
     return result.ok ? 'ok' : result.error.reason;
   };
   // As many as there may be connections.
@@ -149,5 +142,4 @@ test('a proxy that once did not answer is used again as soon as it does', async 
   expect(new Set(reasons)).toStrictEqual(new Set(['connect_timeout']));
   isSilent = false;
   await expect.poll(ask, { timeout: 10_000 }).toBe('ok');
-  await client.close();
 });

@@ -1,28 +1,12 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import type { ApiConfig } from '../../src/config/config.ts';
 import { ConfigSecret } from '../../src/config/secrets.ts';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { Counters } from '../../src/lib/counters.ts';
-import { ServiceHttp } from '../../src/service/http-client.ts';
 import { TEST_TLS } from '../support/certificates.ts';
 import { startHttpServer, startTcpServer } from '../support/http-server.ts';
-import { testApi } from '../support/test-api.ts';
+import { openHttp, openService } from '../support/service-client.ts';
 
 const METRICS = { accept: 'text/plain', priority: 'metrics' } as const;
-
-interface Opened extends AsyncDisposable {
-  readonly client: ServiceHttp;
-  readonly counters: Counters;
-}
-
-function open(baseUrl: string, settings: Partial<ApiConfig> = {}): Opened {
-  const counters = new Counters();
-  const api = testApi(baseUrl, settings);
-  const client = new ServiceHttp({ api, clock: systemClock, counters });
-  return { client, counters, [Symbol.asyncDispose]: () => client.close() };
-}
 
 /** Waits until the connection is free again, shortly after its answer was read. */
 function isIdle(): Promise<void> {
@@ -37,9 +21,9 @@ test('a page is read with the key, below the path of base_url', async () => {
     response.end('engine_up 1\n');
   });
   const headers = { 'x-region': new ConfigSecret('north') };
-  await using opened = open(`${server.origin}/prefix`, { headers });
+  await using opened = openHttp(`${server.origin}/prefix`, { headers });
   const beforeMs = Date.now();
-  const result = await opened.client.get('/observability/v2/metrics', METRICS);
+  const result = await opened.http.get('/observability/v2/metrics', METRICS);
   if (!result.ok) throw new Error(result.error.message);
   expect(result.body.toString()).toBe('engine_up 1\n');
   expect(result.status).toBe(200);
@@ -62,117 +46,114 @@ test('over TLS the authority of the configuration is trusted', async () => {
   await using server = await startHttpServer((_request, response) => void response.end('ok'), {
     isTls: true,
   });
-  await using opened = open(server.origin, { ca: TEST_TLS.ca });
-  const result = await opened.client.get('/', METRICS);
+  await using opened = openHttp(server.origin, { ca: TEST_TLS.ca });
+  const result = await opened.http.get('/', METRICS);
   expect(result.ok).toBe(true);
 });
 
-test('bodies in any encoding are unpacked into the given memory', async () => {
+test('each poll reuses the memory and the connection, in any encoding', async () => {
   const page = 'engine_up 1\n'.repeat(10_000);
-  const packed = { gzip: gzipSync(page), zstd: zstdCompressSync(page) };
-  await using server = await startHttpServer(({ path }, response) => {
-    const encoding = path === '/gzip' ? 'gzip' : 'zstd';
+  const packed = {
+    identity: Buffer.from(page),
+    gzip: gzipSync(page),
+    zstd: zstdCompressSync(page),
+  };
+  const ports = new Set<number | undefined>();
+  await using service = await openService(({ path }, response) => {
+    ports.add(response.socket?.remotePort);
+    const encoding = path.slice(1) as keyof typeof packed;
     response.setHeader('content-encoding', encoding);
     response.end(packed[encoding]);
   });
-  await using opened = open(server.origin);
   const into = new BodyBuffer();
-  for (const [encoding, bytes] of Object.entries(packed)) {
-    const result = await opened.client.get(`/${encoding}`, { ...METRICS, into });
+  const memories = new Set<ArrayBufferLike>();
+  for (const [encoding, bytes] of Object.entries({ ...packed, ...packed })) {
+    const result = await service.http.get(`/${encoding}`, { ...METRICS, into });
     if (!result.ok) throw new Error(result.error.message);
     expect(result.body.toString()).toBe(page);
     expect(result.wireBytes).toBe(bytes.length);
-    expect(result.body.buffer).toBe(into.bytes.buffer);
-  }
-});
-
-test('the next poll reuses the memory and the connection', async () => {
-  const ports = new Set<number | undefined>();
-  await using server = await startHttpServer((_request, response) => {
-    ports.add(response.socket?.remotePort);
-    response.end('x'.repeat(300_000));
-  });
-  await using opened = open(server.origin);
-  const into = new BodyBuffer();
-  const memories = new Set<ArrayBufferLike>();
-  for (let poll = 0; poll < 5; poll++) {
-    const result = await opened.client.get('/', { ...METRICS, into });
-    if (result.ok) memories.add(result.body.buffer);
+    memories.add(result.body.buffer);
     await isIdle();
   }
-  expect(memories.size).toBe(1);
-  expect(ports.size).toBe(1);
+  expect([memories.size, ports.size]).toEqual([1, 1]);
 });
 
 test('a changed key is used at once, and the poll is not lost', async () => {
-  await using server = await startHttpServer(({ headers }, response) => {
-    response.statusCode = headers['x-api-key'] === 'new-key' ? 200 : 401;
-    response.end('engine_up 1\n');
-  });
   let source = 'old-key';
-  await using opened = open(server.origin, { key: new ConfigSecret(source, () => source) });
+  await using service = await openService(
+    ({ headers }, response) => {
+      response.statusCode = headers['x-api-key'] === 'new-key' ? 200 : 401;
+      response.end('engine_up 1\n');
+    },
+    { key: new ConfigSecret(source, () => source) },
+  );
   source = 'new-key';
-  const result = await opened.client.get('/', METRICS);
+  const result = await service.http.get('/', METRICS);
   expect(result.ok).toBe(true);
-  expect(server.requests.map(({ headers }) => headers['x-api-key'])).toEqual([
+  expect(service.server.requests.map(({ headers }) => headers['x-api-key'])).toEqual([
     'old-key',
     'new-key',
   ]);
 });
 
 test('a refused key that has not changed is tried once only', async () => {
-  await using server = await startHttpServer((_request, response) => {
+  await using service = await openService((_request, response) => {
     response.statusCode = 401;
     response.end('{"errors":[{"message":"invalid key"}],"trace_id":"abc-1"}');
   });
-  await using opened = open(server.origin);
-  const result = await opened.client.get('/metrics', METRICS);
+  const result = await service.http.get('/metrics', METRICS);
   expect(result.ok || result.error).toEqual({
     kind: 'key',
     reason: 'auth',
-    message: `cannot get ${server.origin}/metrics: the service refused the key (401: invalid key)`,
+    message: `cannot get ${service.server.origin}/metrics: the service refused the key (401: invalid key)`,
     hint: 'the key may be wrong or may lack access: check api.key; its source was read again and has no other usable key',
     status: 401,
     traceId: 'abc-1',
     isKeyChanged: false,
     isOutcomeUnknown: false,
   });
-  expect(server.requests.length).toBe(1);
+  expect(service.server.requests.length).toBe(1);
 });
 
 test('a key that is invalid in a header is not sent, and its source is read again', async () => {
-  await using server = await startHttpServer((_request, response) => void response.end('ok'));
   let source = 'two\nlines';
-  await using opened = open(server.origin, { key: new ConfigSecret(source, () => source) });
-  const refused = await opened.client.get('/', METRICS);
+  await using service = await openService((_request, response) => void response.end('ok'), {
+    key: new ConfigSecret(source, () => source),
+  });
+  const refused = await service.http.get('/', METRICS);
   expect(refused.ok || refused.error.reason).toBe('auth');
-  expect(server.requests.length).toBe(0);
+  expect(service.server.requests.length).toBe(0);
   source = 'one-line';
-  expect((await opened.client.get('/', METRICS)).ok).toBe(true);
-  expect(server.requests.length).toBe(1);
+  expect((await service.http.get('/', METRICS)).ok).toBe(true);
+  expect(service.server.requests.length).toBe(1);
 });
 
 test('a GET on a kept-alive connection that the server has just closed is sent once more', async () => {
-  let requestCount = 0;
+  const requests: string[] = [];
+  let isGone = false;
   await using server = await startTcpServer(socket => {
-    let isUsed = false;
-    socket.on('data', () => {
-      requestCount++;
+    let isUsed = isGone;
+    socket.on('data', data => {
+      requests.push(data.toString().slice(0, 4));
       if (isUsed) socket.destroy();
       else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
       isUsed = true;
     });
   });
-  await using opened = open(server.origin);
-  expect((await opened.client.get('/', METRICS)).ok).toBe(true);
-  await isIdle();
-  expect((await opened.client.get('/', METRICS)).ok).toBe(true);
-  await isIdle();
-  expect(requestCount).toBe(3);
+  await using opened = openHttp(server.origin);
+  const reasonOf = async (method: 'GET' | 'POST'): Promise<string> => {
+    const result = await opened.http.requestJson(method, '/');
+    await isIdle();
+    return result.ok ? 'ok' : result.error.reason;
+  };
+  expect([await reasonOf('GET'), await reasonOf('GET')]).toEqual(['not_json', 'not_json']);
+  expect(requests).toHaveLength(3);
   // An operation may have had its effect: it is not sent twice.
-  const result = await opened.client.requestJson('POST', '/', { body: {} });
-  expect(result.ok || result.error.reason).toBe('reset');
-  expect(requestCount).toBe(4);
+  expect(await reasonOf('POST')).toBe('reset');
+  // On a new connection it was no old one.
+  isGone = true;
+  expect(await reasonOf('GET')).toBe('reset');
+  expect(requests).toHaveLength(5);
 });
 
 test('it is sent once more also if another request connects meanwhile', async () => {
@@ -189,54 +170,38 @@ test('it is sent once more also if another request connects meanwhile', async ()
       else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
     });
   });
-  await using opened = open(server.origin);
-  await opened.client.get('/', METRICS);
+  await using opened = openHttp(server.origin);
+  await opened.http.get('/', METRICS);
   await isIdle();
-  const results = await Promise.all([1, 2].map(() => opened.client.get('/', METRICS)));
+  const results = await Promise.all([1, 2].map(() => opened.http.get('/', METRICS)));
   expect(results.map(result => result.ok || result.error.message)).toEqual([true, true]);
 });
 
-test('a GET that is reset on a new connection is not sent again', async () => {
-  let requestCount = 0;
-  await using server = await startTcpServer(socket => {
-    socket.on('data', () => {
-      requestCount++;
-      socket.destroy();
-    });
-  });
-  await using opened = open(server.origin);
-  const result = await opened.client.get('/', METRICS);
-  expect(result.ok || result.error.reason).toBe('reset');
-  expect(requestCount).toBe(1);
-});
-
 test('Retry-After delays requests of the same or lower priority, and lets metrics through', async () => {
-  await using server = await startHttpServer(({ path }, response) => {
+  await using service = await openService(({ path }, response) => {
     if (path === '/logs') response.writeHead(429, { 'retry-after': '120' });
     response.end('ok');
   });
-  await using opened = open(server.origin);
   const logs = { accept: 'application/json', priority: 'logs' } as const;
-  const limited = await opened.client.get('/logs', logs);
+  const limited = await service.http.get('/logs', logs);
   expect(limited.ok || limited.error).toMatchObject({
     reason: 'rate_limited',
     retryAfterMs: 120_000,
   });
-  const held = await opened.client.get('/logs', logs);
+  const held = await service.http.get('/logs', logs);
   if (held.ok) throw new Error('unexpected success');
   expect(held.error.reason).toBe('rate_limited');
   expect(held.error.retryAfterMs).toBeGreaterThan(119_000);
-  expect((await opened.client.get('/metrics', METRICS)).ok).toBe(true);
-  expect(server.requests.map(({ path }) => path)).toEqual(['/logs', '/metrics']);
+  expect((await service.http.get('/metrics', METRICS)).ok).toBe(true);
+  expect(service.server.requests.map(({ path }) => path)).toEqual(['/logs', '/metrics']);
 });
 
 test('a Retry-After of a month counts as a quarter of an hour', async () => {
-  await using server = await startHttpServer((_request, response) => {
+  await using service = await openService((_request, response) => {
     response.writeHead(503, { 'retry-after': '2592000' });
     response.end();
   });
-  await using opened = open(server.origin);
-  const result = await opened.client.get('/', METRICS);
+  const result = await service.http.get('/', METRICS);
   expect(result.ok || result.error).toMatchObject({
     reason: 'server_error',
     retryAfterMs: 900_000,
@@ -244,18 +209,17 @@ test('a Retry-After of a month counts as a quarter of an hour', async () => {
 });
 
 test('an operation sends and reads JSON', async () => {
-  await using server = await startHttpServer((request, response) => {
+  await using service = await openService((request, response) => {
     response.statusCode = 201;
     response.end(JSON.stringify({ got: JSON.parse(request.body || 'null') as unknown }));
   });
-  await using opened = open(server.origin);
   const body = { service_id: 'db1', key: 'backup:1' };
-  const result = await opened.client.requestJson('POST', '/backup/v1/restores', {
+  const result = await service.http.requestJson('POST', '/backup/v1/restores', {
     body,
     query: { page: 2, 'a b': 'ä&=' },
   });
   expect(result).toMatchObject({ ok: true, status: 201, json: { got: body } });
-  const request = server.requests[0];
+  const request = service.server.requests[0];
   expect(request).toMatchObject({
     method: 'POST',
     path: '/backup/v1/restores?page=2&a+b=%C3%A4%26%3D',
@@ -269,9 +233,9 @@ test('an operation sends and reads JSON', async () => {
 
 test('a path stays within the origin, and is encoded where HTTP requires it', async () => {
   await using server = await startHttpServer((_request, response) => void response.end('ok'));
-  await using opened = open(`${server.origin}/base`);
+  await using opened = openHttp(`${server.origin}/base`);
   for (const path of ['/ä b', '/a%2Fb:c?d=é', '//evil.example/x', '/@evil.example', '/a#b'])
-    await opened.client.get(path, METRICS);
+    await opened.http.get(path, METRICS);
   expect(server.requests.map(({ path }) => path)).toEqual([
     '/base/%C3%A4%20b',
     '/base/a%2Fb:c?d=%C3%A9',
@@ -279,41 +243,39 @@ test('a path stays within the origin, and is encoded where HTTP requires it', as
     '/base/@evil.example',
     '/base/a',
   ]);
-  expect(() => opened.client.get('@evil.example', METRICS)).toThrow('BUG: ');
+  expect(() => opened.http.get('@evil.example', METRICS)).toThrow('BUG: ');
 });
 
 test('an operation without an answer body returns no value, one that is not JSON fails', async () => {
-  await using server = await startHttpServer(({ method }, response) => {
+  await using service = await openService(({ method }, response) => {
     response.statusCode = method === 'DELETE' ? 204 : 200;
     response.end(method === 'DELETE' ? undefined : '<html>');
   });
-  await using opened = open(server.origin);
-  const deleted = await opened.client.requestJson('DELETE', '/x');
+  const deleted = await service.http.requestJson('DELETE', '/x');
   expect(deleted).toMatchObject({ ok: true, status: 204, json: undefined });
-  const page = await opened.client.requestJson('GET', '/x');
+  const page = await service.http.requestJson('GET', '/x');
   expect(page.ok || page.error.reason).toBe('not_json');
 });
 
 test('a 400 means the key if nothing else can be wrong, else the request', async () => {
-  await using server = await startHttpServer((_request, response) => {
+  await using service = await openService((_request, response) => {
     response.statusCode = 400;
     response.end('{"detail":[{"loc":["body","name"],"msg":"field required"}]}');
   });
-  await using opened = open(server.origin);
-  const plain = await opened.client.get('/', METRICS);
+  const plain = await service.http.get('/', METRICS);
   expect(plain.ok || plain.error.reason).toBe('auth');
-  const posted = await opened.client.requestJson('POST', '/', { body: {} });
+  const posted = await service.http.requestJson('POST', '/', { body: {} });
   expect(posted.ok || posted.error).toMatchObject({
     reason: 'bad_request',
     message: expect.stringMatching(/\(400: body\.name: field required\)$/),
   });
-  const asked = await opened.client.requestJson('GET', '/', { query: { page: 1 } });
+  const asked = await service.http.requestJson('GET', '/', { query: { page: 1 } });
   expect(asked.ok || asked.error.reason).toBe('bad_request');
 });
 
 test('a request can be aborted at any time, and after closing nothing is sent', async () => {
   await using server = await startHttpServer(() => undefined);
-  const { client } = open(server.origin);
+  const { http: client } = openHttp(server.origin);
   const stop = new AbortController();
   const running = client.get('/', { ...METRICS, signal: stop.signal });
   await expect.poll(() => server.requests.length).toBe(1);

@@ -1,27 +1,19 @@
 import { expect, test } from 'vitest';
 import type { ApiConfig } from '../../src/config/config.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { Counters } from '../../src/lib/counters.ts';
 import { createConnection } from '../../src/service/connection.ts';
 import {
-  ServiceHttp,
   redirectOf,
   type ServiceAnswer,
   type ServiceResult,
 } from '../../src/service/http-client.ts';
 import { ServiceClient } from '../../src/service/client.ts';
 import { startHttpServer } from '../support/http-server.ts';
-import { openService } from '../support/service-client.ts';
+import { openHttp, openService } from '../support/service-client.ts';
 import { testApi } from '../support/test-api.ts';
 
 async function get(baseUrl: string): Promise<ServiceResult<ServiceAnswer>> {
-  const options = { api: testApi(baseUrl), clock: systemClock, counters: new Counters() };
-  const client = new ServiceHttp(options);
-  try {
-    return await client.get('/metrics', { accept: 'text/plain' });
-  } finally {
-    await client.close();
-  }
+  await using opened = openHttp(baseUrl);
+  return await opened.http.get('/metrics', { accept: 'text/plain' });
 }
 
 test('a redirect to another host is reported, and nothing is sent there', async () => {

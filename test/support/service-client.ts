@@ -1,5 +1,6 @@
 // The typed client over a real door to a small server, which answers as the test says.
 
+import type { ApiConfig } from '../../src/config/config.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { ServiceClient } from '../../src/service/client.ts';
@@ -24,6 +25,7 @@ export interface ScriptedAnswer {
 
 export interface OpenedService extends AsyncDisposable {
   readonly http: ServiceHttp;
+  readonly counters: Counters;
   readonly server: HttpTestServer;
 }
 
@@ -31,16 +33,28 @@ export interface ScriptedService extends OpenedService {
   readonly client: ServiceClient;
 }
 
+/** The door to the service at an address. */
+export function openHttp(
+  baseUrl: string,
+  settings: Partial<ApiConfig> = {},
+): AsyncDisposable & Pick<OpenedService, 'http' | 'counters'> {
+  const counters = new Counters();
+  const http = new ServiceHttp({ api: testApi(baseUrl, settings), clock: systemClock, counters });
+  return { http, counters, [Symbol.asyncDispose]: () => http.close() };
+}
+
 /** The door to a small server; both close with it. */
-export async function openService(handler: Handler): Promise<OpenedService> {
+export async function openService(
+  handler: Handler,
+  settings: Partial<ApiConfig> = {},
+): Promise<OpenedService> {
   const server = await startHttpServer(handler);
-  const api = testApi(server.origin);
-  const http = new ServiceHttp({ api, clock: systemClock, counters: new Counters() });
+  const opened = openHttp(server.origin, settings);
   const dispose = async (): Promise<void> => {
-    await http.close();
+    await opened[Symbol.asyncDispose]();
     await server[Symbol.asyncDispose]();
   };
-  return { http, server, [Symbol.asyncDispose]: dispose };
+  return { ...opened, server, [Symbol.asyncDispose]: dispose };
 }
 
 /** `answer` is given each request and its number, from 0. */
