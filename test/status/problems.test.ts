@@ -161,187 +161,178 @@ test('the book knows since when, and forgets what has ended', () => {
   expect(sinceAt(80)).toEqual([`${secondsAgo(-80)} ${secondsAgo(-80)}`]);
 });
 
-describe('targets', () => {
-  test('a reason without its own text is at least named', () => {
-    const service = sampleService('a', 'orders', { isUp: false, reason: 'something_new' });
-    expect(told({ services: [service] })).toEqual(['error orders: is down: something_new | ']);
-  });
-
-  test('lines that cannot be read are counted, the first is shown', () => {
-    const firstProblem = { line: 12, column: 7, reason: 'expected a value' };
-    const [line] = told({ targets: [sampleTarget({ name: 'x', badLines: 1, firstProblem })] });
-    expect(line).toContain(
-      'warning x: 1 line of the last page cannot be read; the first at line 12, column 7: expected a value |',
-    );
-  });
-
-  test('clocks that differ by minutes are reported, with the direction', () => {
-    const about = (clockSkewMs: number | null): readonly string[] =>
-      told({ targets: [sampleTarget({ name: 'x', clockSkewMs })] });
-    expect(about(3 * 86_400_000)[0]).toContain(
-      'warning x: the clock of this machine and the one of the service differ: ours is 3 d ahead | Set the clock',
-    );
-    expect(about(-6 * 60_000)[0]).toContain('ours is 6 min behind');
-    expect(about(5 * 60_000 + 1)).toHaveLength(1);
-    for (const fine of [null, 0, 5 * 60_000, -5 * 60_000]) expect(about(fine)).toEqual([]);
-  });
-
-  test('types that contradict the catalog and damaged names are notes; new names are not', () => {
-    const list = <Item>(...items: Item[]): { count: number; items: Item[] } => ({
-      count: items.length,
-      items,
-    });
-    const engine: FamilyDrift = {
-      appeared: list('engine_new'),
-      vanished: list('engine_old'),
-      contradicted: list({ name: 'engine_up', declared: 'counter' as const }),
-      mangled: list({ name: 'engine.up', original: 'engine_up' }),
-    };
-    const about = (drift: FamilyDrift): readonly (string | undefined)[] =>
-      told({ targets: [sampleTarget({ name: 'x', drift: { engine: drift } })] }).map(
-        line => line.split(' | ')[0],
-      );
-    const contradiction =
-      "note x: 1 series of engine with another type on the page than in the catalog; the catalog's type is sent";
-    const damage = 'note x: 1 series of engine with a damaged name';
-    expect(about(engine)).toEqual([contradiction, damage]);
-    expect(about({ ...engine, mangled: list() })).toEqual([contradiction]);
-    expect(about({ ...engine, contradicted: list() })).toEqual([damage]);
-  });
+test('clocks that differ by minutes are reported, with the direction', () => {
+  const about = (clockSkewMs: number | null): readonly string[] =>
+    told({ targets: [sampleTarget({ name: 'x', clockSkewMs })] });
+  expect(about(3 * 86_400_000)[0]).toContain(
+    'warning x: the clock of this machine and the one of the service differ: ours is 3 d ahead | Set the clock',
+  );
+  expect(about(-6 * 60_000)[0]).toContain('ours is 6 min behind');
+  expect(about(5 * 60_000 + 1)).toHaveLength(1);
+  for (const fine of [null, 0, 5 * 60_000, -5 * 60_000]) expect(about(fine)).toEqual([]);
 });
 
-describe('services', () => {
-  test('a service whose samples do not move, and one whose samples are dropped', () => {
-    const services = [
-      sampleService('a', 'orders', { isSourceStale: true, stuckUptimes: 2 }),
-      sampleService('b', 'payments', { droppedByReason: { time_conflict: 2, excluded: 100 } }),
-    ];
-    expect(told({ services }).map(line => line.split(' | ')[0])).toEqual([
-      'warning orders: its timestamps do not move: the service repeats the same values',
-      'warning orders: an uptime series does not move: it cannot show restarts and failovers',
-      'warning payments: 2 samples of the last page dropped: with another value for a time that was already sent',
-    ]);
+test('types that contradict the catalog and damaged names are notes; new names are not', () => {
+  const list = <Item>(...items: Item[]): { count: number; items: Item[] } => ({
+    count: items.length,
+    items,
   });
-
-  test('every advice belongs to an existing reason', () => {
-    for (const reason of Object.keys(DROP_ADVICE)) expect(OUTCOME_NAMES).toContain(reason);
-    for (const advice of [...Object.values(DROP_ADVICE), ...Object.values(SERVICE_ADVICE)]) {
-      expect(advice.message).toMatch(/[^.]$/);
-      expect(advice.hint).toMatch(/^[A-Z].*\.$/);
-    }
-  });
-
-  test('an unconfigured service is a note, unless it is sent', () => {
-    const check = (isSent: boolean, want: readonly string[]): void =>
-      expect(told({ unconfigured: [{ id: 'dbother', samples: 1588, isSent }] })).toEqual(want);
-    check(true, []);
-    check(false, [
-      'note dbother: 1,588 samples of a service that no entry names are not sent | Add it to services, or set unconfigured_services: send.',
-    ]);
-  });
-
-  test('many that no entry names are one note', () => {
-    const unconfigured = Array.from({ length: 50 }, (_, i) => ({
-      id: `x${i}`,
-      samples: 2,
-      isSent: false,
-    }));
-    const unconfiguredRest = { services: 14_950, samples: 29_900 };
-    expect(told({ unconfigured, unconfiguredRest })).toEqual([
-      'note services: 30,000 samples of 15,000 services that no entry names are not sent | They are listed under unconfigured. Add them to services, or set unconfigured_services: send.',
-    ]);
-    const sent = unconfigured.map(one => ({ ...one, isSent: true }));
-    expect(told({ unconfigured: sent, unconfiguredRest })).toEqual([]);
-  });
+  const engine: FamilyDrift = {
+    appeared: list('engine_new'),
+    vanished: list('engine_old'),
+    contradicted: list({ name: 'engine_up', declared: 'counter' as const }),
+    mangled: list({ name: 'engine.up', original: 'engine_up' }),
+  };
+  const about = (drift: FamilyDrift): readonly (string | undefined)[] =>
+    told({ targets: [sampleTarget({ name: 'x', drift: { engine: drift } })] }).map(
+      line => line.split(' | ')[0],
+    );
+  const contradiction =
+    "note x: 1 series of engine with another type on the page than in the catalog; the catalog's type is sent";
+  const damage = 'note x: 1 series of engine with a damaged name';
+  expect(about(engine)).toEqual([contradiction, damage]);
+  expect(about({ ...engine, mangled: list() })).toEqual([contradiction]);
+  expect(about({ ...engine, contradicted: list() })).toEqual([damage]);
 });
 
-test('series that were refused are a warning, by family and count', () => {
-  const refused = { samples: 1203, families: { engine_x: 1200, engine_y: 3 } };
-  expect(told({ targets: [sampleTarget({ refused })] })).toEqual([
+test('every advice belongs to an existing reason', () => {
+  for (const reason of Object.keys(DROP_ADVICE)) expect(OUTCOME_NAMES).toContain(reason);
+  for (const advice of [...Object.values(DROP_ADVICE), ...Object.values(SERVICE_ADVICE)]) {
+    expect(advice.message).toMatch(/[^.]$/);
+    expect(advice.hint).toMatch(/^[A-Z].*\.$/);
+  }
+});
+
+const account = sampleAccount();
+account.add('dbpgf1', 'point/made', 17);
+account.add('dbpgf1', 'point/rejected', 4);
+account.add('dbpgf1', 'point/set_aside', 8);
+account.add('dbpgf1', 'point/evicted', 5);
+const waitingAccount = sampleAccount();
+waitingAccount.add('dbpgf1', 'point/made', 3788);
+const waiting = {
+  queue: [sampleQueue({ points: 3788 })],
+  account: accountReport(waitingAccount),
+};
+const failing = sampleSender({ state: 'retrying', lastError: 'the back end answered 503' });
+const setAside = {
+  signal: 'metrics' as const,
+  service: 'dbpgf1',
+  points: 8,
+  reason: 'the back end answered 400: out of order',
+  at: secondsAgo(60),
+};
+const firstProblem = { line: 12, column: 7, reason: 'expected a value' };
+const unconfigured = Array.from({ length: 50 }, (_, i) => ({
+  id: `x${i}`,
+  samples: 2,
+  isSent: false,
+}));
+const unconfiguredRest = { services: 14_950, samples: 29_900 };
+
+test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
+  [
+    'a service that is down for a reason without its own text',
+    { services: [sampleService('a', 'orders', { isUp: false, reason: 'something_new' })] },
+    'error orders: is down: something_new | ',
+  ],
+  [
+    'lines that cannot be read: they are counted, the first is shown',
+    { targets: [sampleTarget({ name: 'x', badLines: 1, firstProblem })] },
+    'warning x: 1 line of the last page cannot be read; the first at line 12, column 7: expected a value | They are left out, the lines around them are used. Save the page and run prom2otlp show decode on it.',
+  ],
+  [
+    'a service whose samples do not move, and one whose samples are dropped',
+    {
+      services: [
+        sampleService('a', 'orders', { isSourceStale: true, stuckUptimes: 2 }),
+        sampleService('b', 'payments', { droppedByReason: { time_conflict: 2, excluded: 100 } }),
+      ],
+    },
+    'warning orders: its timestamps do not move: the service repeats the same values | ',
+    'warning orders: an uptime series does not move: it cannot show restarts and failovers | ',
+    'warning payments: 2 samples of the last page dropped: with another value for a time that was already sent | ',
+  ],
+  [
+    'an unconfigured service that is sent',
+    { unconfigured: [{ id: 'x', samples: 1, isSent: true }] },
+  ],
+  [
+    'an unconfigured service',
+    { unconfigured: [{ id: 'dbother', samples: 1588, isSent: false }] },
+    'note dbother: 1,588 samples of a service that no entry names are not sent | Add it to services, or set unconfigured_services: send.',
+  ],
+  [
+    'many that no entry names: they are one note',
+    { unconfigured, unconfiguredRest },
+    'note services: 30,000 samples of 15,000 services that no entry names are not sent | They are listed under unconfigured. Add them to services, or set unconfigured_services: send.',
+  ],
+  [
+    'many that no entry names, and that are sent',
+    { unconfigured: unconfigured.map(one => ({ ...one, isSent: true })), unconfiguredRest },
+  ],
+  [
+    'series that were refused, by family and count',
+    {
+      targets: [
+        sampleTarget({ refused: { samples: 1203, families: { engine_x: 1200, engine_y: 3 } } }),
+      ],
+    },
     'warning api.example.com (orders and 1 more): new series are dropped: metrics.limits allows no more (series, services, memory): 1,203 samples of the last page, most of engine_x 1,200, engine_y 3 | Look for a label whose values change without end, and have the service leave it out; or raise the limit if there is memory for it.',
-  ]);
-});
-
-test('limits for which the memory does not suffice are warnings', () => {
-  const [line, ...more] = told({ memoryWarnings: ['metrics.limits.body is 512 MiB'] });
-  expect(more).toEqual([]);
-  expect(line).toMatch(/^warning memory: metrics\.limits\.body is 512 MiB \| A page or series/);
-});
-
-describe('back end and queue', () => {
-  test('a back end that does not accept is an error, with the queued amount and its age', () => {
-    const sender = sampleSender({
-      state: 'retrying',
-      lastError: 'the back end answered 503',
-      nextAttemptAt: secondsAgo(-9),
-    });
-    const account = sampleAccount();
-    account.add('dbpgf1', 'point/made', 3788);
-    const waiting = { queue: [sampleQueue({ points: 3788 })], account: accountReport(account) };
-    expect(told({ senders: [sender], ...waiting })).toEqual([
-      'error metrics to https://otlp.example.com/v1/metrics: the back end answered 503 | 3,788 points wait in the queue; the next attempt is in 9 s.',
-    ]);
-    const due = { ...sender, nextAttemptAt: null };
-    expect(told({ senders: [due], ...waiting })[0]).toContain('the next attempt is due.');
-  });
-
-  test('an error of the past is no problem', () => {
-    const sender = sampleSender({ state: 'idle', lastError: 'the back end answered 503' });
-    expect(told({ senders: [sender] })).toEqual([]);
-  });
-
-  test('a queue that cannot be written is an error', () => {
-    expect(told({ queueTrouble: 'cannot store a batch: disk I/O error' })).toEqual([
-      'error queue: cannot store a batch: disk I/O error | Look at the disk of queue.directory. Until it can be written, metrics are sent from a small memory, and logs wait.',
-    ]);
-  });
-
-  test('an unused changed configuration is an error until it is fixed', () => {
-    const mistakes = ['c.yaml:1:2: a: unknown key', 'b'];
-    expect(told({ reload: { at: secondsAgo(9), mistakes } })).toEqual([
-      'error configuration: the changed configuration is not used, the previous one stays in use: c.yaml:1:2: a: unknown key; and 1 more mistake | Fix it: the daemon reads it again when it changes. prom2otlp check lists all mistakes.',
-    ]);
-    expect(told({ reload: { at: secondsAgo(9), mistakes: [] } })).toEqual([]);
-  });
-
-  test('a queue is reported when four fifths of it are used', () => {
-    const check = (bytes: number, signal: 'metrics' | 'logs', want: readonly string[]): void =>
-      expect(told({ queue: [sampleQueue({ signal, bytes, maxBytes: 1000 })] })).toEqual(want);
-    check(799, 'metrics', []);
-    check(800, 'metrics', [
-      'warning queue of metrics: 80 % full: 800 B of 1000 B | When it is full, the oldest are dropped. Raise queue.metrics.max_bytes, or see why the back end does not accept.',
-    ]);
-    check(999, 'logs', [
-      'warning queue of logs: 99 % full: 999 B of 1000 B | When it is full, pulling waits. Raise queue.logs.max_bytes, or see why the back end does not accept.',
-    ]);
-  });
-
-  test('losses are reported as long as the account has them', () => {
-    const account = sampleAccount();
-    account.add('dbpgf1', 'point/made', 17);
-    account.add('dbpgf1', 'point/rejected', 4);
-    account.add('dbpgf1', 'point/set_aside', 8);
-    account.add('dbpgf1', 'point/evicted', 5);
-    const setAside = [
-      {
-        signal: 'metrics' as const,
-        service: 'dbpgf1',
-        points: 8,
-        reason: 'the back end answered 400: out of order',
-        at: secondsAgo(60),
-      },
-    ];
-    expect(told({ account: accountReport(account), setAside })).toEqual([
-      'warning back end: the back end has refused 12 points for good; the last time: the back end answered 400: out of order | prom2otlp queue inspect shows what was set aside.',
-      'warning queue: 5 points dropped before the back end accepted them | The queue was full or they were too old. See queue.metrics in the configuration.',
-    ]);
-  });
-
-  test('an account that does not balance is a bug', () => {
-    expect(told({ queue: [sampleQueue({ points: 1 })] })[0]).toContain(
-      'warning account: it does not balance: 0 points should wait, the queue holds 1 |',
-    );
-  });
+  ],
+  [
+    'a limit for which the memory does not suffice',
+    { memoryWarnings: ['metrics.limits.body is 512 MiB'] },
+    'warning memory: metrics.limits.body is 512 MiB | A page or series up to this limit may end the process.',
+  ],
+  [
+    'a back end that does not accept, with the queued amount and its age',
+    { senders: [{ ...failing, nextAttemptAt: secondsAgo(-9) }], ...waiting },
+    'error metrics to https://otlp.example.com/v1/metrics: the back end answered 503 | 3,788 points wait in the queue; the next attempt is in 9 s.',
+  ],
+  [
+    'a back end whose next attempt is due',
+    { senders: [failing], ...waiting },
+    'error metrics to https://otlp.example.com/v1/metrics: the back end answered 503 | 3,788 points wait in the queue; the next attempt is due.',
+  ],
+  ['an error of the past', { senders: [{ ...failing, state: 'idle' }] }],
+  [
+    'a queue that cannot be written',
+    { queueTrouble: 'cannot store a batch: disk I/O error' },
+    'error queue: cannot store a batch: disk I/O error | Look at the disk of queue.directory. Until it can be written, metrics are sent from a small memory, and logs wait.',
+  ],
+  [
+    'a changed configuration that is not used',
+    { reload: { at: secondsAgo(9), mistakes: ['c.yaml:1:2: a: unknown key', 'b'] } },
+    'error configuration: the changed configuration is not used, the previous one stays in use: c.yaml:1:2: a: unknown key; and 1 more mistake | Fix it: the daemon reads it again when it changes. prom2otlp check lists all mistakes.',
+  ],
+  ['a changed configuration that is used', { reload: { at: secondsAgo(9), mistakes: [] } }],
+  ['less than four fifths of a queue', { queue: [sampleQueue({ bytes: 799, maxBytes: 1000 })] }],
+  [
+    'four fifths of the queue of metrics',
+    { queue: [sampleQueue({ bytes: 800, maxBytes: 1000 })] },
+    'warning queue of metrics: 80 % full: 800 B of 1000 B | When it is full, the oldest are dropped. Raise queue.metrics.max_bytes, or see why the back end does not accept.',
+  ],
+  [
+    'nearly all of the queue of logs',
+    { queue: [sampleQueue({ signal: 'logs', bytes: 999, maxBytes: 1000 })] },
+    'warning queue of logs: 99 % full: 999 B of 1000 B | When it is full, pulling waits. Raise queue.logs.max_bytes, or see why the back end does not accept.',
+  ],
+  [
+    'losses, as long as the account has them',
+    { account: accountReport(account), setAside: [setAside] },
+    'warning back end: the back end has refused 12 points for good; the last time: the back end answered 400: out of order | prom2otlp queue inspect shows what was set aside.',
+    'warning queue: 5 points dropped before the back end accepted them | The queue was full or they were too old. See queue.metrics in the configuration.',
+  ],
+  [
+    'an account that does not balance: a bug',
+    { queue: [sampleQueue({ points: 1 })] },
+    'warning account: it does not balance: 0 points should wait, the queue holds 1 | ',
+  ],
+])('%s', (_, changes, ...want) => {
+  const lines = told(changes);
+  expect(lines).toHaveLength(want.length);
+  for (const [i, line] of want.entries()) expect(lines[i]).toContain(line);
 });
 
 test('unavailable logs and backups are errors', () => {
