@@ -68,7 +68,7 @@ export class OtlpGrpc implements Transport {
   /** The last client that has had an answer. */
   #proven: Client | null = null;
 
-  /** Connects with the first request. Throws an OperatorError for certificates that cannot be used. */
+  /** Connects with the first request. */
   constructor(options: EndpointOptions) {
     const { endpoint, config } = options;
     this.#options = options;
@@ -252,7 +252,6 @@ function causeOf(details: string): string {
 // google.rpc.Status  3 details  repeated Any          google.protobuf.Any    1 type_url  2 value
 // google.rpc.RetryInfo  1 retry_delay  Duration       google.protobuf.Duration  1 seconds  2 nanos
 
-/** How a call ended. */
 export interface GrpcAnswer {
   readonly code: number;
   /** The back end's message (`grpc-message`). */

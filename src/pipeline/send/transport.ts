@@ -4,9 +4,8 @@
 
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { OtlpSignalConfig } from '../../config/config.ts';
-import { causeText, OperatorError } from '../../errors.ts';
+import { causeText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { findBadCertificate } from '../../lib/pem.ts';
 import { programVersion } from '../../lib/version.ts';
 import type { Signal } from '../../model/batch.ts';
 import { createRedactor, type KnownApis, type Redact } from '../../service/redact.ts';
@@ -62,7 +61,6 @@ export interface EndpointOptions {
   readonly config: OtlpSignalConfig;
   /** The service's APIs, whose secrets must not be shown either. */
   readonly apis: KnownApis;
-  /** The most requests at once. */
   readonly concurrency: number;
   readonly clock: Clock;
 }
@@ -166,24 +164,11 @@ function wordsOf(values: readonly string[]): readonly string[] {
   return words.filter(word => word.length >= SECRET_LENGTH_MIN);
 }
 
-// The certificates of the configuration. Unusable ones are found at the start, not with the first request.
-
-/** Throws an OperatorError when a certificate or the key cannot be read, or the two do not belong together. */
+/** The configuration has checked that they can be read, and belong together. */
 export function createTlsContext({ ca, cert, key }: OtlpSignalConfig['tls']): SecureContext {
-  const badAuthority = ca === null ? null : findBadCertificate(ca);
-  if (badAuthority !== null) refuse('ca', badAuthority, 'check the PEM file');
-  try {
-    return createSecureContext({
-      ...(ca === null ? {} : { ca }),
-      ...(cert === null ? {} : { cert }),
-      ...(key === null ? {} : { key: key.reveal() }),
-    });
-  } catch (error) {
-    return refuse('cert', causeText(error), 'check that key is the private key of cert');
-  }
-}
-
-function refuse(key: 'ca' | 'cert', cause: string, hint: string): never {
-  const message = `cannot use otlp.tls.${key}: ${cause}`;
-  throw new OperatorError([{ code: 'E_CONFIG_VALUE', key: `otlp.tls.${key}`, message, hint }]);
+  return createSecureContext({
+    ...(ca === null ? {} : { ca }),
+    ...(cert === null ? {} : { cert }),
+    ...(key === null ? {} : { key: key.reveal() }),
+  });
 }

@@ -4,7 +4,6 @@ import { ServerCredentials } from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
-import { OperatorError } from '../../../src/errors.ts';
 import { OtlpGrpc } from '../../../src/pipeline/send/otlp-grpc.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import type { SendResult } from '../../../src/pipeline/send/transport.ts';
@@ -45,18 +44,14 @@ const STARTS = {
   },
 };
 
-function connect(protocol: keyof typeof STARTS, { port }: { port: number }, tls: Partial<Tls>) {
-  const settings = { protocol, compression: 'none', tls: { ...NO_TLS, ...tls } } as const;
-  const options = testEndpoint(`https://localhost:${String(port)}`, settings);
-  return protocol === 'grpc' ? new OtlpGrpc(options) : new OtlpHttp(options);
-}
-
 async function send(
   protocol: keyof typeof STARTS,
   server: Server,
   tls: Partial<Tls>,
 ): Promise<SendResult> {
-  const transport = connect(protocol, server, tls);
+  const settings = { protocol, compression: 'none', tls: { ...NO_TLS, ...tls } } as const;
+  const options = testEndpoint(`https://localhost:${String(server.port)}`, settings);
+  const transport = protocol === 'grpc' ? new OtlpGrpc(options) : new OtlpHttp(options);
   const body = Buffer.alloc(0);
   const request = { signal: 'metrics', encoding: 'none', body, rawBytes: 0 } as const;
   const result = await transport.send(request, new AbortController().signal);
@@ -121,21 +116,6 @@ describe.each(['http/protobuf', 'grpc'] as const)('over %s', protocol => {
   test('a server without TLS is distinguished from one with it', async () => {
     const words = /^no answer: .*; it does not use TLS: check otlp.endpoint/;
     await expectNoAnswer(await start(null), { ca: TEST_TLS.ca }, words);
-  });
-
-  test('certificates that cannot be used are a mistake found at the start', () => {
-    const check = (tls: Partial<Tls>, words: RegExp): void => {
-      const make = (): unknown => connect(protocol, { port: 1 }, tls);
-      expect(make).toThrow(OperatorError);
-      expect(make).toThrow(words);
-    };
-    check({ ca: 'none' }, /^otlp.tls.ca: cannot use otlp.tls.ca: there is no certificate in it/);
-    const garbage = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
-    check({ ca: `${SECOND_CA}${garbage}` }, /a certificate in it cannot be read/);
-    const { cert } = TEST_CLIENT;
-    const mismatch = /^otlp.tls.cert: .*key values mismatch; check that key is the private key/;
-    check({ cert, key: new ConfigSecret(TEST_TLS.key) }, mismatch);
-    check({ cert: garbage, key: new ConfigSecret(TEST_TLS.key) }, /^otlp.tls.cert: cannot use/);
   });
 });
 
