@@ -250,14 +250,15 @@ export class ServiceHttp {
   async #exchange(call: Call, credentials: Credentials): Promise<Outcome> {
     if (!isSendable(credentials)) return faulty('auth', 'it is empty or no header may hold it');
     const { origin, isRedirectSafe: isSafe } = this.#connection;
-    const { method, path } = call;
-    const first = await this.#exchangeOnce(call, credentials);
-    const redirect = redirectOf(first, { method, origin, path, isSafe });
-    if (redirect === null) return first;
-    if (redirect.kind === 'fault') return redirect;
-    const second = await this.#exchangeOnce({ ...call, path: redirect.path }, credentials);
-    const again = redirectOf(second, { method, origin, path: redirect.path, isSafe });
-    return again?.kind === 'follow' ? faulty('redirect', 'more than one') : (again ?? second);
+    const { method } = call;
+    let { path } = call;
+    for (let isFollowed = false; ; isFollowed = true) {
+      const outcome = await this.#exchangeOnce({ ...call, path }, credentials);
+      const redirect = redirectOf(outcome, { method, origin, path, isSafe });
+      if (typeof redirect !== 'string') return redirect;
+      if (isFollowed) return faulty('redirect', 'more than one');
+      path = redirect;
+    }
   }
 
   /** Sends a GET once more if the other side had just closed the kept connection that it was sent on. */
@@ -376,35 +377,33 @@ interface RedirectOptions {
   readonly isSafe: boolean;
 }
 
-/** The new path, or why the redirect is not followed. */
-type Redirect =
-  | { readonly kind: 'follow'; readonly path: string }
-  | { readonly kind: 'fault'; readonly fault: Fault };
-
 /** These keep the method and the body. */
 const KEEPING_STATUSES: ReadonlySet<number> = new Set([307, 308]);
 /** These would turn a POST into a GET, which is another operation; some services send them after the POST was done. */
 const REWRITING_STATUSES: ReadonlySet<number> = new Set([301, 302, 303]);
 
-/** Null if the outcome is not a redirect, or a 303 to the same origin after a POST, which was carried out. */
-export function redirectOf(outcome: Outcome, options: RedirectOptions): Redirect | null {
-  if (outcome.kind === 'fault') return null;
+/**
+ * The path to follow; else the outcome: that of the request, or why the redirect is not followed. A 303 to the same origin
+ * after a POST, which was carried out, is no redirect.
+ */
+export function redirectOf(outcome: Outcome, options: RedirectOptions): string | Outcome {
+  if (outcome.kind === 'fault') return outcome;
   const { status, headers } = outcome;
-  if (!KEEPING_STATUSES.has(status) && !REWRITING_STATUSES.has(status)) return null;
+  if (!KEEPING_STATUSES.has(status) && !REWRITING_STATUSES.has(status)) return outcome;
   const isRewriting = options.method !== 'GET' && REWRITING_STATUSES.has(status);
-  const refuse = (detail: string): Redirect => ({
+  const refuse = (detail: string): Outcome => ({
     kind: 'fault',
     fault: { reason: 'redirect', detail: `${status} ${detail}`, mayBeDone: isRewriting },
   });
   const location = headerText(headers, 'location');
   const target = URL.parse(location, `${options.origin}${options.path}`);
   // It was carried out: the result is there. Elsewhere, there may be a page to log in.
-  if (isRewriting && status === 303 && target?.origin === options.origin) return null;
+  if (isRewriting && status === 303 && target?.origin === options.origin) return outcome;
   if (location === '' || target === null) return refuse('without a readable Location');
   if (target.origin !== options.origin) return refuse(`to ${placeOf(target)}`);
   if (!options.isSafe) return refuse('over plain http');
   if (isRewriting) return refuse(`to a ${options.method}`);
-  return { kind: 'follow', path: `${target.pathname}${target.search}` };
+  return `${target.pathname}${target.search}`;
 }
 
 /** Scheme and host only: the rest of the address may repeat a secret. */

@@ -71,7 +71,8 @@ function check(location: string, want: string, differently: object = {}): void {
     },
     { method: 'GET', origin: 'https://api.example.com', path: '/a/b', isSafe: true, ...options },
   );
-  const got = redirect?.kind === 'follow' ? redirect.path : redirect?.fault.detail;
+  const got =
+    typeof redirect === 'string' ? redirect : redirect.kind === 'fault' && redirect.fault.detail;
   expect(got, location).toBe(want);
 }
 
