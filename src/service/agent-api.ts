@@ -44,7 +44,6 @@ export interface ChatConfig {
 export interface ChatAnswer {
   /** The text; '' if there is none. */
   readonly response: string;
-  /** Null if there is none. */
   readonly sql: string | null;
   /** Rows, each an object of column name to value. */
   readonly data: readonly Readonly<Record<string, unknown>>[];
@@ -129,7 +128,6 @@ export function chatProblems(request: ChatRequest): readonly RequestProblem[] | 
 }
 
 export class AgentApi extends ApiArea {
-  /** Opens a new session with each call. */
   async createSession(
     request: SessionRequest,
     { signal }: ReadOptions = {},
@@ -150,7 +148,6 @@ export class AgentApi extends ApiArea {
     return answer.ok ? { ok: true } : answer;
   }
 
-  /** Asks one question. */
   async chat(
     request: ChatRequest,
     { signal, timeoutMs = CHAT_TIMEOUT_MS }: ChatOptions = {},

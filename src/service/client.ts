@@ -4,7 +4,6 @@
 import type { Secret } from '../config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
 import { ConfigSecret } from '../config/secrets.ts';
-import { bug } from '../errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { AgentApi } from './agent-api.ts';
@@ -49,8 +48,9 @@ export class ServiceClient {
 
   /** Opens no connection yet. Throws an OperatorError if the key would not be safe with these settings. */
   constructor(options: ServiceClientOptions) {
-    this.#own = 'http' in options ? null : openHttp(options);
-    const http = this.#own ?? ('http' in options ? options.http : bug('no HTTP client'));
+    const isShared = 'http' in options;
+    const http = isShared ? options.http : openHttp(options);
+    this.#own = isShared ? null : http;
     const paths = { ...DEFAULT_PATHS, ...options.paths };
     this.metrics = new MetricsApi(http, paths.metrics);
     this.logs = new LogsApi(http);

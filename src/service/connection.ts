@@ -11,7 +11,6 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import { validateHeaderName, validateHeaderValue } from '../lib/node-http.ts';
 import { findBadCertificate } from '../lib/pem.ts';
 
-/** Connections to one origin only. */
 export interface Link {
   readonly origin: string;
   /** Its chunks may be overwritten once their handler has returned. */
@@ -140,7 +139,6 @@ function checkCertificate(ca: string | null): void {
 type Connect = buildConnector.connector;
 
 interface LinkOptions {
-  /** The most concurrent requests. */
   readonly connections: number;
   /** For a connection, its handshake included. */
   readonly timeoutMs: number;

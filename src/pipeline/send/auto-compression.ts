@@ -51,7 +51,6 @@ export interface AutoCompressionOptions {
   readonly logger: Logger;
   /** The decision of an earlier run for this endpoint. */
   readonly remembered: CompressionStatus | null;
-  /** Called with each new decision. */
   readonly onLearned: (status: CompressionStatus) => void;
 }
 
@@ -196,7 +195,6 @@ interface Remembered extends CompressionStatus {
   readonly endpoint: string;
 }
 
-/** The most endpoints that are remembered. */
 const REMEMBERED_MAX = 8;
 
 /** The remembered decision for an endpoint; null when there is none, or the blob cannot be read. */

@@ -33,7 +33,6 @@ const PATIENCE = 12;
 /** The most bytes to keep of a refused piece: a larger one keeps its first point. */
 export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 
-/** A slice of the row. */
 interface PlacedSlice extends Slice {
   /** The number of points before it in the row. */
   readonly place: number;
@@ -268,7 +267,6 @@ function pointsIn(slices: readonly PlacedSlice[]): number {
   return slices.reduce((sum, slice) => sum + slice.points, 0);
 }
 
-/** Which of two pieces is sent first. */
 function byTurn(a: Piece, b: Piece): number {
   if (a.isPutOff !== b.isPutOff) return a.isPutOff ? 1 : -1;
   const byTime = a.isPutOff ? 0 : a.fromNs - b.fromNs;

@@ -28,18 +28,7 @@ const NO_BODY = Buffer.alloc(0);
 
 type AnswerOutcome = Extract<Outcome, { readonly kind: 'answer' }>;
 
-/** A call of send(). */
-interface Sending {
-  readonly request: SendRequest;
-  readonly abort: AbortSignal;
-  readonly onSend: (() => void) | undefined;
-}
-
-/** The body to send, and its Content-Encoding. */
-interface Payload {
-  readonly body: Buffer;
-  readonly encoding: SendRequest['encoding'];
-}
+type Payload = Pick<SendRequest, 'body' | 'encoding'>;
 
 export class OtlpHttp implements Transport {
   readonly #options: EndpointOptions;
@@ -50,7 +39,7 @@ export class OtlpHttp implements Transport {
   readonly #redact: (text: string) => string;
   readonly #buffers = new BodyBufferPool();
 
-  /** Connects with the first request. Throws an OperatorError for certificates that cannot be used. */
+  /** Connects with the first request. */
   constructor(options: EndpointOptions, compression: AutoCompression | null = null) {
     const { config, concurrency } = options;
     const { origin, protocol, pathname, search } = new URL(options.endpoint);
@@ -69,7 +58,7 @@ export class OtlpHttp implements Transport {
   async send(request: SendRequest, abort: AbortSignal, onSend?: () => void): Promise<SendResult> {
     const { compression } = this.#options.config;
     const one = (encoding: Encoding): Promise<Exchange> =>
-      this.#sendAs(encoding, { request, abort, onSend });
+      this.#sendAs(encoding, request, abort, onSend);
     if (this.#compression !== null) return await this.#compression.send(request.rawBytes, one);
     return (await one(compression === 'auto' ? 'gzip' : compression)).result;
   }
@@ -78,9 +67,12 @@ export class OtlpHttp implements Transport {
     await this.#link.dispatcher.destroy();
   }
 
-  /** Sends one request in this encoding. */
-  async #sendAs(encoding: Encoding, sending: Sending): Promise<Exchange> {
-    const { request } = sending;
+  async #sendAs(
+    encoding: Encoding,
+    request: SendRequest,
+    abort: AbortSignal,
+    onSend?: () => void,
+  ): Promise<Exchange> {
     const nothing = { status: 0, isProof: false, isPauseAsked: false };
     let payload: Payload;
     try {
@@ -90,7 +82,7 @@ export class OtlpHttp implements Transport {
     }
     const into = this.#buffers.take();
     try {
-      const outcome = await this.#exchange(payload, sending, into);
+      const outcome = await this.#exchange(payload, into, abort, onSend);
       return typeof outcome === 'string'
         ? { ...nothing, result: noAnswer(this.#redact(outcome)) }
         : this.#judge(outcome, request);
@@ -114,8 +106,9 @@ export class OtlpHttp implements Transport {
    */
   async #exchange(
     payload: Payload,
-    { abort: signal, onSend }: Sending,
     into: BodyBuffer,
+    signal: AbortSignal,
+    onSend?: () => void,
   ): Promise<AnswerOutcome | string> {
     const { clock, concurrency } = this.#options;
     const { timeoutMs } = this.#options.config;

@@ -85,8 +85,7 @@ export interface PresenceOptions {
   readonly random: () => number;
   /** Sends one empty request. */
   readonly ask: (abort: AbortSignal) => Promise<SendResult>;
-  /** The length of the current outage in milliseconds. */
-  readonly downMs: () => number;
+  readonly health: SenderHealth;
 }
 
 export class Presence {
@@ -131,7 +130,7 @@ export class Presence {
   }
 
   #pauseMs(): number {
-    const { random, downMs } = this.#options;
-    return (downMs() < FIRST_MS ? ASK_MS : ASK_LATER_MS) * (0.7 + 0.6 * random());
+    const { random, health } = this.#options;
+    return (health.downMs() < FIRST_MS ? ASK_MS : ASK_LATER_MS) * (0.7 + 0.6 * random());
   }
 }

@@ -134,7 +134,6 @@ export class Sender {
   readonly #options: SenderOptions;
   readonly #log: ThrottledLog;
   readonly #counters: CountersOf<typeof SEND_COUNTERS>;
-  /** In every log line. */
   readonly #fields: Pick<SenderOptions, 'signal' | 'endpoint'>;
   readonly #lanes: readonly Lane[];
   /** Rings at each change of the queue: there may be a row to take, or it may be empty. */
@@ -163,12 +162,8 @@ export class Sender {
     this.#fields = { signal, endpoint };
     this.#lanes = Array.from({ length: concurrency }, () => new Lane());
     this.#health = new SenderHealth(clock);
-    this.#presence = new Presence({
-      clock,
-      random,
-      ask: abort => this.#ask(abort),
-      downMs: () => this.#health.downMs(),
-    });
+    const ask = (abort: AbortSignal): Promise<SendResult> => this.#ask(abort);
+    this.#presence = new Presence({ clock, random, ask, health: this.#health });
     this.#forget = queue.onChange(() => this.#bell.ring());
   }
 
