@@ -1,14 +1,73 @@
 // What the transports of both protocols share.
 
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { openTransport } from '../../../src/pipeline/send/open-senders.ts';
-import type { SendRequest, SendResult } from '../../../src/pipeline/send/transport.ts';
+import type { SendRequest, SendResult, Transport } from '../../../src/pipeline/send/transport.ts';
 import { BackEnd } from '../../support/back-end.ts';
 import { GrpcBackEnd } from '../../support/grpc-back-end.ts';
 import { testEndpoint } from '../../support/test-api.ts';
 
-const EMPTY = { signal: 'metrics', encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
+const ROW: SendRequest = {
+  signal: 'metrics',
+  encoding: 'none',
+  body: Buffer.alloc(9),
+  rawBytes: 9,
+};
+
+/** What a back end does with a request: it accepts it, cuts the connection, says nothing, or answers a code with words. */
+type Move = 'accept' | 'cut' | 'silence' | readonly [code: number, words: string];
+
+const PROTOCOLS = ['http/protobuf', 'grpc'] as const;
+let backEnd: BackEnd | GrpcBackEnd;
+let transport: Transport;
+/** By the number of the request and its key. */
+let move: (index: number, key: unknown) => Move;
+let sendCount: number;
+
+async function open(
+  protocol: OtlpSignalConfig['protocol'],
+  settings: Partial<OtlpSignalConfig> = {},
+  clock = systemClock,
+): Promise<void> {
+  if (protocol === 'grpc') {
+    const server = (backEnd = await GrpcBackEnd.start());
+    server.answer = ({ metadata }, i) => {
+      const made = move(i, metadata['x-api-key']);
+      if (made === 'accept') return {};
+      if (made === 'cut') setImmediate(() => server.cut());
+      return typeof made === 'string' ? null : { code: made[0], message: made[1] };
+    };
+  } else
+    backEnd = await BackEnd.start(({ headers }, i) => {
+      const made = move(i, headers['x-api-key']);
+      if (made === 'accept') return { status: 200 };
+      if (made === 'cut') return response => void response.socket?.destroy();
+      return made === 'silence' ? () => undefined : { status: made[0], body: made[1] };
+    });
+  const { endpoint, config, ...parts } = testEndpoint(
+    backEnd.url,
+    { protocol, ...settings },
+    clock,
+  );
+  transport = await openTransport(endpoint, config, parts);
+}
+
+beforeEach(() => {
+  move = () => 'accept';
+  sendCount = 0;
+});
+
+afterEach(async () => {
+  await transport.close();
+  await backEnd.stop();
+});
+
+function send(abort = new AbortController().signal): Promise<SendResult> {
+  return transport.send(ROW, abort, () => sendCount++);
+}
 
 test.each([
   ['http/protobuf', 401],
@@ -19,55 +78,86 @@ test.each([
   'over %s, a key that is refused with %i is read again, and a new one is tried at once',
   async (protocol, status) => {
     let source = 'old';
-    const key = new ConfigSecret(source, () => source);
-    const isGrpc = protocol === 'grpc';
-    const backEnd = isGrpc
-      ? await GrpcBackEnd.start()
-      : await BackEnd.start(({ headers }) => ({
-          status: headers['x-api-key'] === 'new' ? 200 : status,
-        }));
-    if (backEnd instanceof GrpcBackEnd)
-      backEnd.answer = ({ metadata }) => (metadata['x-api-key'] === 'new' ? {} : { code: status });
-    const settings = {
-      protocol,
-      headers: { 'x-api-key': key },
-      names: { 'otlp.headers': 'HEADERS' },
-    };
-    const { endpoint, config, ...parts } = testEndpoint(backEnd.url, settings);
-    const transport = await openTransport(endpoint, config, parts);
-    let sendCount = 0;
-    const send = () => transport.send(EMPTY, new AbortController().signal, () => sendCount++);
-    expect(await send()).toMatchObject({
-      kind: 'hold',
-      status,
-      reason: expect.stringContaining('check HEADERS'),
-    });
+    const headers = { 'x-api-key': new ConfigSecret(source, () => source) };
+    await open(protocol, { headers, names: { 'otlp.headers': 'HEADERS' } });
+    move = (_, key) => (key === 'new' ? 'accept' : [status, 'no']);
+    const reason = expect.stringContaining('check HEADERS');
+    expect(await send()).toMatchObject({ kind: 'hold', status, reason });
     expect(sendCount).toBe(1);
     source = 'new';
     expect(await send()).toMatchObject({ kind: 'accepted' });
     expect([sendCount, backEnd.requests.length]).toEqual([3, 3]);
-    await transport.close();
-    await backEnd.stop();
+  },
+);
+
+test.each([
+  ['http/protobuf', 401],
+  ['grpc', 16],
+] as const)(
+  'over %s, no answer shows a secret, even if it echoes one',
+  async (protocol, status) => {
+    const headers = { authorization: new ConfigSecret('Bearer s3cr3t-t0ken') };
+    await open(protocol, { headers });
+    move = () => [status, 'no token s3cr3t-t0ken'];
+    const reason = expect.stringContaining('no token [secret]');
+    expect(await send()).toMatchObject({ kind: 'hold', reason });
+  },
+);
+
+describe.each(PROTOCOLS)('over %s, a connection that the back end closes', protocol => {
+  test('while it is idle costs no attempt: the request goes out again at once; a new one does', async () => {
+    await open(protocol);
+    move = i => (i === 1 ? 'cut' : 'accept');
+    for (let i = 0; i < 2; i++) expect(await send()).toMatchObject({ kind: 'accepted' });
+    expect([sendCount, backEnd.requests.length]).toEqual([3, 3]);
+    move = () => 'cut';
+    expect(await send()).toMatchObject({ kind: 'retry' });
+    expect(backEnd.requests).toHaveLength(5);
+    expect(await send()).toMatchObject({ kind: 'retry' });
+    expect(backEnd.requests).toHaveLength(6);
+  });
+
+  test('after a while was no idle one: its request was worked on', async () => {
+    let atMs = 0;
+    await open(protocol, {}, { ...systemClock, monotonicMs: () => atMs });
+    await send();
+    move = () => {
+      atMs += 1000;
+      return 'cut';
+    };
+    expect(await send()).toMatchObject({ kind: 'retry' });
+    expect(backEnd.requests).toHaveLength(2);
+  });
+});
+
+test.each(PROTOCOLS)(
+  'over %s, an aborted request does not wait, or disturb another one',
+  async protocol => {
+    await open(protocol);
+    move = i => (i === 0 ? 'silence' : 'accept');
+    const abort = new AbortController();
+    const given = send(abort.signal);
+    await expect.poll(() => backEnd.requests.length).toBe(1);
+    abort.abort();
+    expect(await given).toMatchObject({ kind: 'retry' });
+    expect(await send(abort.signal)).toMatchObject({ kind: 'retry' });
+    expect(await send()).toMatchObject({ kind: 'accepted' });
   },
 );
 
 describe.each(['http/json', 'grpc'] as const)('over %s, bytes of the queue', protocol => {
-  /** The result for a row whose body is read in this way. */
+  /** The result for a row whose body is read in this way; it is not sent. */
   async function resultOf(readBody: () => Buffer): Promise<SendResult> {
-    const { endpoint, config, ...parts } = testEndpoint('http://127.0.0.1:1', { protocol });
-    const transport = await openTransport(endpoint, config, parts);
+    await open(protocol);
     const row: SendRequest = {
-      signal: 'metrics',
+      ...ROW,
       encoding: 'gzip',
-      rawBytes: 100,
       get body() {
         return readBody();
       },
     };
     const onSend = (): never => expect.fail('it was sent');
-    const result = await transport.send(row, new AbortController().signal, onSend);
-    await transport.close();
-    return result;
+    return await transport.send(row, new AbortController().signal, onSend);
   }
 
   test('that cannot be unpacked are refused without sending', async () => {

@@ -3,7 +3,6 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
 import { programVersion } from '../../../src/lib/version.ts';
 import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
@@ -42,9 +41,8 @@ function connect(
   url = backEnd.url,
   apis?: KnownApis,
   query = '',
-  clock = systemClock,
 ): OtlpHttp {
-  const options = testEndpoint(`${url}/v1/metrics${query}`, config, clock);
+  const options = testEndpoint(`${url}/v1/metrics${query}`, config);
   const transport = new OtlpHttp({ ...options, ...(apis && { apis }) });
   open.push(transport);
   return transport;
@@ -103,66 +101,15 @@ test('one connection serves many requests', async () => {
   expect(backEnd.connectionCount).toBe(1);
 });
 
-describe('a connection that the back end closes while it is idle', () => {
-  /** Closes each connection when its second request comes. */
-  const closeSecond = (): void => {
-    const used = new WeakSet<Socket>();
-    backEnd.answer = () => response => {
-      const { socket } = response;
-      if (socket === null || used.has(socket)) socket?.destroy();
-      else response.writeHead(200).end();
-      if (socket !== null) used.add(socket);
-    };
-  };
-
-  test('costs no attempt: the request goes out again at once', async () => {
-    closeSecond();
-    const transport = connect();
-    let sendCount = 0;
-    for (let i = 0; i < 3; i++) {
-      const result = await transport.send(REQUEST, never, () => sendCount++);
-      expect(result).toMatchObject({ kind: 'accepted' });
-    }
-    expect(sendCount).toBe(5);
-    expect(backEnd.connectionCount).toBe(3);
-    expect(backEnd.requests).toHaveLength(5);
+test('a new connection that ends in the handshake is an answer that is missing', async () => {
+  let count = 0;
+  await using front = await startTcpServer(socket => {
+    count++;
+    socket.resetAndDestroy();
   });
-
-  test('one that is closed after a while was no idle one: its request was worked on', async () => {
-    let atMs = 0;
-    const transport = connect({}, backEnd.url, undefined, '', {
-      ...systemClock,
-      monotonicMs: () => atMs,
-    });
-    await send(transport);
-    backEnd.answer = () => response => {
-      atMs += 1000;
-      response.socket?.destroy();
-    };
-    expect(await send(transport)).toMatchObject({ kind: 'retry' });
-    expect(backEnd.requests).toHaveLength(2);
-  });
-
-  test('a new connection that is closed is an answer that is missing', async () => {
-    const transport = connect();
-    await send(transport);
-    backEnd.answer = () => response => void response.socket?.destroy();
-    expect(await send(transport)).toMatchObject({ kind: 'retry' });
-    expect(backEnd.requests).toHaveLength(3);
-    expect(await send(transport)).toMatchObject({ kind: 'retry' });
-    expect(backEnd.requests).toHaveLength(4);
-  });
-
-  test('so is one that ends in the handshake', async () => {
-    let count = 0;
-    await using front = await startTcpServer(socket => {
-      count++;
-      socket.resetAndDestroy();
-    });
-    const transport = connect({}, `https://127.0.0.1:${front.port}`);
-    expect(await send(transport)).toMatchObject({ kind: 'retry' });
-    expect(count).toBe(1);
-  });
+  const transport = connect({}, `https://127.0.0.1:${front.port}`);
+  expect(await send(transport)).toMatchObject({ kind: 'retry' });
+  expect(count).toBe(1);
 });
 
 test('redirects are not followed, and hold', async () => {
@@ -241,15 +188,6 @@ describe('a TLS handshake that takes long', () => {
     expect(sockets).toHaveLength(1);
     expect(behind.requests).toHaveLength(1);
   });
-});
-
-test('a closing sender does not wait for an answer', async () => {
-  backEnd.answer = () => () => undefined;
-  const abort = new AbortController();
-  const result = connect().send(REQUEST, abort.signal);
-  await expect.poll(() => backEnd.requests.length).toBe(1);
-  abort.abort();
-  expect(await result).toMatchObject({ kind: 'retry' });
 });
 
 test('a status counts even if its body is cut, never ends, or is larger than the limit', async () => {
