@@ -76,19 +76,6 @@ function send(status: number, body = '', headers: Record<string, string> = {}) {
 }
 
 describe('statuses', () => {
-  test.each<[want: FailureReason, statuses: readonly number[]]>([
-    ['auth', [400, 401, 403]],
-    ['not_found', [404]],
-    ['proxy', [407]],
-    ['bad_request', [422]],
-    ['rate_limited', [429]],
-    ['server_error', [500, 503]],
-    ['http_status', [206, 304, 410]],
-  ])('%s is the reason of %j, and the failure carries the status', async (want, statuses) => {
-    for (const status of statuses)
-      expect((await checkHttp(want, send(status))).status).toBe(status);
-  });
-
   test('a failed answer is not read to its end, however long it is', async () => {
     const failure = await checkHttp('server_error', response => {
       response.writeHead(500);

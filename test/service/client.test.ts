@@ -55,27 +55,30 @@ describe('with an address and a key', () => {
 });
 
 describe('a failure is one of a few kinds', () => {
-  const cases = [
-    [400, 'key'],
-    [401, 'key'],
-    [403, 'key'],
-    [404, 'not_found'],
-    [409, 'conflict'],
-    [422, 'bad_request'],
-    [429, 'rate'],
-    [500, 'server'],
-    [503, 'server'],
-    [302, 'unreadable'],
-  ] as const;
-  test.for(cases)('status %i is %s', async ([status, kind]) => {
+  test.each([
+    [400, 'key', 'auth'],
+    [401, 'key', 'auth'],
+    [403, 'key', 'auth'],
+    [404, 'not_found', 'not_found'],
+    [407, 'network', 'proxy'],
+    [409, 'conflict', 'conflict'],
+    [422, 'bad_request', 'bad_request'],
+    [429, 'rate', 'rate_limited'],
+    [500, 'server', 'server_error'],
+    [503, 'server', 'server_error'],
+    [206, 'unreadable', 'http_status'],
+    [302, 'unreadable', 'redirect'],
+    [304, 'unreadable', 'http_status'],
+    [410, 'unreadable', 'http_status'],
+  ])('status %i is %s', async (status, kind, reason) => {
     const body = { errors: [{ message: 'why not' }], trace_id: 'trace-1' };
     await using service = await scriptedService(() => ({ status, body }));
     const result = await service.client.schedules.list();
-    expect(result).toMatchObject({ ok: false, error: { kind, isOutcomeUnknown: false } });
-    if (status === 302) return;
-    expect(result).toMatchObject({
-      error: { status, traceId: 'trace-1', message: expect.stringContaining(`${status}: why not`) },
-    });
+    expect(result).toMatchObject({ ok: false, error: { kind, reason, isOutcomeUnknown: false } });
+    // These have no body.
+    if (status === 302 || status === 304) return;
+    const message = expect.stringContaining(`${status}: why not`);
+    expect(result).toMatchObject({ error: { status, traceId: 'trace-1', message } });
   });
 
   test('400 to a request with parameters is about the request', async () => {

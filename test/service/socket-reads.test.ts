@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type Connection, createConnection } from '../../src/service/connection.ts';
-import { type BodySink, exchange, type Outcome } from '../../src/service/exchange.ts';
+import { exchange, type Outcome } from '../../src/service/exchange.ts';
 import { testApi, testCall } from '../support/test-api.ts';
 
 const KIB = 1024;
@@ -18,7 +18,7 @@ afterEach(() => connection?.dispatcher.destroy());
 /** Requests from a server that answers with these pieces, each in a separate packet. */
 async function receive(
   answer: (request: number) => readonly Buffer[],
-  options: { sink?: BodySink; requests?: number } = {},
+  requests = 1,
 ): Promise<readonly Outcome[]> {
   let count = 0;
   const server = createServer({ noDelay: true }, socket => {
@@ -29,12 +29,12 @@ async function receive(
   const way = (connection = createConnection(testApi(origin)));
   const deadlineMs = systemClock.monotonicMs() + 10_000;
   const ask = (): Promise<Outcome> =>
-    exchange(testCall({ sink: options.sink ?? null, deadlineMs }), {
+    exchange(testCall({ deadlineMs }), {
       ...way,
       headers: {},
       clock: systemClock,
     });
-  const outcomes = await Promise.all(Array.from({ length: options.requests ?? 1 }, ask));
+  const outcomes = await Promise.all(Array.from({ length: requests }, ask));
   server.close();
   return outcomes;
 }
@@ -72,7 +72,7 @@ describe('a body over a plain connection', () => {
       );
       return [headOf(body), ...pieces];
     };
-    const outcomes = await receive(answer, { requests: bodies.length });
+    const outcomes = await receive(answer, bodies.length);
     const received = outcomes.map(outcome => bodyOf(outcome).toString('base64'));
     expect(received.toSorted()).toStrictEqual(bodies.map(b => b.toString('base64')).toSorted());
   });
@@ -83,25 +83,6 @@ describe('a body over a plain connection', () => {
     const head = headOf(packed, 'content-encoding: gzip\r\n');
     const [outcome] = await receive(() => [Buffer.concat([head, packed])]);
     expect(bodyOf(outcome).equals(body)).toBe(true);
-  });
-
-  test('waits for a sink that is slow', async () => {
-    const body = randomBytes(3000 * KIB);
-    const chunks: Buffer[] = [];
-    let resume = (): void => undefined;
-    const sink: BodySink = {
-      failure: null,
-      write: chunk => {
-        chunks.push(Buffer.from(chunk));
-        setTimeout(() => resume(), 1);
-        return false;
-      },
-      onDrain: listener => (resume = listener),
-      end: () => Promise.resolve(),
-    };
-    await receive(() => [Buffer.concat([headOf(body), body])], { sink });
-    expect(Buffer.concat(chunks).equals(body)).toBe(true);
-    expect(chunks.length).toBeGreaterThan(20);
   });
 });
 
