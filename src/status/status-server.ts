@@ -2,11 +2,11 @@
 //
 //   /healthz       200 while the process lives                         open to all
 //   /readyz        200 when ready, else 503 and what is missing        open to all
-//   /metrics       the program's own metrics, Prometheus text 0.0.4    by checkAccess()
-//   /status.json   the status report with its problems                 by checkAccess()
-//   /              the page, which renders status.json                 by checkAccess()
-//   /services/ID        a page for one service, with its series        by checkAccess(); see mayLookClose()
-//   /services/ID/live   its samples as the service gives them now      by checkAccess(); see mayLookClose()
+//   /metrics       the program's own metrics, Prometheus text 0.0.4    by refusalOf()
+//   /status.json   the status report with its problems                 by refusalOf()
+//   /              the page, which renders status.json                 by refusalOf()
+//   /services/ID        a page for one service, with its series        by refusalOf(); see mayLookClose()
+//   /services/ID/live   its samples as the service gives them now      by refusalOf(); see mayLookClose()
 //
 // It only reads. Everything that a client can use has a limit: connections, headers, time. If there
 // are too many connections, it closes an old one, so that nobody can keep a probe out. A connection
@@ -332,13 +332,8 @@ async function answer(request: IncomingMessage, context: Context): Promise<Answe
   const [path = ''] = (request.url ?? '').split('?', 1);
   if (path === '/healthz') return text(200, 'ok');
   if (path === '/readyz') return readiness(options.waitingFor());
-  const access = checkAccess(request.headers, options);
-  if (access === 'token_needed')
-    return text(401, 'this path needs the token in status.token', {
-      'www-authenticate': CHALLENGES,
-    });
-  if (access === 'foreign_host')
-    return text(403, 'use the name localhost, or set status.token to allow other names');
+  const refusal = refusalOf(request.headers, options);
+  if (refusal !== null) return refusal;
   const pageAt = (): Promise<Answer> => pageOf(path, context);
   // It waits for the service.
   if (path.endsWith('/live')) return pageAt();
@@ -427,8 +422,6 @@ function text(status: number, line: string, headers: Answer['headers'] = {}): An
 // loopback only: every client whose Host header names this machine. A foreign web page can resolve its own name to
 // 127.0.0.1 (DNS rebinding), but it cannot choose that header.
 
-export type Access = 'granted' | 'token_needed' | 'foreign_host';
-
 /** The challenges of a 401; browsers use the second. */
 const CHALLENGES: readonly string[] = [
   'Bearer realm="prom2otlp"',
@@ -441,14 +434,20 @@ interface AccessRules {
   readonly host: string;
 }
 
-export function checkAccess(headers: IncomingHttpHeaders, { token, host }: AccessRules): Access {
+/** The answer to a client without access; null if it has access. */
+export function refusalOf(
+  headers: IncomingHttpHeaders,
+  { token, host }: AccessRules,
+): Answer | null {
   if (token !== null) {
     const given = tokenOf(headers.authorization ?? '');
-    return given !== null && isEqual(given, token.reveal()) ? 'granted' : 'token_needed';
+    if (given !== null && isEqual(given, token.reveal())) return null;
+    const challenges = { 'www-authenticate': CHALLENGES };
+    return text(401, 'this path needs the token in status.token', challenges);
   }
-  if (!isLoopbackHost(host)) return 'granted';
   const asked = (headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
-  return isLoopbackHost(asked) || asked === host ? 'granted' : 'foreign_host';
+  if (!isLoopbackHost(host) || isLoopbackHost(asked) || asked === host) return null;
+  return text(403, 'use the name localhost, or set status.token to allow other names');
 }
 
 function tokenOf(authorization: string): string | null {
