@@ -25,6 +25,13 @@ export function textOf(page: string): string {
     .replace(/\s+/g, ' ');
 }
 
+/** Makes an object with some of it changed. */
+type Sample<T> = (changes?: Partial<T>) => T;
+
+function sampleOf<T>(whole: T): Sample<T> {
+  return changes => ({ ...whole, ...changes });
+}
+
 export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport {
   return {
     version: '0.1.0',
@@ -68,40 +75,34 @@ function sampleSlots(): StatusReport['timeline']['slots'] {
   );
 }
 
-export function sampleBackups(changes: Partial<ServiceBackupsReport> = {}): ServiceBackupsReport {
-  return {
-    service: 'dbpgf1',
-    name: 'orders',
-    isUp: true,
-    isFullScheduled: true,
-    scheduleCount: 1,
-    nextFullRunAt: secondsAgo(-3600),
-    lastFullFinishedAt: secondsAgo(7200),
-    readAt: secondsAgo(60),
-    lastError: null,
-    hint: '',
-    ...changes,
-  };
-}
+export const sampleBackups: Sample<ServiceBackupsReport> = sampleOf<ServiceBackupsReport>({
+  service: 'dbpgf1',
+  name: 'orders',
+  isUp: true,
+  isFullScheduled: true,
+  scheduleCount: 1,
+  nextFullRunAt: secondsAgo(-3600),
+  lastFullFinishedAt: secondsAgo(7200),
+  readAt: secondsAgo(60),
+  lastError: null,
+  hint: '',
+});
 
-export function samplePull(changes: Partial<PullReportStatus> = {}): PullReportStatus {
-  return {
-    kind: 'metrics',
-    target: 'api.example.com (orders and 1 more)',
-    origin: 'api.example.com',
-    serviceCount: 2,
-    firstService: 'orders',
-    state: 'ok',
-    reason: '',
-    message: '',
-    hint: '',
-    lastAttemptAt: secondsAgo(21),
-    lastSuccessAt: secondsAgo(21),
-    failingSinceAt: null,
-    nextAttemptAt: secondsAgo(-39),
-    ...changes,
-  };
-}
+export const samplePull: Sample<PullReportStatus> = sampleOf<PullReportStatus>({
+  kind: 'metrics',
+  target: 'api.example.com (orders and 1 more)',
+  origin: 'api.example.com',
+  serviceCount: 2,
+  firstService: 'orders',
+  state: 'ok',
+  reason: '',
+  message: '',
+  hint: '',
+  lastAttemptAt: secondsAgo(21),
+  lastSuccessAt: secondsAgo(21),
+  failingSinceAt: null,
+  nextAttemptAt: secondsAgo(-39),
+});
 
 /** A pull that has failed for ten minutes. */
 export function failedPull(
@@ -119,31 +120,28 @@ export function failedPull(
   });
 }
 
-export function sampleTarget(changes: Partial<TargetReport> = {}): TargetReport {
-  return {
-    name: 'api.example.com (orders and 1 more)',
-    url: 'https://api.example.com/observability/v2/metrics',
-    state: 'up',
-    scrapeCount: 180,
-    failureCount: 0,
-    lastScrapeAt: secondsAgo(21),
-    lastDurationMs: 184,
-    lastReason: '',
-    lastMessage: '',
-    hint: '',
-    nextScrapeAt: secondsAgo(-39),
-    bodyBytes: 208_311,
-    samples: 1204,
-    badLines: 0,
-    firstProblem: null,
-    series: 1204,
-    refused: null,
-    path: 'repeating',
-    clockSkewMs: 400,
-    drift: {},
-    ...changes,
-  };
-}
+export const sampleTarget: Sample<TargetReport> = sampleOf<TargetReport>({
+  name: 'api.example.com (orders and 1 more)',
+  url: 'https://api.example.com/observability/v2/metrics',
+  state: 'up',
+  scrapeCount: 180,
+  failureCount: 0,
+  lastScrapeAt: secondsAgo(21),
+  lastDurationMs: 184,
+  lastReason: '',
+  lastMessage: '',
+  hint: '',
+  nextScrapeAt: secondsAgo(-39),
+  bodyBytes: 208_311,
+  samples: 1204,
+  badLines: 0,
+  firstProblem: null,
+  series: 1204,
+  refused: null,
+  path: 'repeating',
+  clockSkewMs: 400,
+  drift: {},
+});
 
 export function sampleService(
   id: string,
@@ -169,48 +167,39 @@ export function sampleService(
 
 type PartitionReport = NonNullable<StatusReport['logs']>['partitions'][number];
 
-export function samplePartition(changes: Partial<PartitionReport> = {}): PartitionReport {
-  return {
-    service: 'dbpgf1',
-    source: 'main',
-    type: 'error-log',
-    state: 'waiting',
-    doneUntil: secondsAgo(60),
-    recordCount: 12,
-    gapCount: 0,
-    lastError: null,
-    ...changes,
-  };
-}
+export const samplePartition: Sample<PartitionReport> = sampleOf<PartitionReport>({
+  service: 'dbpgf1',
+  source: 'main',
+  type: 'error-log',
+  state: 'waiting',
+  doneUntil: secondsAgo(60),
+  recordCount: 12,
+  gapCount: 0,
+  lastError: null,
+});
 
-export function sampleQueue(changes: Partial<QueueReport> = {}): QueueReport {
-  return {
-    signal: 'metrics',
-    rows: 0,
-    bytes: 0,
-    maxBytes: 2 ** 30,
-    points: 0,
-    oldestAt: null,
-    newestAt: null,
-    fullInMs: null,
-    ...changes,
-  };
-}
+export const sampleQueue: Sample<QueueReport> = sampleOf<QueueReport>({
+  signal: 'metrics',
+  rows: 0,
+  bytes: 0,
+  maxBytes: 2 ** 30,
+  points: 0,
+  oldestAt: null,
+  newestAt: null,
+  fullInMs: null,
+});
 
-export function sampleSender(changes: Partial<SenderReport> = {}): SenderReport {
-  return {
-    signal: 'metrics',
-    endpoint: 'https://otlp.example.com/v1/metrics',
-    state: 'idle',
-    lastError: null,
-    lastErrorAt: null,
-    lastAcceptedAt: secondsAgo(20),
-    failingSinceAt: null,
-    nextAttemptAt: null,
-    compression: { encoding: 'zstd', since: secondsAgo(3600), reason: 'the back end has taken it' },
-    ...changes,
-  };
-}
+export const sampleSender: Sample<SenderReport> = sampleOf<SenderReport>({
+  signal: 'metrics',
+  endpoint: 'https://otlp.example.com/v1/metrics',
+  state: 'idle',
+  lastError: null,
+  lastErrorAt: null,
+  lastAcceptedAt: secondsAgo(20),
+  failingSinceAt: null,
+  nextAttemptAt: null,
+  compression: { encoding: 'zstd', since: secondsAgo(3600), reason: 'the back end has taken it' },
+});
 
 /** Two services with 180 scrapes behind them; everything was accepted. */
 export function sampleAccount(): Account {
@@ -234,21 +223,18 @@ export function lookOf(report: StatusReport, id: string): ServiceLook | null {
   return part === null ? null : { ...part, series, seriesCount: series.length };
 }
 
-export function sampleSeries(changes: Partial<SeriesReport> = {}): SeriesReport {
-  return {
-    name: 'engine_queries_total',
-    labels: { namespace: 'dbpgf1', server_name: 'orders-0' },
-    service: 'dbpgf1',
-    family: 'engine',
-    type: 'sum',
-    typeSource: 'declared',
-    declared: 'counter',
-    unit: '{query}',
-    value: 1234,
-    start: secondsAgo(7200),
-    time: secondsAgo(21),
-    changed: secondsAgo(81),
-    outcome: 'used',
-    ...changes,
-  };
-}
+export const sampleSeries: Sample<SeriesReport> = sampleOf<SeriesReport>({
+  name: 'engine_queries_total',
+  labels: { namespace: 'dbpgf1', server_name: 'orders-0' },
+  service: 'dbpgf1',
+  family: 'engine',
+  type: 'sum',
+  typeSource: 'declared',
+  declared: 'counter',
+  unit: '{query}',
+  value: 1234,
+  start: secondsAgo(7200),
+  time: secondsAgo(21),
+  changed: secondsAgo(81),
+  outcome: 'used',
+});
