@@ -382,6 +382,8 @@ const KEEPING_STATUSES: ReadonlySet<number> = new Set([307, 308]);
 /** These would turn a POST into a GET, which is another operation; some services send them after the POST was done. */
 const REWRITING_STATUSES: ReadonlySet<number> = new Set([301, 302, 303]);
 
+const LOGIN = /\b(?:log|sign)[-_]?in\b|\b(?:sso|oauth2?|authorize)\b/i;
+
 /**
  * The path to follow; else the outcome: that of the request, or why the redirect is not followed. A 303 to the same origin
  * after a POST, which was carried out, is no redirect.
@@ -397,8 +399,9 @@ export function redirectOf(outcome: Outcome, options: RedirectOptions): string |
   });
   const location = headerText(headers, 'location');
   const target = URL.parse(location, `${options.origin}${options.path}`);
-  // It was carried out: the result is there. Elsewhere, there may be a page to log in.
-  if (isRewriting && status === 303 && target?.origin === options.origin) return outcome;
+  // It was carried out: the result is there, unless it is a page to log in, as there may be elsewhere.
+  const isResult = target?.origin === options.origin && !LOGIN.test(target.pathname);
+  if (isRewriting && status === 303 && isResult) return outcome;
   if (location === '' || target === null) return refuse('without a readable Location');
   if (target.origin !== options.origin) return refuse(`to ${placeOf(target)}`);
   if (!options.isSafe) return refuse('over plain http');
