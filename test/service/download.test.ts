@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -93,35 +94,6 @@ describe('a body that goes into a sink', () => {
     expect(sink.earlyCount).toBe(0);
   });
 
-  test('may take longer than a small answer, but not stall', async () => {
-    const sink = new SlowSink();
-    const { result } = await download((_, response) => void response.write('a'), sink, {
-      timeoutMs: 200,
-    });
-    expect(reasonOf(result)).toBe('timeout');
-  });
-
-  test('ends at the limit, whether it is announced or not', async () => {
-    const body = Buffer.alloc(100_000);
-    const check = async (handler: Handler): Promise<void> => {
-      const { result } = await download(handler, new SlowSink(), { maxBodyBytes: 50_000 });
-      expect(reasonOf(result)).toBe('too_large');
-    };
-    await check((_, response) => void response.end(body));
-    await check((_, response) => {
-      response.write(body);
-      response.end();
-    });
-  });
-
-  test('is a failure if it is cut off', async () => {
-    const { result } = await download((_, response) => {
-      response.setHeader('content-length', 100);
-      response.write('half', () => response.destroy());
-    }, new SlowSink());
-    expect(reasonOf(result)).toBe('cut');
-  });
-
   test('is a failure if it cannot be stored', async () => {
     const sink = new SlowSink();
     sink.failure = new Error('ENOSPC: no space left on device');
@@ -129,33 +101,48 @@ describe('a body that goes into a sink', () => {
     expect(reasonOf(result)).toBe('not_stored');
     expect(result.ok || result.error.message).toContain('no space left');
   });
+
+  const limits = { timeoutMs: 200, maxBodyBytes: 50_000 };
+  test.each<[what: string, want: string, answer: (response: ServerResponse) => void]>([
+    ['that stalls', 'timeout', response => void response.write('a')],
+    ['of too many bytes, announced', 'too_large', response => void response.end(LARGE)],
+    [
+      'of too many bytes',
+      'too_large',
+      response => {
+        response.write(LARGE);
+        response.end();
+      },
+    ],
+    [
+      'that is cut off',
+      'cut',
+      response => {
+        response.setHeader('content-length', 100);
+        response.write('half', () => response.destroy());
+      },
+    ],
+  ])('%s is a failure: %s', async (_, want, answer) => {
+    const { result } = await download((_, response) => answer(response), new SlowSink(), limits);
+    expect(reasonOf(result)).toBe(want);
+  });
 });
 
-test('of a failed answer does not reach the sink', async () => {
+const LARGE = Buffer.alloc(100_000);
+
+test.each([
+  [503, 'server_error', 7000],
+  [202, 'http_status', undefined],
+  [206, 'http_status', undefined],
+  [204, 'ok', undefined],
+])('the body of a %i does not reach the sink: %s', async (status, want, retryAfterMs) => {
   const sink = new SlowSink();
   const { result } = await download((_, response) => {
-    response.statusCode = 503;
-    response.setHeader('retry-after', '7');
-    response.end('{"message":"later"}');
+    response.writeHead(status, retryAfterMs === undefined ? {} : { 'retry-after': '7' });
+    response.end(status === 204 ? '' : '{"message":"preparing"}');
   }, sink);
-  expect(result).toMatchObject({ error: { reason: 'server_error', retryAfterMs: 7000 } });
-  expect(result.ok || result.error.message).toContain('later');
-  expect(sink.chunks).toEqual([]);
-});
-
-test('of an answer that is not the whole body, or none yet, does not reach the sink', async () => {
-  const check = async (status: number, want: object): Promise<void> => {
-    const sink = new SlowSink();
-    const { result } = await download((_, response) => {
-      response.statusCode = status;
-      response.end(status === 204 ? '' : '{"message":"preparing"}');
-    }, sink);
-    expect(result, String(status)).toMatchObject(want);
-    expect(sink.chunks).toEqual([]);
-  };
-  for (const status of [202, 206])
-    await check(status, {
-      error: { reason: 'http_status', message: expect.stringContaining(`(${status}: preparing)`) },
-    });
-  await check(204, { ok: true });
+  expect([reasonOf(result), sink.chunks]).toEqual([want, []]);
+  if (result.ok) return;
+  expect(result.error.retryAfterMs).toBe(retryAfterMs);
+  expect(result.error.message).toContain(`(${status}: preparing)`);
 });

@@ -482,12 +482,20 @@ describe('split', () => {
     expectBalance(queue);
   });
 
-  test('a back end with a smaller limit gets everything in pieces', async () => {
-    backEnd.answer = ({ raw }) => ({ status: raw.length > 2000 ? 413 : 200 });
-    await send({ a: 300, b: 3, c: 3 });
-    await until(isSettled);
-    expect(queue.account.total().get('point/accepted')).toBe(306);
-  });
+  test.each<[SendResult['kind'], SendResult]>([
+    ['accepted', { kind: 'accepted', rejected: 0, message: '' }],
+    // Another status shows that content is refused, even without words.
+    ['split', { kind: 'split', status: 400, reason: 'the back end answered 400' }],
+  ])(
+    'a back end with a smaller limit gets everything in pieces, if an empty request is %s',
+    async (_, result) => {
+      empty = result;
+      backEnd.answer = ({ raw }) => ({ status: raw.length > 2000 ? 413 : 200 });
+      await send({ a: 300, b: 3, c: 3 });
+      await until(isSettled);
+      expect(queue.account.total().get('point/accepted')).toBe(306);
+    },
+  );
 
   test('a back end that refuses everything ends the row after 64 requests', async () => {
     backEnd.answer = () => ({ status: 400, body: 'never' });
@@ -502,8 +510,12 @@ describe('split', () => {
   });
 
   test('a refusal that an empty request gets as well is not about content: nothing is lost', async () => {
-    const body = 'unsupported path requested';
-    empty = { kind: 'split', status: 400, reason: `the back end answered 400: ${body}` };
+    // Numbers and ids differ.
+    const words = (port: number, id: string): string =>
+      `remoteAddr: "127.0.0.1:${port}"; unsupported path requested; request ${id}`;
+    const reason = `the back end answered 400: ${words(40_124, '9b1c7a52-0c1f')}`;
+    empty = { kind: 'split', status: 400, reason };
+    const body = words(40_122, 'de305d54-75b4');
     backEnd.answer = () => ({ status: 400, body });
     await send({ a: 500 }, { b: 1 });
     expect(await passPauses(2)).toBe(4 * SECOND_MS);
@@ -530,27 +542,6 @@ describe('split', () => {
     expect(sender.status()).toMatchObject({ state: 'retrying', lastError: 'no answer: down' });
     await recover();
     expect(queue.account.total().get('point/accepted')).toBe(2);
-  });
-
-  test('numbers and ids in the words may differ between a refusal and that of the empty request', async () => {
-    const words = (port: number, id: string): string =>
-      `remoteAddr: "127.0.0.1:${port}"; unsupported path requested; request ${id}`;
-    const reason = `the back end answered 400: ${words(40_124, '9b1c7a52-0c1f')}`;
-    empty = { kind: 'split', status: 400, reason };
-    backEnd.answer = () => ({ status: 400, body: words(40_122, 'de305d54-75b4') });
-    await send({ a: 1 });
-    await pauseMs();
-    expect(sender.status()).toMatchObject({ state: 'holding' });
-    await recover();
-    expect(queue.account.total().get('point/accepted')).toBe(1);
-  });
-
-  test('another status for the empty request shows that content is refused, even without words', async () => {
-    empty = { kind: 'split', status: 400, reason: 'the back end answered 400' };
-    backEnd.answer = ({ raw }) => ({ status: raw.length > 2000 ? 413 : 200 });
-    await send({ a: 300 });
-    await until(isSettled);
-    expect(queue.account.total().get('point/accepted')).toBe(300);
   });
 
   test('a gateway that allows one request at a time does not hold a refused point for ever', async () => {
@@ -588,10 +579,9 @@ describe('split', () => {
   ])(
     'a gateway that answers $status to every empty request does not hold a refused point for ever',
     async answer => {
-      const isPoison = hasValue(7);
       empty = answer;
       backEnd.answer = ({ raw }) => ({
-        status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200,
+        status: flatPoints('metrics', raw).some(hasValue(7)) ? 400 : 200,
       });
       await send({ a: 20 });
       await until(() => emptyCount === 1);
