@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  type ScheduleQuery,
   type ScheduleRequest,
   scheduleProblems,
   scheduleWarnings,
@@ -12,41 +13,45 @@ const REQUEST: ScheduleRequest = {
   service_id: 'dbpgf10000001',
 };
 
+/** The list from a service that gives these answers; the last one stays. */
+async function listed(answers: readonly ScriptedAnswer[], query?: ScheduleQuery) {
+  await using service = await scriptedService(
+    (_request, index) => answers[Math.min(index, answers.length - 1)] ?? {},
+  );
+  const result = await service.client.schedules.list(query);
+  return { result, paths: service.server.requests.map(({ path }) => path) };
+}
+
 describe('list', () => {
+  const [one, two] = [{ id: 1 }, { id: 2 }];
+
   test('reads a bare list and a wrapped one, and keeps unknown fields', async () => {
-    const one = { id: 7, service_id: 'a', type: 'full', suspended: false, colour: 'blue' };
-    const bodies: unknown[] = [
-      [one],
-      { schedules: [one], schedules_count: 1, pages_count: 1 },
-      { items: [one] },
-    ];
-    await using service = await scriptedService((_, index) => ({ body: bodies[index] }));
-    for (const _ of bodies)
-      expect(await service.client.schedules.list()).toEqual({
-        ok: true,
-        schedules: [one],
-        isComplete: true,
-      });
-    expect(service.server.requests[0]?.path).toBe('/backup/v1/backups/schedules');
+    const full = { id: 7, service_id: 'a', type: 'full', suspended: false, colour: 'blue' };
+    for (const body of [
+      [full],
+      { schedules: [full], schedules_count: 1, pages_count: 1 },
+      { items: [full] },
+    ]) {
+      const { result, paths } = await listed([{ body }]);
+      expect(result).toEqual({ ok: true, schedules: [full], isComplete: true });
+      expect(paths).toEqual(['/backup/v1/backups/schedules']);
+    }
   });
 
   test('counts fields of another type as absent, and reports invalid items', async () => {
     const body = [{ id: '7', schedule: null, suspended: 'no' }, 'nothing'];
-    await using service = await scriptedService(() => ({ body }));
-    const result = await service.client.schedules.list();
-    expect(result).toEqual({ ok: true, schedules: [{ id: '7' }], isComplete: false });
+    const want = { ok: true, schedules: [{ id: '7' }], isComplete: false };
+    expect((await listed([{ body }])).result).toEqual(want);
   });
 
   test('reads page after page', async () => {
-    await using service = await scriptedService((_, index) => ({
-      body: { schedules: [{ id: index }], pages_count: 3 },
-    }));
-    const result = await service.client.schedules.list({ service_id: 'a' });
+    const pages = [0, 1, 2].map(id => ({ body: { schedules: [{ id }], pages_count: 3 } }));
+    const { result, paths } = await listed(pages, { service_id: 'a' });
     expect(result).toMatchObject({
       schedules: [{ id: 0 }, { id: 1 }, { id: 2 }],
       isComplete: true,
     });
-    expect(service.server.requests.map(({ path }) => path.split('?')[1])).toEqual([
+    expect(paths.map(path => path.split('?')[1])).toEqual([
       'service_id=a',
       'service_id=a&page=2',
       'service_id=a&page=3',
@@ -54,15 +59,10 @@ describe('list', () => {
   });
 
   test('ends if the service returns the same page again and again', async () => {
-    await using service = await scriptedService(() => ({
-      body: { schedules: [{ id: 1 }], pages_count: 1e9 },
-    }));
-    const result = await service.client.schedules.list();
-    expect(result).toMatchObject({ schedules: [{ id: 1 }], isComplete: false });
-    expect(service.server.requests).toHaveLength(2);
+    const { result, paths } = await listed([{ body: { schedules: [one], pages_count: 1e9 } }]);
+    expect(result).toMatchObject({ schedules: [one], isComplete: false });
+    expect(paths).toHaveLength(2);
   });
-
-  const [one, two] = [{ id: 1 }, { id: 2 }];
 
   test.each<[what: string, pages: readonly ScriptedAnswer[], ids: readonly number[]]>([
     [
@@ -84,14 +84,8 @@ describe('list', () => {
     ],
     ['the status says so', [{ status: 207, body: [one] }], [1]],
   ])('is not whole if %s', async (_, pages, ids) => {
-    await using service = await scriptedService(
-      (_request, index) => pages[Math.min(index, pages.length - 1)] ?? {},
-    );
-    expect(await service.client.schedules.list()).toMatchObject({
-      ok: true,
-      schedules: ids.map(id => ({ id })),
-      isComplete: false,
-    });
+    const want = { ok: true, schedules: ids.map(id => ({ id })), isComplete: false };
+    expect((await listed(pages)).result).toMatchObject(want);
   });
 
   test.each<[what: string, ...bodies: unknown[]]>([
@@ -111,31 +105,24 @@ describe('list', () => {
     ['with an error of the number 0', { schedules: [one, two], error: 0 }],
     ['with links to nothing', { schedules: [one, two], next: {}, has_more: 0 }],
   ])('reads a list %s', async (_, ...bodies) => {
-    await using service = await scriptedService((_request, index) => ({ body: bodies[index] }));
-    const whole = { ok: true, schedules: [one, two], isComplete: true };
-    expect(await service.client.schedules.list()).toEqual(whole);
-    expect(service.server.requests).toHaveLength(bodies.length);
-  });
-
-  test.each([
-    { errors: [{ message: 'x' }] },
-    { detail: [{ msg: 'x' }] },
-    { schedules: null, ids: [] },
-  ])('takes no other list for one of schedules: %j', async body => {
-    await using service = await scriptedService(() => ({ body }));
-    expect(await service.client.schedules.list()).toMatchObject({ error: { kind: 'unreadable' } });
+    const { result, paths } = await listed(bodies.map(body => ({ body })));
+    expect(result).toEqual({ ok: true, schedules: [one, two], isComplete: true });
+    expect(paths).toHaveLength(bodies.length);
   });
 
   test('leaves out schedules of other services if the parameter is ignored', async () => {
     const body = [{ id: 1, service_id: 'a' }, { id: 2, service_id: 'b' }, { id: 3 }];
-    await using service = await scriptedService(() => ({ body }));
-    const result = await service.client.schedules.list({ service_id: 'a' });
+    const { result } = await listed([{ body }], { service_id: 'a' });
     expect(result).toMatchObject({ schedules: [{ id: 1 }, { id: 3 }] });
   });
 
-  test('reports an answer without a list as unreadable', async () => {
-    await using service = await scriptedService(() => ({ body: { ok: true } }));
-    expect(await service.client.schedules.list()).toEqual({
+  test.each([
+    { ok: true },
+    { errors: [{ message: 'x' }] },
+    { detail: [{ msg: 'x' }] },
+    { schedules: null, ids: [] },
+  ])('reports an answer without a list of schedules as unreadable: %j', async body => {
+    expect((await listed([{ body }])).result).toEqual({
       ok: false,
       error: {
         kind: 'unreadable',
