@@ -18,7 +18,6 @@ export interface ServiceClientsOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly userAgent?: string;
-  readonly acceptEncoding?: string;
   readonly names?: SettingNames;
   /** The reports of the replaced daemon. */
   readonly formerReports?: readonly PullReport[];

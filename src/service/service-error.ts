@@ -308,19 +308,11 @@ function reasonOfStatus(status: number, isPlain: boolean, message: string): Requ
   return status >= 500 ? 'server_error' : 'http_status';
 }
 
+/** Other codes mean TLS or the network, see reasonOfError(). */
 const REASON_OF_CODE: Readonly<Record<string, RequestReason>> = {
   ENOTFOUND: 'dns',
   ENODATA: 'dns',
   ECONNREFUSED: 'refused',
-  EHOSTUNREACH: 'network',
-  ENETUNREACH: 'network',
-  EHOSTDOWN: 'network',
-  ENETDOWN: 'network',
-  EADDRNOTAVAIL: 'network',
-  EACCES: 'network',
-  EPERM: 'network',
-  EMFILE: 'network',
-  ENFILE: 'network',
   // undici's parser: a status below 100.
   ERR_ASSERTION: 'protocol',
   EPROTO: 'tls',

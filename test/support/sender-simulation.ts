@@ -575,7 +575,12 @@ class Run implements Transport {
     if (answer === 'drop' || answer === 'hang') return nothing(answer);
     if (typeof answer === 'object') {
       const { grpc: code } = answer;
-      const ending = { code, details: 'later', statusDetails: null, body: Buffer.alloc(0) };
+      const ending = {
+        code,
+        details: 'later',
+        statusDetails: Buffer.alloc(0),
+        body: Buffer.alloc(0),
+      };
       const result = classifyGrpcAnswer(ending, { signal: 'metrics', redact: text => text });
       const kind = HELD_CODES.has(code) ? 'held' : code === 3 ? 'content' : 'other';
       return { result, kind, words: `gRPC ${code}` };

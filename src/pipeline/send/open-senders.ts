@@ -52,24 +52,14 @@ async function openSender(
   settings: OtlpSignalConfig,
   options: SendersOptions,
 ): Promise<OpenSender> {
-  const { config, queue, clock, counters, logger } = options;
+  const { config, apis = new KnownApis(apisOf(config)), ...shared } = options;
   const { concurrency } = config.otlp;
   const shown = printableUrl(endpoint);
   const compression = await openCompression(signal, shown, settings, options);
-  const { apis = new KnownApis(apisOf(config)) } = options;
-  const parts = { apis, concurrency, clock };
+  const parts = { apis, concurrency, clock: options.clock };
   const transport = await openTransport(endpoint, settings, parts, compression);
-  const sender = new Sender({
-    signal,
-    endpoint: shown,
-    queue,
-    transport,
-    counters,
-    logger,
-    concurrency,
-    clock,
-    random: Math.random,
-  });
+  const own = { signal, endpoint: shown, transport, concurrency, random: Math.random };
+  const sender = new Sender({ ...shared, ...own });
   return { signal, endpoint: shown, sender, compression };
 }
 

@@ -53,6 +53,8 @@ const ANSWER_TOO_LARGE = new RegExp(
   `^Received message .*(?:vs|than) ${String(ANSWER_BYTES_MAX)}\\)?$`,
 );
 
+const NO_BYTES = Buffer.alloc(0);
+
 /** How a call ended, reported by the back end, or by the library, which has no trailers. */
 interface Ending extends GrpcAnswer {
   readonly hasTrailers: boolean;
@@ -224,10 +226,10 @@ function hasStatus(error: Partial<ServiceError>): boolean {
 
 function endingOf(error: ServiceError | null, body: Buffer, isBegun: boolean): Ending {
   if (error === null)
-    return { code: 0, details: '', statusDetails: null, body, hasTrailers: true, isBegun };
+    return { code: 0, details: '', statusDetails: NO_BYTES, body, hasTrailers: true, isBegun };
   const { code, details, metadata } = hasStatus(error) ? error : UNREADABLE;
   const found = metadata.get('grpc-status-details-bin')[0];
-  const statusDetails = Buffer.isBuffer(found) ? found : null;
+  const statusDetails = Buffer.isBuffer(found) ? found : NO_BYTES;
   const hasTrailers = Object.keys(metadata.getMap()).length > 0;
   return { code, details, statusDetails, body, hasTrailers, isBegun };
 }
@@ -256,8 +258,8 @@ export interface GrpcAnswer {
   readonly code: number;
   /** The back end's message (`grpc-message`). */
   readonly details: string;
-  /** The trailer `grpc-status-details-bin`, if there was one. */
-  readonly statusDetails: Buffer | null;
+  /** The trailer `grpc-status-details-bin`; empty if there was none. */
+  readonly statusDetails: Buffer;
   /** The response; empty unless the code is OK. */
   readonly body: Buffer;
 }
@@ -284,9 +286,6 @@ const STATUSES: readonly (readonly [name: string, like: number, hint?: string])[
   ['UNAUTHENTICATED', 401, 'check otlp.headers'],
 ];
 
-const RESOURCE_EXHAUSTED = 8;
-const OUT_OF_RANGE = 11;
-
 /** The messages of servers in Go, Java, C++, C#, Rust and JavaScript for a request that is too large. */
 const TOO_LARGE = /messag.*(?:larger than|exceeds|too large)/i;
 
@@ -296,7 +295,7 @@ export function classifyGrpcAnswer(
   context: { readonly signal: Signal; readonly redact: (text: string) => string },
 ): SendResult {
   const { code, body } = answer;
-  const [name, like, hint] = statusOf(code);
+  const [name, like, hint] = STATUSES[code] ?? [`status ${String(code)}`, 500];
   if (like === 200) {
     const { rejected, message } = readPartialSuccess(context.signal, 'protobuf', body);
     return { kind: 'accepted', rejected, message: oneLine(context.redact(message)) };
@@ -304,24 +303,18 @@ export function classifyGrpcAnswer(
   const said = oneLine(context.redact(answer.details));
   const words = `the back end answered ${name}${said === '' ? '' : `: ${said}`}`;
   const retryAfterMs = readRetryDelay(answer.statusDetails);
-  const refused = { status: code, reason: words, retryAfterMs };
-  const isLimited = code === RESOURCE_EXHAUSTED || code === OUT_OF_RANGE;
-  if (isLimited && TOO_LARGE.test(said))
-    return refusedAs(413, { ...refused, reason: `${words}; lower otlp.max_request` });
-  if (code === RESOURCE_EXHAUSTED && retryAfterMs !== null) return refusedAs(429, refused);
-  return refusedAs(
-    like,
-    hint === undefined ? refused : { ...refused, reason: `${words}; ${hint}` },
-  );
-}
-
-function statusOf(code: number): (typeof STATUSES)[number] {
-  return STATUSES[code] ?? [`status ${String(code)}`, 500];
+  const refused = (like: number, hint?: string): SendResult => {
+    const reason = hint === undefined ? words : `${words}; ${hint}`;
+    return refusedAs(like, { status: code, reason, retryAfterMs });
+  };
+  const isExhausted = name === 'RESOURCE_EXHAUSTED';
+  if ((isExhausted || name === 'OUT_OF_RANGE') && TOO_LARGE.test(said))
+    return refused(413, 'lower otlp.max_request');
+  return isExhausted && retryAfterMs !== null ? refused(429) : refused(like, hint);
 }
 
 /** The pause in milliseconds that a RetryInfo asks for; null when there is no readable one. */
-export function readRetryDelay(statusDetails: Buffer | null): number | null {
-  if (statusDetails === null) return null;
+export function readRetryDelay(statusDetails: Buffer): number | null {
   try {
     for (const any of fieldsOf(statusDetails, 3)) {
       const typeUrl = fieldsOf(any, 1)[0]?.toString() ?? '';
@@ -335,8 +328,6 @@ export function readRetryDelay(statusDetails: Buffer | null): number | null {
     throw error;
   }
 }
-
-const NO_BYTES = Buffer.alloc(0);
 
 /** The values of one length-delimited field of a message. */
 function fieldsOf(message: Buffer, field: number): readonly Buffer[] {
