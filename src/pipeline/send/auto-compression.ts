@@ -17,6 +17,7 @@
 
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
+import { membersOf, parseJson } from '../../lib/json-pointer.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { SendResult } from './transport.ts';
@@ -219,18 +220,13 @@ export function retain(
 }
 
 function parse(blob: Buffer | null): readonly Remembered[] {
-  try {
-    const read: unknown = blob === null ? [] : JSON.parse(blob.toString('utf8'));
-    return Array.isArray(read) ? read.filter(isRemembered) : [];
-  } catch {
-    return [];
-  }
+  const read = parseJson(blob?.toString() ?? '');
+  return Array.isArray(read) ? read.filter(isRemembered) : [];
 }
 
 function isRemembered(value: unknown): value is Remembered {
   const isTime = (time: unknown): boolean => time === null || typeof time === 'number';
-  if (typeof value !== 'object' || value === null) return false;
-  const { endpoint, encoding, sinceMs, untilMs, reason } = value as Record<string, unknown>;
+  const { endpoint, encoding, sinceMs, untilMs, reason } = membersOf(value);
   const isEncoding = encoding === 'gzip' || encoding === 'zstd';
   const areTexts = typeof endpoint === 'string' && typeof reason === 'string';
   return isEncoding && areTexts && isTime(sinceMs) && isTime(untilMs);

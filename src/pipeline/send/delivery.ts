@@ -77,7 +77,7 @@ export class Delivery {
   constructor(row: QueueRow) {
     this.row = row;
     const slices = slicesOf(row, Buffer.alloc(0));
-    this.#whole = newPiece(slices, { fromNs: 0, toNs: 0, isPutOff: false });
+    this.#whole = pieceOf(slices, [], { isPutOff: false, isResend: false });
     this.#waiting = [this.#whole];
   }
 
@@ -183,10 +183,7 @@ export class Delivery {
   /** The unsent slices of a split row, by service and in the order of the row. */
   rest(): readonly PlacedSlice[] {
     const slices = this.#waiting.flatMap(piece => piece.slices).sort((a, b) => a.place - b.place);
-    const services = new Map<string, PlacedSlice[]>();
-    for (const slice of slices)
-      services.set(slice.service, [...(services.get(slice.service) ?? []), slice]);
-    return [...services.values()].map(joinSlices);
+    return [...Map.groupBy(slices, ({ service }) => service).values()].map(joinSlices);
   }
 
   #take(piece: Piece): void {
@@ -196,7 +193,7 @@ export class Delivery {
 
   #add(halves: Halves, like: Pick<Piece, 'isPutOff' | 'isResend'>): void {
     const { signal } = this.row;
-    for (const half of halves) this.#waiting.push(pieceOf(signal, half, like));
+    for (const half of halves) this.#waiting.push(pieceOf(half, timesIn(signal, half), like));
     // Stable: pieces of equal size keep their order.
     this.#waiting.sort(byTurn);
   }
@@ -244,23 +241,21 @@ export async function requestOf(
   return isSplit ? { signal: row.signal, ...(await packSlices(row.encoding, slices)) } : row;
 }
 
-function newPiece(
-  slices: readonly PlacedSlice[],
-  place: Pick<Piece, 'fromNs' | 'toNs' | 'isPutOff'>,
-): Piece {
-  const points = pointsIn(slices);
-  return { slices, points, ...place, isResend: false, isUncut: points < 2, suspicion: null };
-}
-
+/** `times` are those of its points. */
 function pieceOf(
-  signal: Signal,
   slices: readonly PlacedSlice[],
+  times: readonly number[],
   { isPutOff, isResend }: Pick<Piece, 'isPutOff' | 'isResend'>,
 ): Piece {
-  const times = signal === 'metrics' ? slices.flatMap(({ bytes }) => timesOf(bytes)) : [];
+  const points = pointsIn(slices);
   const fromNs = times.reduce((oldest, time) => Math.min(oldest, time), times[0] ?? 0);
   const toNs = times.reduce((newest, time) => Math.max(newest, time), 0);
-  return { ...newPiece(slices, { fromNs, toNs, isPutOff }), isResend };
+  const isUncut = points < 2;
+  return { slices, points, fromNs, toNs, isPutOff, isResend, isUncut, suspicion: null };
+}
+
+function timesIn(signal: Signal, slices: readonly PlacedSlice[]): readonly number[] {
+  return signal === 'metrics' ? slices.flatMap(({ bytes }) => timesOf(bytes)) : [];
 }
 
 function pointsIn(slices: readonly PlacedSlice[]): number {
@@ -297,8 +292,8 @@ type Halves = readonly [readonly PlacedSlice[], readonly PlacedSlice[]];
 
 /** Splits by time, else between services, else within the only service; null for a single point. */
 function halve(signal: Signal, slices: readonly PlacedSlice[]): Halves | null {
-  const byTime = signal === 'metrics' ? halveByTime(slices) : null;
-  if (byTime !== null) return byTime;
+  const time = timeToCutAt(timesIn(signal, slices));
+  if (time !== null) return halveByTime(slices, time);
   const [only] = slices;
   if (only === undefined) return null;
   if (slices.length > 1) {
@@ -311,9 +306,7 @@ function halve(signal: Signal, slices: readonly PlacedSlice[]): Halves | null {
   return [[first], [second]];
 }
 
-function halveByTime(slices: readonly PlacedSlice[]): Halves | null {
-  const time = timeToCutAt(slices.flatMap(({ bytes }) => timesOf(bytes)));
-  if (time === null) return null;
+function halveByTime(slices: readonly PlacedSlice[], time: number): Halves {
   const pairs = slices.map(slice => shareSlice('metrics', slice, cutAt(slice.bytes, time)));
   const hasBytes = ({ bytes }: PlacedSlice): boolean => bytes.length > 0;
   return [
