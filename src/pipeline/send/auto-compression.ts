@@ -20,6 +20,7 @@ import type { Counters, CountersOf } from '../../lib/counters.ts';
 import { membersOf, parseJson } from '../../lib/json-pointer.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Signal } from '../../model/batch.ts';
+import type { Queue } from '../queue/queue.ts';
 import type { SendResult } from './transport.ts';
 
 /** The result of one request, as far as its encoding may matter. */
@@ -45,14 +46,14 @@ export interface CompressionStatus {
 
 export interface AutoCompressionOptions {
   readonly signal: Signal;
-  /** The back end's name in log lines. */
+  /** Its URL without user, password and query. */
   readonly endpoint: string;
+  readonly protocol: string;
+  /** Keeps the decisions, and compresses new rows accordingly. */
+  readonly queue: Pick<Queue, 'readState' | 'commit' | 'compressAs'>;
   readonly clock: Clock;
   readonly counters: Counters;
   readonly logger: Logger;
-  /** The decision of an earlier run for this endpoint. */
-  readonly remembered: CompressionStatus | null;
-  readonly onLearned: (status: CompressionStatus) => void;
 }
 
 /** Smaller requests prove nothing: some back ends answer them without reading them. */
@@ -97,10 +98,20 @@ export class AutoCompression {
   /** Requests in zstd since one was accepted. */
   #failureCount = 0;
 
-  constructor(options: AutoCompressionOptions) {
+  private constructor(options: AutoCompressionOptions, status: CompressionStatus) {
     this.#options = options;
-    this.#status = options.remembered ?? UNTRIED;
+    this.#status = status;
     this.#counters = options.counters.of(COMPRESSION_COUNTERS);
+  }
+
+  /** Begins with the decision of an earlier run for this endpoint. */
+  static async open(options: AutoCompressionOptions): Promise<AutoCompression> {
+    const { queue, signal, protocol, endpoint } = options;
+    const blob = await queue.readState(COMPRESSION_STATE, signal);
+    const status = recall(blob, protocol, endpoint) ?? UNTRIED;
+    // After a reload the queue may still compress for another endpoint.
+    queue.compressAs(signal, status.encoding);
+    return new AutoCompression(options, status);
   }
 
   status(): CompressionStatus {
@@ -184,12 +195,25 @@ export class AutoCompression {
   }
 
   #learn(encoding: 'gzip' | 'zstd', untilMs: number | null, reason: string): void {
-    const { clock, logger, signal, endpoint, onLearned } = this.#options;
+    const { clock, logger, signal, endpoint, queue } = this.#options;
     this.#status = { encoding, sinceMs: clock.nowMs(), untilMs, reason };
     logger.info({ signal, endpoint, encoding, reason }, 'the compression of requests has changed');
-    onLearned(this.#status);
+    queue.compressAs(signal, encoding);
+    void this.#keep(this.#status);
+  }
+
+  /** If the commit fails, the next run just repeats the trial. */
+  async #keep(status: CompressionStatus): Promise<void> {
+    const { queue, signal, protocol, endpoint } = this.#options;
+    const before = await queue.readState(COMPRESSION_STATE, signal);
+    const blob = retain(before, nameOf(protocol, endpoint), status);
+    const state = [{ kind: COMPRESSION_STATE, key: signal, blob }];
+    await queue.commit({ batches: [], state, reads: [] });
   }
 }
+
+/** The kind of the states that keep the decisions; the key is the signal. */
+export const COMPRESSION_STATE = 'compression';
 
 /** A decision kept for the next run; the newest comes last. */
 interface Remembered extends CompressionStatus {
@@ -199,15 +223,24 @@ interface Remembered extends CompressionStatus {
 const REMEMBERED_MAX = 8;
 
 /** The remembered decision for an endpoint; null when there is none, or the blob cannot be read. */
-export function recall(blob: Buffer | null, endpoint: string): CompressionStatus | null {
-  const found = parse(blob).find(entry => entry.endpoint === endpoint);
+export function recall(
+  blob: Buffer | null,
+  protocol: string,
+  shownEndpoint: string,
+): CompressionStatus | null {
+  const name = nameOf(protocol, shownEndpoint);
+  const found = parse(blob).find(({ endpoint }) => endpoint === name);
   if (found === undefined) return null;
   const { encoding, sinceMs, untilMs, reason } = found;
   return { encoding, sinceMs, untilMs, reason };
 }
 
-/** The blob with a new decision for `endpoint` (its URL and protocol). */
-export function retain(
+function nameOf(protocol: string, shownEndpoint: string): string {
+  return `${protocol} ${shownEndpoint}`;
+}
+
+/** The blob with a new decision for `endpoint` (its protocol and URL). */
+function retain(
   blob: Buffer | null,
   endpoint: string,
   { untilMs, ...status }: CompressionStatus,

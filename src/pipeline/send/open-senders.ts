@@ -10,13 +10,15 @@ import type { Signal } from '../../model/batch.ts';
 import { apisOf } from '../../service/clients.ts';
 import { KnownApis } from '../../service/redact.ts';
 import type { Queue } from '../queue/queue.ts';
-import { AutoCompression, type CompressionStatus, recall, retain } from './auto-compression.ts';
+import {
+  AutoCompression,
+  COMPRESSION_STATE,
+  type CompressionStatus,
+  recall,
+} from './auto-compression.ts';
 import { OtlpHttp } from './otlp-http.ts';
 import { Sender } from './sender.ts';
 import type { EndpointOptions, Transport } from './transport.ts';
-
-/** The kind of the states that keep the decisions of `auto`; the key is the signal. */
-const COMPRESSION_STATE = 'compression';
 
 export interface SendersOptions {
   readonly config: Config;
@@ -55,50 +57,16 @@ async function openSender(
   const { config, apis = new KnownApis(apisOf(config)), ...shared } = options;
   const { concurrency } = config.otlp;
   const shown = printableUrl(endpoint);
-  const compression = await openCompression(signal, shown, settings, options);
+  const { protocol } = settings;
+  const hasChoice = settings.compression === 'auto' && protocol !== 'grpc';
+  const compression = hasChoice
+    ? await AutoCompression.open({ ...shared, signal, endpoint: shown, protocol })
+    : null;
   const parts = { apis, concurrency, clock: options.clock };
   const transport = await openTransport(endpoint, settings, parts, compression);
   const own = { signal, endpoint: shown, transport, concurrency, random: Math.random };
   const sender = new Sender({ ...shared, ...own });
   return { signal, endpoint: shown, sender, compression };
-}
-
-/** Null when the configuration or gRPC leave no choice. */
-async function openCompression(
-  signal: Signal,
-  shown: string,
-  { compression, protocol }: OtlpSignalConfig,
-  { queue, clock, counters, logger }: SendersOptions,
-): Promise<AutoCompression | null> {
-  if (compression !== 'auto' || protocol === 'grpc') return null;
-  const name = compressionName(protocol, shown);
-  const known = recall(await queue.readState(COMPRESSION_STATE, signal), name);
-  // After a reload the queue may still compress for another endpoint.
-  queue.compressAs(signal, known?.encoding ?? 'gzip');
-  return new AutoCompression({
-    signal,
-    endpoint: shown,
-    clock,
-    counters,
-    logger,
-    remembered: known,
-    onLearned: status => {
-      queue.compressAs(signal, status.encoding);
-      void remember(queue, signal, name, status);
-    },
-  });
-}
-
-/** If the commit fails, the next run just repeats the trial. */
-async function remember(
-  queue: Queue,
-  signal: Signal,
-  name: string,
-  status: CompressionStatus,
-): Promise<void> {
-  const blob = retain(await queue.readState(COMPRESSION_STATE, signal), name, status);
-  const state = [{ kind: COMPRESSION_STATE, key: signal, blob }];
-  await queue.commit({ batches: [], state, reads: [] });
 }
 
 /** Opens a transport in the protocol of the signal's settings. `auto` means gzip without a `compression`. */
@@ -141,12 +109,5 @@ export function rememberedCompression(
   { protocol }: OtlpSignalConfig,
   queue: { state(kind: string, key: string): Buffer | null },
 ): CompressionStatus | null {
-  return recall(
-    queue.state(COMPRESSION_STATE, signal),
-    compressionName(protocol, printableUrl(endpoint)),
-  );
-}
-
-function compressionName(protocol: string, shown: string): string {
-  return `${protocol} ${shown}`;
+  return recall(queue.state(COMPRESSION_STATE, signal), protocol, printableUrl(endpoint));
 }
