@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { systemClock } from '../lib/clock.ts';
 import { cronProblem } from '../lib/cron.ts';
 import { membersOf } from '../lib/json-pointer.ts';
-import type { ReadOptions, RequestOptions, ServiceHttp } from './http-client.ts';
+import type { Query, ReadOptions, RequestOptions, ServiceHttp } from './http-client.ts';
 import {
   type ErrorResult,
   type RequestProblem,
@@ -145,7 +145,7 @@ export class ApiArea {
   /** Reads all pages of a list. The first request has no page parameter, because some services do not know it. */
   protected async readList<Item>(
     { name, read }: Kind<Item>,
-    query: Readonly<Record<string, string>>,
+    query: Query,
     signal: AbortSignal | undefined,
   ): Promise<List<Item> | ErrorResult> {
     const items: Item[] = [];
@@ -182,11 +182,10 @@ export class ApiArea {
   protected async readOwned<Item extends { readonly service_id?: string | undefined }>(
     kind: Kind<Item>,
     { service_id: id, signal }: OwnedQuery,
-    query: Readonly<Record<string, string>> = {},
+    query: Query = {},
   ): Promise<List<Item> | ErrorResult> {
-    if (id === undefined) return this.readList(kind, query, signal);
     const list = await this.readList(kind, { ...query, service_id: id }, signal);
-    if (!list.ok) return list;
+    if (!list.ok || id === undefined) return list;
     return { ...list, items: list.items.filter(one => (one.service_id ?? id) === id) };
   }
 

@@ -159,7 +159,7 @@ export class BackupsApi extends ApiArea {
   }: BackupQuery = {}): Promise<
     Result<{ readonly backups: readonly Backup[]; readonly isComplete: boolean }>
   > {
-    const read = await this.readOwned(BACKUPS, query, status === undefined ? {} : { status });
+    const read = await this.readOwned(BACKUPS, query, { status });
     if (!read.ok) return read;
     // The service may not know the parameter.
     const backups = read.items.filter(

@@ -149,7 +149,7 @@ export class MetricsApi extends ApiArea {
   async read({ service, signal, maxBytes }: MetricsQuery = {}): Promise<Result<MetricsPage>> {
     const answer = await this.http.get(this.path, {
       accept: ACCEPT,
-      query: service === undefined ? {} : { service },
+      query: { service },
       maxBodyBytes: maxBytes ?? PAGE_BYTES_MAX,
       signal,
     });

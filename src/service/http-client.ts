@@ -75,13 +75,16 @@ export type ServiceResult<Answer> = Result<Answer> & {
   readonly durationMs: number;
 };
 
+/** Parameters without a value are left out. */
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface RequestOptions extends ReadOptions {
   readonly accept?: string;
-  readonly query?: Readonly<Record<string, string | number>>;
+  readonly query?: Query;
   /** Sent as JSON. */
   readonly body?: unknown;
   /** Texts in it that no message may show: the service may echo them. */
@@ -203,14 +206,15 @@ export class ServiceHttp {
     if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
     // Parsed, so that letters beyond ASCII are percent-encoded instead of refused.
     const url = new URL(`${this.#connection.baseUrl}${path}`);
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
     return {
       method,
       path: `${url.pathname}${url.search}`,
       accept: options.accept ?? '*/*',
       body: body === undefined ? null : JSON.stringify(body),
       secrets,
-      isPlain: body === undefined && Object.keys(query).length === 0,
+      isPlain: body === undefined && Object.values(query).every(value => value === undefined),
       timeoutMs,
       deadlineMs: this.#clock.monotonicMs() + timeoutMs,
       idleTimeoutMs: sink === null ? 0 : this.#api.timeoutMs,

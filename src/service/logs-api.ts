@@ -11,7 +11,7 @@ import {
   parsePointer,
 } from '../lib/json-pointer.ts';
 import { type BodySink, headerText, type Priority } from './exchange.ts';
-import type { JsonAnswer, ReadOptions, ServiceHttp } from './http-client.ts';
+import type { JsonAnswer, Query, ReadOptions, ServiceHttp } from './http-client.ts';
 import { type ErrorResult, type Result, unreadableAnswer } from './service-error.ts';
 
 export interface LogQuery extends ReadOptions {
@@ -101,11 +101,10 @@ export class LogsApi {
     const order = this.pointers.start.at(-1);
     const answer = await this.#get(this.endpoints.list, query, {
       ...this.#filterOf(query),
-      ...(query.server === undefined ? {} : { [names.server]: query.server }),
-      ...(order === undefined ? {} : { [names.order]: order }),
-      ...(pagination === 'none' ? {} : { [names.limit]: pageSize }),
-      ...(pagination === 'page' ? { [names.offset]: page + 1 } : {}),
-      ...(pagination === 'offset' ? { [names.offset]: offset } : {}),
+      [names.server]: query.server,
+      [names.order]: order,
+      [names.limit]: pagination === 'none' ? undefined : pageSize,
+      [names.offset]: { none: undefined, page: page + 1, offset }[pagination],
     });
     if (!answer.ok) return answer;
     const { json } = answer;
@@ -164,12 +163,12 @@ export class LogsApi {
     return retentionOf(await this.#http.requestJson('POST', this.endpoints.retention, options));
   }
 
-  #filterOf({ from, to, type }: Partial<LogQuery>): Record<string, string> {
+  #filterOf({ from, to, type }: Partial<LogQuery>): Query {
     const { parameters: names } = this.endpoints;
     return {
-      ...(from === undefined ? {} : { [names.from]: from.toISOString() }),
-      ...(to === undefined ? {} : { [names.to]: to.toISOString() }),
-      ...(type === undefined ? {} : { [names.type]: type }),
+      [names.from]: from?.toISOString(),
+      [names.to]: to?.toISOString(),
+      [names.type]: type,
     };
   }
 
@@ -180,11 +179,7 @@ export class LogsApi {
     return { query, accept: ACCEPT, maxBodyBytes: maxBytes, signal };
   }
 
-  #get(
-    path: string,
-    { signal }: ReadOptions,
-    query: Readonly<Record<string, string | number>>,
-  ): Promise<Result<JsonAnswer>> {
+  #get(path: string, { signal }: ReadOptions, query: Query): Promise<Result<JsonAnswer>> {
     const options = { query, signal, priority: this.#priority, maxBodyBytes: LIST_BYTES_MAX };
     return this.#http.requestJson('GET', path, options);
   }
