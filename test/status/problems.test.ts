@@ -34,11 +34,6 @@ function told(changes: Partial<StatusReport>): readonly string[] {
   );
 }
 
-test('a healthy daemon has none', () => {
-  expect(told({})).toEqual([]);
-  expect(told({ targets: [sampleTarget({ state: 'waiting' })], state: 'starting' })).toEqual([]);
-});
-
 test('a report and its problems are one document', () => {
   const report = sampleReport({ notes: ['a key has no effect'] });
   expect(withProblems(report)).toEqual({
@@ -329,47 +324,59 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     { queue: [sampleQueue({ points: 1 })] },
     'warning account: it does not balance: 0 points should wait, the queue holds 1 | ',
   ],
+  ['a healthy daemon', {}],
+  [
+    'a daemon that waits for its first page',
+    { targets: [sampleTarget({ state: 'waiting' })], state: 'starting' },
+  ],
+  [
+    'logs and backups that cannot be read',
+    {
+      logs: {
+        partitions: [
+          samplePartition({
+            service: 'orders',
+            state: 'failed',
+            lastError: 'cannot list the logs',
+          }),
+          samplePartition({ service: 'orders', lastError: 'cannot list the logs' }),
+        ],
+        catchUp: [],
+        givenUp: [
+          {
+            at: '2026-03-04T09:00:00.000Z',
+            service: 'orders',
+            type: 'audit-log',
+            archive: 'a1',
+            reason: 'checksum',
+            file: '/queue/set-aside/a1.0',
+          },
+        ],
+        nextPullAt: null,
+      },
+      backups: {
+        services: [
+          sampleBackups(),
+          sampleBackups({ name: 'a', isFullScheduled: false }),
+          sampleBackups({
+            name: 'b',
+            isFullScheduled: null,
+            lastError: 'cannot read',
+            hint: 'look',
+          }),
+        ],
+        nextReadAt: null,
+      },
+    },
+    'error error-log of orders: cannot list the logs | ',
+    'error backups of b: cannot read | Look.',
+    'warning audit-log of orders: the archive a1 was given up: checksum | Its records may be missing; a gap record in the back end reports it. It is kept as /queue/set-aside/a1.0.',
+    'warning backups of a: no full backup is scheduled | ',
+  ],
 ])('%s', (_, changes, ...want) => {
   const lines = told(changes);
   expect(lines).toHaveLength(want.length);
   for (const [i, line] of want.entries()) expect(lines[i]).toContain(line);
-});
-
-test('unavailable logs and backups are errors', () => {
-  const lastError = 'cannot list the logs: the service refused the key';
-  const partition = samplePartition({ service: 'orders', state: 'failed', lastError });
-  const lines = told({
-    logs: {
-      partitions: [partition, { ...partition, state: 'waiting' }],
-      catchUp: [],
-      givenUp: [
-        {
-          at: '2026-03-04T09:00:00.000Z',
-          service: 'orders',
-          type: 'audit-log',
-          archive: 'a1',
-          reason: 'checksum',
-          file: '/queue/set-aside/a1.0',
-        },
-      ],
-      nextPullAt: null,
-    },
-    backups: {
-      services: [
-        sampleBackups(),
-        sampleBackups({ name: 'a', isFullScheduled: false }),
-        sampleBackups({ name: 'b', isFullScheduled: null, lastError: 'cannot read', hint: 'look' }),
-      ],
-      nextReadAt: null,
-    },
-  });
-  expect(lines.map(line => line.split(' | ')[0])).toEqual([
-    'error error-log of orders: cannot list the logs: the service refused the key',
-    'error backups of b: cannot read',
-    'warning audit-log of orders: the archive a1 was given up: checksum',
-    'warning backups of a: no full backup is scheduled',
-  ]);
-  expect(lines[2]).toContain('It is kept as /queue/set-aside/a1.0.');
 });
 
 test('the worst comes first, and the list is bounded', () => {

@@ -23,7 +23,7 @@ export function testApi(baseUrl: string, settings: Partial<ApiConfig> = {}): Api
 
 export const NO_TLS: OtlpSignalConfig['tls'] = { ca: null, cert: null, key: null };
 
-export function testSignal(settings: Partial<OtlpSignalConfig> = {}): OtlpSignalConfig {
+function testSignal(settings: Partial<OtlpSignalConfig> = {}): OtlpSignalConfig {
   return {
     protocol: 'http/protobuf',
     compression: 'gzip',
