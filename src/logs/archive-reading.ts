@@ -56,7 +56,7 @@ export async function readArchive(
   const status = meter.status(archive.partition);
   status.state = 'pulling';
   const end = await new ArchiveReading(pull, archive, isFinal).run().finally(() => {
-    status.state = pull.signal.aborted ? 'waiting' : 'failed';
+    status.state = pull.api.signal.aborted ? 'waiting' : 'failed';
   });
   if (end.kind === 'unreachable') {
     meter.counters.archives.add(1, 'failed');
@@ -102,9 +102,9 @@ class ArchiveReading {
 
   /** A permit is held for one try, not between two: an API that fails for long holds up no other. */
   async run(): Promise<ArchiveEnd> {
-    const { api, downloads, signal } = this.#pull;
+    const { api, downloads } = this.#pull;
     try {
-      const answer = await api.ask(() => downloads.permits.run(() => this.#try()), signal, true);
+      const answer = await api.ask(() => downloads.permits.run(() => this.#try()), true);
       if (answer.ok) return answer.end;
       const end = endOfFailure(answer.error);
       if (end.kind === 'broken') await noteBroken(this.#pull, this.#archive, end, null);
@@ -116,11 +116,11 @@ class ArchiveReading {
 
   /** Downloads the archive into a file of its own, and reads it. */
   async #try(): Promise<Result<{ readonly end: ArchiveEnd }>> {
-    const { api, config, downloads, meter, signal } = this.#pull;
+    const { api, config, downloads, meter } = this.#pull;
     const spool = await SpoolFile.create(downloads.directory);
     try {
       failpoint('spool-begun');
-      const options = { signal, maxBytes: config.limits.archiveBytes };
+      const options = { signal: api.signal, maxBytes: config.limits.archiveBytes };
       const result = await api.api.download([this.#archive.id], spool, options);
       downloads.budget.take(spool.bytes);
       meter.counters.bytes.add(spool.bytes, 'downloaded');

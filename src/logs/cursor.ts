@@ -139,24 +139,3 @@ const HELD_MS = 3 * DAY_MS;
 export function isHeld(endMs: number, sinceMs: number, nowMs: number): boolean {
   return nowMs < Math.max(endMs, sinceMs) + HELD_MS;
 }
-
-/**
- * Finds the oldest time that the service accepts, by bisection between a time that it refuses and one that it accepts,
- * to within `precisionMs`. Null when `isAccepted` returns null.
- */
-export async function findFloor(
-  refusedMs: number,
-  acceptedMs: number,
-  precisionMs: number,
-  isAccepted: (fromMs: number) => Promise<boolean | null>,
-): Promise<number | null> {
-  let [low, high] = [refusedMs, acceptedMs];
-  while (high - low > precisionMs) {
-    const middleMs = Math.floor((low + high) / 2);
-    const answer = await isAccepted(middleMs);
-    if (answer === null) return null;
-    if (answer) high = middleMs;
-    else low = middleMs;
-  }
-  return high;
-}

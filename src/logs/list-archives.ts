@@ -81,12 +81,12 @@ export class ArchiveLister implements Lister {
   #failedTypes: ReadonlySet<string | null> = new Set();
 
   async pull(pull: Pull): Promise<PullEnd> {
-    const { api, ledger, signal } = pull;
+    const { api, ledger } = pull;
     const toMs = api.nowMs();
     const firstDays = ledger.tracks.map(({ cursor }) => firstListedDay(cursor, toMs));
     const fromDayMs = Math.min(...firstDays);
     const listing = await listTypes(pull, { fromMs: fromDayMs, toMs }, this.#failedTypes);
-    goOnUnlessStopped(signal);
+    goOnUnlessStopped(api);
     if (await jumpIfTooOld(pull, listing)) return await this.pull(pull);
     this.#countFailures(pull, listing);
     const listed = this.#note(pull, listing);
@@ -161,7 +161,7 @@ export class ArchiveLister implements Lister {
    * last time come after all others, so that they cannot use up every pull.
    */
   async #work(pull: Pull, listed: ReadonlySet<KnownArchive>): Promise<PullEnd> {
-    const { api, config, downloads, ledger, meter, signal } = pull;
+    const { api, config, downloads, ledger, meter } = pull;
     const actionOf = (state: ArchiveState): ArchiveAction =>
       actionFor(state, api.nowMs(), config.window.dayCloseGraceMs);
     const archives = ledger.archives().toSorted(byTurn);
@@ -174,7 +174,7 @@ export class ArchiveLister implements Lister {
     let failuresInARow = 0;
     let postponedCount = 0;
     for (const archive of archives) {
-      goOnUnlessStopped(signal);
+      goOnUnlessStopped(api);
       const action = actionOf(archive.state);
       if (action === 'flush') {
         await flushArchive(pull, archive);
@@ -200,7 +200,7 @@ export class ArchiveLister implements Lister {
       failed = failure;
       break;
     }
-    goOnUnlessStopped(signal);
+    goOnUnlessStopped(api);
     // The service delivers others: these archives are the cause.
     const isOfArchives = failures.size < progress.doneCount;
     if (isOfArchives) await noteUndelivered(pull, failures);
@@ -349,7 +349,7 @@ async function listDays(
   { fromMs, toMs }: Span,
   found: Map<string, Descriptor>,
 ): Promise<readonly FailedDay[]> {
-  const { api, config, signal } = pull;
+  const { api, config } = pull;
   const longestDays = Math.max(1, Math.floor(config.window.maxMs / DAY_MS));
   const failed: FailedDay[] = [];
   let days = longestDays;
@@ -372,9 +372,8 @@ async function listDays(
       continue;
     }
     // The service may keep this type for a shorter time than others.
-    const refused = { type, fromMs: dayMs };
-    const oldestMs = isRefused(error) ? await findOldestDay(api, refused, signal) : null;
-    const isAlone = oldestMs !== null || (mayBeDay && (await api.isAnswering(signal, type)));
+    const oldestMs = isRefused(error) ? await findOldestDay(api, type, dayMs) : null;
+    const isAlone = oldestMs !== null || (mayBeDay && (await api.isAnswering(type)));
     const lastMs = isAlone ? Math.max(dayMs, (oldestMs ?? 0) - DAY_MS) : dayOf(toMs);
     for (; dayMs <= lastMs; dayMs += DAY_MS) failed.push({ type, dayMs, error, isAlone, oldestMs });
   }
@@ -394,17 +393,17 @@ async function jumpIfTooOld(pull: Pull, listing: Listing): Promise<boolean> {
   const ageOf = ({ oldestMs }: FailedDay): number => oldestMs ?? Infinity;
   const [first] = ofFirstDay.toSorted((a, b) => ageOf(a) - ageOf(b));
   if (first === undefined) return false;
-  const refused = { type: first.type, fromMs: fromDayMs };
-  return await jumpToOldest(pull, pull.ledger.tracks, refused, first.oldestMs);
+  const refused = { ...first, fromMs: fromDayMs };
+  return await jumpToOldest(pull, pull.ledger.tracks, refused);
 }
 
 async function listOnce(
-  { api, meter, signal }: Pull,
+  { api, meter }: Pull,
   span: Span,
   type: string | null,
   found: Map<string, Descriptor>,
 ): Promise<ListEnd> {
-  const pages = api.list(span, type, signal);
+  const pages = api.list(span, type);
   for (;;) {
     const page = await pages.next();
     if (page.done === true) {

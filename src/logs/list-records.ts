@@ -84,11 +84,11 @@ class TypePull {
   }
 
   async run(): Promise<PullEnd> {
-    const { api, config, meter, signal } = this.#pull;
+    const { api, config, meter } = this.#pull;
     // What is written while the pull runs is for the next one, or it might never end.
     const beganMs = api.nowMs();
     for (;;) {
-      goOnUnlessStopped(signal);
+      goOnUnlessStopped(api);
       const cursor = this.#slowest();
       const window = nextWindow(cursor, beganMs, config.window);
       if (window === null) return DONE;
@@ -122,11 +122,11 @@ class TypePull {
 
   /** Commits the new records of a window. */
   async #read(window: Span): Promise<ListEnd> {
-    const { api, config, meter, readerOf, signal } = this.#pull;
+    const { api, config, meter, readerOf } = this.#pull;
     const type = this.#listedType;
     const context = { ...api.items, types: type === null ? [] : [type] };
     const items = new ItemReader({ context, lineBytesMax: config.limits.lineBytes, readerOf });
-    const pages = api.list(window, type, signal);
+    const pages = api.list(window, type);
     const slicer = new Slicer(api.clock);
     // By service and id: an item may come again on the next page, when the list has moved.
     const waiting = new Map<string, Found>();
@@ -228,20 +228,20 @@ class TypePull {
 
   /** Halves the window, skips it, or jumps to the beginning of the logs; null when the pull continues at once. */
   async #afterFailure(window: Span, failure: ServiceError): Promise<PullEnd | null> {
-    const { api, config, ledger, signal } = this.#pull;
-    goOnUnlessStopped(signal);
+    const { api, config, ledger } = this.#pull;
+    goOnUnlessStopped(api);
     const type = this.#listedType;
     const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
     const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
     // Until then the length of the window may be the cause.
     if (isRefused(failure) && isLeast) {
-      const refused = { type, fromMs: window.fromMs };
-      const oldestMs = await findOldestDay(api, refused, signal);
-      const hasJumped = await jumpToOldest(this.#pull, tracks, refused, oldestMs);
+      const { fromMs } = window;
+      const oldestMs = await findOldestDay(api, type, fromMs);
+      const hasJumped = await jumpToOldest(this.#pull, tracks, { type, fromMs, oldestMs });
       return hasJumped ? null : unreachable(failure);
     }
     if (!isRefused(failure) && !isOfWindow(failure)) return unreachable(failure);
-    if (isLeast && !(await api.isAnswering(signal, type))) return unreachable(failure);
+    if (isLeast && !(await api.isAnswering(type))) return unreachable(failure);
     const gaps: Gap[] = [];
     for (const track of tracks) {
       const { cursor, gap: span } = afterFailure(track.cursor, window, config.window);

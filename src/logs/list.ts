@@ -1,12 +1,8 @@
-// Requests lists from the service. `ask` retries after no answer, 408, 429 and 5xx, with exponential back-off and full
-// jitter, or after the time in Retry-After, until the caller's deadline. It does not retry a refused request.
-// `listPages` reads a list page by page over a fixed window. The list may change meanwhile: the caller recognises items
+// Reads a list of the service page by page over a fixed window. The list may change meanwhile: the caller recognises items
 // that come twice, and reads a list again if its count has changed. A list ends at the last page, at a repeated page, or
 // at the limit of pages.
 
 import { hash } from 'node:crypto';
-import { backoffMs } from '../lib/hold-off.ts';
-import type { Clock } from '../lib/clock.ts';
 import {
   type ErrorResult,
   ownError,
@@ -14,57 +10,6 @@ import {
   type ServiceError,
 } from '../service/service-error.ts';
 import type { LogPage, LogQuery, LogsApi } from '../service/logs-api.ts';
-
-export interface AskOptions {
-  readonly clock: Clock;
-  /** Returns numbers from 0 up to 1. */
-  readonly random: () => number;
-  readonly signal: AbortSignal;
-  /** Monotonic: no try begins later. */
-  readonly giveUpAtMs: number;
-  /** Called with each good answer. */
-  readonly onAnswer?: (startedMs: number) => void;
-  /** Called with each failure, even if it is retried. */
-  readonly onFailure: (failure: ServiceError) => void;
-}
-
-const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
-const STATUS_REQUEST_TIMEOUT = 408;
-
-const RETRIED: ReadonlySet<ServiceError['kind']> = new Set([
-  'network',
-  'timeout',
-  'rate',
-  'server',
-]);
-
-/** The first good answer, or the last failure. `send` is called once per try. */
-export async function ask<Answer>(
-  send: () => Promise<Result<Answer>>,
-  options: AskOptions,
-): Promise<Result<Answer>> {
-  const { clock, random, signal, giveUpAtMs, onAnswer, onFailure } = options;
-  for (let failureCount = 1; ; failureCount++) {
-    const startedMs = clock.monotonicMs();
-    const result = await send();
-    if (result.ok) {
-      onAnswer?.(startedMs);
-      return result;
-    }
-    const { error: failure } = result;
-    if (failure.reason !== 'aborted') onFailure(failure);
-    if (!isRetried(failure) || signal.aborted) return result;
-    const backoff = backoffMs(ASK_BACKOFF, failureCount, random);
-    const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
-    if (clock.monotonicMs() + waitMs > giveUpAtMs) return result;
-    await clock.sleep(waitMs, signal);
-    if (signal.aborted) return result;
-  }
-}
-
-function isRetried({ kind, reason, status }: ServiceError): boolean {
-  return (RETRIED.has(kind) && reason !== 'tls') || status === STATUS_REQUEST_TIMEOUT;
-}
 
 export type ListEnd =
   | {

@@ -78,15 +78,9 @@ export class Logs {
           return page;
         },
       });
-      const pulled = new PulledApi({
-        api: logsApi,
-        report,
-        services,
-        otherServiceCount: otherShards.serviceCount,
-        types,
-        random,
-        meter,
-      });
+      const { serviceCount: otherServiceCount } = otherShards;
+      const items = { pointers: logsApi.pointers, services, otherServiceCount, types };
+      const pulled = new PulledApi({ api: logsApi, items, report, meter, random });
       const sink = new LogSink({ queue, clock, meter, resourceOf });
       return new LogPuller({
         context: { config: config.logs, api: pulled, sink, meter, downloads, readerOf },

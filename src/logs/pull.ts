@@ -3,8 +3,9 @@
 // catches: after a failed commit the ledger no longer matches the store, and no step of the pull may use it.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { LogsConfig, ServiceConfig } from '../config/config.ts';
+import type { LogsConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
+import { backoffMs } from '../lib/hold-off.ts';
 import type { Batch } from '../model/batch.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import type { Result, ServiceError } from '../service/service-error.ts';
@@ -15,7 +16,7 @@ import type { Downloads } from './downloads.ts';
 import type { Gap } from './gap.ts';
 import type { ItemContext } from './item.ts';
 import type { Ledger } from './ledger.ts';
-import { ask, type ListEnd, listPages } from './list.ts';
+import { type ListEnd, listPages } from './list.ts';
 import type { LogMeter } from './log-meter.ts';
 import type { LineReader } from './record.ts';
 
@@ -32,7 +33,6 @@ export interface PullContext {
 
 export interface Pull extends PullContext {
   readonly ledger: Ledger;
-  readonly signal: AbortSignal;
 }
 
 /** One of the two ways to list. */
@@ -79,7 +79,7 @@ export class PullEnded extends Error {
 /** Refusals that may be about the key, which another may replace at any time. */
 export const MAY_BE_KEY: ReadonlySet<string> = new Set(['auth', 'bad_request']);
 
-export function goOnUnlessStopped(signal: AbortSignal): void {
+export function goOnUnlessStopped({ signal }: PulledApi): void {
   if (signal.aborted) throw new PullEnded({ kind: 'stopped' });
 }
 
@@ -91,11 +91,11 @@ export async function commit(
     gaps = [],
   }: { readonly batches?: readonly Batch[]; readonly gaps?: readonly Gap[] },
 ): Promise<void> {
-  const { sink, ledger, meter, signal } = pull;
+  const { api, sink, ledger, meter } = pull;
   const state = ledger.changes();
   const all = [...batches, ...gaps.map(gap => sink.gapBatch(gap))];
   if (all.length + state.length === 0) return;
-  const result = await sink.store(all, state, signal);
+  const result = await sink.store(all, state, api.signal);
   if (result !== 'stored') throw new PullEnded({ kind: result });
   ledger.stored();
   for (const gap of gaps) meter.gap(gap);
@@ -104,47 +104,53 @@ export async function commit(
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
+const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
+const STATUS_REQUEST_TIMEOUT = 408;
+const RETRIED: ReadonlySet<ServiceError['kind']> = new Set([
+  'network',
+  'timeout',
+  'rate',
+  'server',
+]);
+
 export interface PulledApiOptions {
   readonly api: LogsApi;
-  readonly services: readonly ServiceConfig[];
-  /** The number of other services of the same API, which belong to other shards. */
-  readonly otherServiceCount: number;
-  /** [] for any. */
-  readonly types: readonly string[];
-  /** Returns numbers from 0 up to 1. */
-  readonly random: () => number;
-  readonly meter: LogMeter;
-  readonly report: PullReport;
-}
-
-/** The API of a puller, with the service's clock. */
-export class PulledApi {
-  /** For counters and log lines; no secret. */
-  readonly name: string;
-  readonly api: LogsApi;
-  readonly services: readonly ServiceConfig[];
-  readonly clock: Clock;
-  readonly report: PullReport;
   /** How to read an item of a list. */
   readonly items: ItemContext;
+  readonly report: PullReport;
+  readonly meter: LogMeter;
+  /** Returns numbers from 0 up to 1. */
+  readonly random: () => number;
+}
+
+/** The API of a puller, with the service's clock. A `type` of null means all types. */
+export class PulledApi {
+  readonly api: LogsApi;
+  readonly items: ItemContext;
+  readonly report: PullReport;
+  readonly clock: Clock;
+  /** For counters and log lines; no secret. */
+  readonly name: string;
+  /** Aborted when the running pull must stop. */
+  signal: AbortSignal = new AbortController().signal;
   /** Monotonic: the running pull retries no request later. */
   giveUpAtMs = 0;
-  readonly #options: PulledApiOptions;
+  readonly #meter: LogMeter;
+  readonly #random: () => number;
   /** How far the service's clock was ahead of ours, at least, in this hour and in the one before; null without an answer. */
   #skewMs: number | null = null;
   #formerSkewMs: number | null = null;
   /** Monotonic. */
   #hourEndMs = -Infinity;
 
-  constructor(options: PulledApiOptions) {
-    const { api, services, otherServiceCount, types, report } = options;
-    this.#options = options;
-    this.name = report.options.target;
+  constructor({ api, items, report, meter, random }: PulledApiOptions) {
     this.api = api;
-    this.services = services;
-    this.clock = report.options.clock;
+    this.items = items;
     this.report = report;
-    this.items = { pointers: api.pointers, services, otherServiceCount, types };
+    this.clock = report.options.clock;
+    this.name = report.options.target;
+    this.#meter = meter;
+    this.#random = random;
   }
 
   get isTimeKnown(): boolean {
@@ -172,73 +178,81 @@ export class PulledApi {
     }
   }
 
-  /** The first page of a list; `type` null means all types. */
-  firstPage(span: Span, signal: AbortSignal, type: string | null): Promise<Result<LogPage>> {
-    return this.#askPage(() => this.api.page(queryOf(span, type, signal)), signal, type);
+  firstPage(span: Span, type: string | null): Promise<Result<LogPage>> {
+    return this.#askPage(() => this.api.page(this.#queryOf(span, type)), type);
   }
 
-  /** The items of a list, page by page; `type` null means all types. */
-  list(
-    span: Span,
-    type: string | null,
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly unknown[], ListEnd> {
-    const query = queryOf(span, type, signal);
-    return listPages(this.api, query, send => this.#askPage(send, signal, type));
+  /** The items of a list, page by page. */
+  list(span: Span, type: string | null): AsyncGenerator<readonly unknown[], ListEnd> {
+    return listPages(this.api, this.#queryOf(span, type), send => this.#askPage(send, type));
   }
 
   /**
    * True if the service answers for the last minute of a type. Then a longer window that it does not answer for has a
    * cause of its own, and may be skipped in the end; else the service is down.
    */
-  async isAnswering(signal: AbortSignal, type: string | null): Promise<boolean> {
-    const answer = await this.lastMinute(signal, type);
+  async isAnswering(type: string | null): Promise<boolean> {
+    const answer = await this.lastMinute(type);
     return answer.ok && answer.items !== null;
   }
 
   /** The shortest list: no service refuses it for its length or its age. */
-  lastMinute(signal: AbortSignal, type: string | null): Promise<Result<LogPage>> {
+  lastMinute(type: string | null): Promise<Result<LogPage>> {
     const nowMs = this.nowMs();
-    return this.firstPage({ fromMs: nowMs - MINUTE_MS, toMs: nowMs }, signal, type);
+    return this.firstPage({ fromMs: nowMs - MINUTE_MS, toMs: nowMs }, type);
   }
 
   /** An error names the type, which its address does not show. */
-  #askPage(
-    send: () => Promise<Result<LogPage>>,
-    signal: AbortSignal,
-    type: string | null,
-  ): Promise<Result<LogPage>> {
+  #askPage(send: () => Promise<Result<LogPage>>, type: string | null): Promise<Result<LogPage>> {
     return this.ask(async () => {
       const page = await send();
       if (page.ok || type === null) return page;
       const message = `cannot list ${type}: ${page.error.message}`;
       return { ok: false, error: { ...page.error, message } };
-    }, signal);
+    });
   }
 
-  /** `isOfMany`: the key was accepted a moment ago for others, so a refusal is about this request alone. */
-  ask<Answer>(
+  /**
+   * The first good answer, or the last failure. Retries after no answer, 408, 429 and 5xx, with exponential back-off and
+   * full jitter, or after the time in Retry-After; `send` is called once per try. `isOfMany`: the key was accepted a
+   * moment ago for others, so a refusal is about this request alone.
+   */
+  async ask<Answer>(
     send: () => Promise<Result<Answer>>,
-    signal: AbortSignal,
     isOfMany = false,
   ): Promise<Result<Answer>> {
-    const { random, meter, report } = this.#options;
-    return ask(send, {
-      clock: this.clock,
-      random,
-      signal,
-      giveUpAtMs: this.giveUpAtMs,
-      onAnswer: startedMs => report.succeeded(startedMs, false),
-      onFailure: failure => {
-        meter.failure(report.status, failure);
-        if (!isOfMany || !MAY_BE_KEY.has(failure.reason)) report.failed(failure);
-      },
-    });
+    const { clock, report, signal } = this;
+    for (let failureCount = 1; ; failureCount++) {
+      const startedMs = clock.monotonicMs();
+      const result = await send();
+      if (result.ok) {
+        report.succeeded(startedMs, false);
+        return result;
+      }
+      const { error: failure } = result;
+      if (failure.reason !== 'aborted') this.#noteFailure(failure, isOfMany);
+      if (!isRetried(failure) || signal.aborted) return result;
+      const backoff = backoffMs(ASK_BACKOFF, failureCount, this.#random);
+      const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
+      if (clock.monotonicMs() + waitMs > this.giveUpAtMs) return result;
+      await clock.sleep(waitMs, signal);
+      if (signal.aborted) return result;
+    }
+  }
+
+  #noteFailure(failure: ServiceError, isOfMany: boolean): void {
+    this.#meter.failure(this.report.status, failure);
+    if (!isOfMany || !MAY_BE_KEY.has(failure.reason)) this.report.failed(failure);
+  }
+
+  #queryOf({ fromMs, toMs }: Span, type: string | null): LogQuery {
+    const { signal } = this;
+    return { from: new Date(fromMs), to: new Date(toMs), type: type ?? undefined, signal };
   }
 }
 
-function queryOf({ fromMs, toMs }: Span, type: string | null, signal: AbortSignal): LogQuery {
-  return { from: new Date(fromMs), to: new Date(toMs), type: type ?? undefined, signal };
+function isRetried({ kind, reason, status }: ServiceError): boolean {
+  return (RETRIED.has(kind) && reason !== 'tls') || status === STATUS_REQUEST_TIMEOUT;
 }
 
 /** The length of a slice of work. */

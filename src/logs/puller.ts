@@ -81,8 +81,9 @@ export class LogPuller {
     const startedMs = this.#clock.monotonicMs();
     const startedAtMs = this.#clock.nowMs();
     const untilDueMs = this.#options.schedule.nextMs(startedAtMs, startedAtMs);
+    api.signal = signal;
     api.giveUpAtMs = startedMs + Math.min(Math.max(untilDueMs, RETRY_MS_MIN), RETRY_MS_MAX);
-    const end = await this.#pull(signal).catch((error: unknown) => {
+    const end = await this.#pull().catch((error: unknown) => {
       if (error instanceof PullEnded) return error.end;
       throw error;
     });
@@ -98,29 +99,29 @@ export class LogPuller {
   /** Ends a pull without a request, because of an earlier failure. */
   #skip(failure: ServiceError): void {
     const { meter, api } = this.#context;
-    meter.unreachable(api.services, failure);
+    meter.unreachable(api.items.services, failure);
     meter.pull(this.name, 'unreachable', 0);
     meter.lag(api.nowMs());
   }
 
-  async #pull(signal: AbortSignal): Promise<PullEnd> {
-    this.#ledger ??= await this.#open(signal);
-    return await this.#lister.pull({ ...this.#context, ledger: this.#ledger, signal });
+  async #pull(): Promise<PullEnd> {
+    this.#ledger ??= await this.#open();
+    return await this.#lister.pull({ ...this.#context, ledger: this.#ledger });
   }
 
   /** Reads the ledger. New tracks begin at logs.first_start. */
-  async #open(signal: AbortSignal): Promise<Ledger> {
+  async #open(): Promise<Ledger> {
     const { api, config, meter } = this.#context;
     // logs.first_start is relative to the service's clock.
-    if (!api.isTimeKnown) await this.#learnTime(signal);
+    if (!api.isTimeKnown) await this.#learnTime();
     const ledger = await Ledger.load(this.#options.queue, {
       shape: config.shape,
-      services: api.services,
+      services: api.items.services,
       types: trackTypes(config),
       start: this.#start(),
     });
-    if (config.shape === 'archives') await this.#findBeginning(ledger, signal);
-    await this.#noteFirstStart(ledger, signal);
+    if (config.shape === 'archives') await this.#findBeginning(ledger);
+    await this.#noteFirstStart(ledger);
     for (const partition of ledger.partitions)
       meter.status(partition).doneUntilMs = ledger.track(partition.service.id).cursor.listedMs;
     for (const { partition, state } of ledger.archives())
@@ -129,12 +130,12 @@ export class LogPuller {
   }
 
   /** Every answer to a list has the service's time in its headers. It may refuse the list of one type or another. */
-  async #learnTime(signal: AbortSignal): Promise<void> {
+  async #learnTime(): Promise<void> {
     const { api } = this.#context;
     const { types } = api.items;
-    let answer = await api.lastMinute(signal, types[0] ?? null);
-    for (const type of types.slice(1)) if (!answer.ok) answer = await api.lastMinute(signal, type);
-    goOnUnlessStopped(signal);
+    let answer = await api.lastMinute(types[0] ?? null);
+    for (const type of types.slice(1)) if (!answer.ok) answer = await api.lastMinute(type);
+    goOnUnlessStopped(api);
     if (!answer.ok) throw new PullEnded(unreachable(answer.error));
     api.noteTime(answer.serverNowMs);
   }
@@ -150,11 +151,12 @@ export class LogPuller {
   }
 
   /** With `first_start: beginning` tracks begin on the first day that the service lists. */
-  async #findBeginning(ledger: Ledger, signal: AbortSignal): Promise<void> {
+  async #findBeginning(ledger: Ledger): Promise<void> {
+    const { api } = this.#context;
     const unknown = ledger.tracks.filter(({ cursor }) => cursor.floorMs === 0);
     if (unknown.length === 0) return;
-    const lowMs = await findFirstDay(this.#context.api, signal);
-    goOnUnlessStopped(signal);
+    const lowMs = await findFirstDay(api);
+    goOnUnlessStopped(api);
     if (lowMs === null) {
       const message = 'cannot find where the logs of the service begin';
       const hint = 'set logs.first_start to a date or a duration';
@@ -167,29 +169,26 @@ export class LogPuller {
   }
 
   /** In a shard: reports the time before the first start of new services, which it does not read, as gaps. */
-  async #noteFirstStart(ledger: Ledger, signal: AbortSignal): Promise<void> {
+  async #noteFirstStart(ledger: Ledger): Promise<void> {
     const fresh = ledger.tracks.filter(({ isFresh }) => isFresh);
     const isWhole = this.#context.config.firstStart === 'beginning';
     if (!this.#options.isSharded || isWhole || fresh.length === 0) return;
     const gaps = fresh.map(track =>
       trackGap(track, { fromMs: 0, toMs: track.cursor.floorMs }, 'first_start'),
     );
-    await commit({ ...this.#context, ledger, signal }, { gaps });
+    await commit({ ...this.#context, ledger }, { gaps });
   }
 
   #note(end: PullEnd, startedMs: number): void {
     if (end.kind === 'stopped') return;
     const { meter, api } = this.#context;
     if (end.kind === 'done' && this.lastFailure !== null)
-      meter.reached(api.services, this.lastFailure);
+      meter.reached(api.items.services, this.lastFailure);
     this.lastFailure = end.kind === 'unreachable' ? end.failure : null;
-    if (end.kind === 'done') this.#context.api.report.succeeded(startedMs);
+    if (end.kind === 'done') api.report.succeeded(startedMs);
     if (end.kind !== 'unreachable') return;
     const isRefused = REFUSALS.has(end.failure.reason);
-    this.#context.api.report.failed(end.failure, {
-      isRefused,
-      startedMs: this.#clock.monotonicMs(),
-    });
-    meter.unreachable(api.services, end.failure, end.types);
+    api.report.failed(end.failure, { isRefused, startedMs: this.#clock.monotonicMs() });
+    meter.unreachable(api.items.services, end.failure, end.types);
   }
 }

@@ -1,7 +1,7 @@
 // Finds the beginning of the service's logs. For older times the service may answer with an empty list or with 400. An
 // older cursor moves up to the oldest day, and the skipped time is reported as a gap.
 
-import { atFloor, DAY_MS, dayOf, findFloor, type Span } from './cursor.ts';
+import { atFloor, DAY_MS, dayOf, type Span } from './cursor.ts';
 import { trackGap } from './gap.ts';
 import { archiveSpan } from './item.ts';
 import type { Track } from './ledger.ts';
@@ -11,27 +11,26 @@ import { commit, type Pull, type PulledApi } from './pull.ts';
 /** No service keeps logs for longer. */
 const OLDEST_MS = 10 * 365 * DAY_MS;
 
-/** A list that the service refused; `type` null means all types. */
+/** A list that the service refused, and the oldest day that it accepts (findOldestDay). */
 interface RefusedList {
   readonly type: string | null;
   readonly fromMs: number;
+  readonly oldestMs: number | null;
 }
 
 /**
- * After a list was refused: moves these tracks up to the oldest day that the service accepts (findOldestDay). False when
- * the age of the logs does not explain the refusal.
+ * After a list was refused: moves these tracks up to the oldest day. False when the age of the logs does not explain the
+ * refusal.
  */
 export async function jumpToOldest(
   pull: Pull,
   tracks: readonly Track[],
-  { type, fromMs }: RefusedList,
-  oldestMs: number | null,
+  { type, fromMs, oldestMs }: RefusedList,
 ): Promise<boolean> {
-  const { api, ledger, signal } = pull;
+  const { api, ledger } = pull;
   if (oldestMs === null || oldestMs <= fromMs) return false;
   // A single refusal may have another reason.
-  const day = { fromMs, toMs: fromMs + DAY_MS };
-  if ((await isAccepted(api, day, type, signal)) !== false) return false;
+  if ((await isAccepted(api, { fromMs, toMs: fromMs + DAY_MS }, type)) !== false) return false;
   const gaps = tracks.flatMap(track => {
     const { cursor, gap: span } = atFloor(track.cursor, oldestMs);
     ledger.move(track, cursor);
@@ -45,12 +44,12 @@ export async function jumpToOldest(
  * The first day of a list of all archives, for a first start at the beginning; null when it cannot be found. An archive
  * of another service or type counts too: on its day there may be others, which are on a later page.
  */
-export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise<number | null> {
+export async function findFirstDay(api: PulledApi): Promise<number | null> {
   const span = { fromMs: 0, toMs: api.nowMs() };
   let firstMs = dayOf(span.toMs);
   let lastMs = -Infinity;
   let isAscending = true;
-  const pages = api.list(span, null, signal);
+  const pages = api.list(span, null);
   for (;;) {
     const page = await pages.next();
     if (page.done === true) {
@@ -58,8 +57,7 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
       const { error } = page.value;
       // The days of other pages are known; an answer that is no list knows none.
       if (isOfList(error) && error.reason !== 'no_list') return firstMs;
-      const refused = { type: api.items.types[0] ?? null, fromMs: 0 };
-      return isRefused(error) ? findOldestDay(api, refused, signal) : null;
+      return isRefused(error) ? findOldestDay(api, api.items.types[0] ?? null, 0) : null;
     }
     for (const item of page.value) {
       const dayMs = dayOf(archiveSpan(item, api.items.pointers).fromMs);
@@ -74,21 +72,28 @@ export async function findFirstDay(api: PulledApi, signal: AbortSignal): Promise
   }
 }
 
-/** The oldest day that the service accepts; null when it accepts none, or does not answer. */
+/**
+ * The oldest day that the service accepts, by bisection from the refused time on; null when it accepts none, or does not
+ * answer.
+ */
 export async function findOldestDay(
   api: PulledApi,
-  { type, fromMs }: RefusedList,
-  signal: AbortSignal,
+  type: string | null,
+  refusedMs: number,
 ): Promise<number | null> {
   const nowMs = api.nowMs();
   const todayMs = dayOf(nowMs);
   // If the service refuses today as well, the age of the logs is not the reason.
-  if (!(await isAccepted(api, { fromMs: todayMs, toMs: nowMs }, type, signal))) return null;
-  const refusedMs = dayOf(Math.max(fromMs, nowMs - OLDEST_MS));
-  const floorMs = await findFloor(refusedMs, todayMs, DAY_MS, dayMs =>
-    isAccepted(api, { fromMs: dayOf(dayMs), toMs: dayMs + DAY_MS }, type, signal),
-  );
-  return floorMs === null ? null : dayOf(floorMs);
+  if (!(await isAccepted(api, { fromMs: todayMs, toMs: nowMs }, type))) return null;
+  let [low, high] = [dayOf(Math.max(refusedMs, nowMs - OLDEST_MS)), todayMs];
+  while (high - low > DAY_MS) {
+    const fromMs = dayOf((low + high) / 2);
+    const answer = await isAccepted(api, { fromMs, toMs: fromMs + DAY_MS }, type);
+    if (answer === null) return null;
+    if (answer) high = fromMs;
+    else low = fromMs;
+  }
+  return high;
 }
 
 /** Null if there was no answer. */
@@ -96,8 +101,7 @@ async function isAccepted(
   api: PulledApi,
   span: Span,
   type: string | null,
-  signal: AbortSignal,
 ): Promise<boolean | null> {
-  const answer = await api.firstPage(span, signal, type);
-  return answer.ok || (answer.error.reason === 'bad_request' ? false : null);
+  const answer = await api.firstPage(span, type);
+  return answer.ok || (isRefused(answer.error) ? false : null);
 }
