@@ -25,14 +25,6 @@ const PARTITIONS_MAX = 10_000;
 const UID_BYTES = 16;
 const ENTRY_BYTES = UID_BYTES + 8;
 
-/** The types of logs with a track of their own; `''` for one track of all types. */
-export function trackTypes({
-  shape,
-  types,
-}: Pick<LogsConfig, 'shape' | 'types'>): readonly string[] {
-  return shape === 'archives' || types.length === 0 ? [''] : types;
-}
-
 /** Deletes all that is stored of a service's logs. */
 export async function forgetLogs(
   queue: Queue,
@@ -40,25 +32,13 @@ export async function forgetLogs(
   service: ServiceConfig,
 ): Promise<StateChange[]> {
   const start = startCursor(0, config.window);
-  const ledger = await Ledger.load(queue, {
-    shape: config.shape,
-    services: [service],
-    types: trackTypes(config),
-    start,
-  });
+  const ledger = await Ledger.load(queue, { config, services: [service], start });
   return ledger.removal();
 }
 
-/** How far the logs of one service, or of one type of them, have been pulled. Only the ledger changes it. */
-export interface Track {
-  readonly service: ServiceConfig;
-  /** '' when all types are listed together. */
-  readonly type: string;
-  /** True if it had never been pulled when the ledger was read. */
-  isFresh: boolean;
+/** What changes of a track: only by the ledger. */
+interface TrackProgress {
   cursor: Cursor;
-  /** Records: the ids of those that were sent and will be listed again, with their times. */
-  readonly sent: Map<string, number>;
   /** Archives: since when a type could not be listed although others could, by type; '' for all types. */
   unlistedMs: Readonly<Record<string, number>>;
   /**
@@ -66,8 +46,19 @@ export interface Track {
    * first.
    */
   lateMs: number | null;
-  /** Where they are stored. */
+  /** Records: where the ids in `sent` are stored. */
   segments: readonly Segment[];
+}
+
+/** How far the logs of one service, or of one type of them, have been pulled. */
+export interface Track extends TrackProgress {
+  readonly service: ServiceConfig;
+  /** '' when all types are listed together. */
+  readonly type: string;
+  /** True if it had never been pulled when the ledger was read. */
+  isFresh: boolean;
+  /** Records: the ids of those that were sent and will be listed again, with their times. */
+  readonly sent: Map<string, number>;
   readonly key: string;
 }
 
@@ -91,10 +82,8 @@ export interface SentRecord {
 }
 
 export interface LedgerOptions {
-  readonly shape: LogsConfig['shape'];
+  readonly config: Pick<LogsConfig, 'shape' | 'types'>;
   readonly services: readonly ServiceConfig[];
-  /** The types that have their own track; [''] for one track of all types. */
-  readonly types: readonly string[];
   /** The cursor of a service that has never been pulled. */
   readonly start: Cursor;
 }
@@ -131,7 +120,9 @@ export class Ledger {
 
   static async load(queue: Queue, options: LedgerOptions): Promise<Ledger> {
     const ledger = new Ledger(queue, options);
-    for (const type of options.types)
+    const { shape, types } = options.config;
+    // Archives of all types share a track.
+    for (const type of shape === 'archives' || types.length === 0 ? [''] : types)
       for (const service of options.services) await ledger.#load(service, type);
     return ledger;
   }
@@ -145,18 +136,8 @@ export class Ledger {
     return this.#tracks.get(key) ?? bug(`no track ${key} in the ledger`);
   }
 
-  move(track: Track, cursor: Cursor): void {
-    track.cursor = cursor;
-    this.#noteTrack(track);
-  }
-
-  setUnlisted(track: Track, unlistedMs: Track['unlistedMs']): void {
-    track.unlistedMs = unlistedMs;
-    this.#noteTrack(track);
-  }
-
-  setLate(track: Track, lateMs: number): void {
-    track.lateMs = lateMs;
+  move(track: Track, progress: Partial<TrackProgress>): void {
+    Object.assign(track, progress);
     this.#noteTrack(track);
   }
 
@@ -212,18 +193,16 @@ export class Ledger {
       track.sent.set(uid, timeMs);
       lastMs = Math.max(lastMs, timeMs);
     }
-    track.segments = [...track.segments, { number, lastMs }];
     this.#changed.set(segmentKey(track, number), () => pack(records));
-    this.#noteTrack(track);
+    this.move(track, { segments: [...track.segments, { number, lastMs }] });
   }
 
   /** Forgets the ids of records from before `keptFromMs`. */
   forgetSent(track: Track, keptFromMs: number): void {
     for (const { number, lastMs } of track.segments)
       if (lastMs < keptFromMs) this.#changed.set(segmentKey(track, number), () => null);
-    track.segments = track.segments.filter(({ lastMs }) => lastMs >= keptFromMs);
     for (const [uid, timeMs] of track.sent) if (timeMs < keptFromMs) track.sent.delete(uid);
-    this.#noteTrack(track);
+    this.move(track, { segments: track.segments.filter(({ lastMs }) => lastMs >= keptFromMs) });
   }
 
   /** The changes to store; [] when there are none. Then call `stored`, or drop the ledger. */
@@ -260,14 +239,14 @@ export class Ledger {
   }
 
   #keyOf({ key, service }: Track): string {
-    return this.#options.shape === 'records' ? `records/${key}` : `service/${service.id}`;
+    return this.#options.config.shape === 'records' ? `records/${key}` : `service/${service.id}`;
   }
 
   #noteTrack(track: Track): void {
     this.#changed.set(this.#keyOf(track), () => {
       const { service, segments, unlistedMs, lateMs } = track;
       const { lowMs, floorMs, sizeMs, failureCount, listedMs } = track.cursor;
-      if (this.#options.shape === 'records')
+      if (this.#options.config.shape === 'records')
         return jsonOf({ lowMs, floorMs, sizeMs, failureCount, segments });
       const partitions = this.partitions
         .filter(partition => partition.service.id === service.id)
@@ -295,8 +274,8 @@ export class Ledger {
     this.#tracks.set(key, track);
     const stored = await this.#read<StoredTrack>(this.#keyOf(track));
     if (stored === null) return this.#noteTrack(track);
-    const { segments = [], partitions = [], listedMs = null, unlistedMs = {} } = stored;
-    const { lateMs = null } = stored;
+    const { segments = [], partitions = [], listedMs = null } = stored;
+    const { unlistedMs = {}, lateMs = null } = stored;
     const { sizeMs = start.sizeMs, failureCount = 0, floorMs = start.floorMs } = stored;
     const lowMs = stored.openDayMs ?? stored.lowMs ?? start.lowMs;
     Object.assign(track, {

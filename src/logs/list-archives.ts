@@ -107,7 +107,7 @@ export class ArchiveLister implements Lister {
       const known = track.unlistedMs;
       const unlisted = [...types].map(type => [type, known[type] ?? toMs] as const);
       if (types.size + Object.keys(known).length > 0)
-        ledger.setUnlisted(track, Object.fromEntries(unlisted));
+        ledger.move(track, { unlistedMs: Object.fromEntries(unlisted) });
     }
     this.#failedTypes = new Set(failed.map(({ type }) => type));
     this.#failedCounts = new Map(failed.map(one => [failedKey(one), this.#failedCount(one) + 1]));
@@ -132,7 +132,7 @@ export class ArchiveLister implements Lister {
       const { partition, dayMs, endMs, size } = descriptor;
       const track = ledger.track(partition.service.id);
       const lateMs = endMs - dayMs - DAY_MS;
-      if (lateMs > (track.lateMs ?? -1)) ledger.setLate(track, lateMs);
+      if (lateMs > (track.lateMs ?? -1)) ledger.move(track, { lateMs });
       if (dayMs < track.cursor.lowMs || endMs <= track.cursor.floorMs) continue;
       if (!ledger.addPartition(partition)) {
         meter.counters.refused.add(1, 'too_many');
@@ -262,13 +262,14 @@ export class ArchiveLister implements Lister {
       // Their open records will never be completed.
       for (const archive of unread) await flushArchive(pull, archive);
       for (const archive of ofDay) ledger.forgetArchive(archive);
-      ledger.move(track, { ...track.cursor, lowMs: day.toMs });
+      ledger.move(track, { cursor: { ...track.cursor, lowMs: day.toMs } });
       // A forgotten archive must not be listed again: both changes go in one commit.
       if (gaps.length > 0) await commit(pull, { gaps });
     }
     const openDays = [...listing.unlistedDays].filter(dayMs => dayMs >= track.cursor.lowMs);
     const listedMs = Math.min(toMs, ...openDays);
-    if (listedMs > (track.cursor.listedMs ?? 0)) ledger.move(track, { ...track.cursor, listedMs });
+    if (listedMs > (track.cursor.listedMs ?? 0))
+      ledger.move(track, { cursor: { ...track.cursor, listedMs } });
   }
 }
 
@@ -446,7 +447,7 @@ async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
     if (firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
     const span = { fromMs: listedMs, toMs: firstDayMs };
     gaps.push(trackGap(track, span, 'retention'));
-    ledger.move(track, { ...cursor, listedMs: firstDayMs });
+    ledger.move(track, { cursor: { ...cursor, listedMs: firstDayMs } });
     // What its archives may have lost in this time is part of the gap, but not what they lost before.
     for (const archive of ledger.archives())
       if (archive.partition.service === service && archive.state.absentFromMs === listedMs)

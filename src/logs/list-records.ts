@@ -207,7 +207,7 @@ class TypePull {
   async #advance(window: Span): Promise<void> {
     const { config, ledger } = this.#pull;
     for (const track of this.#tracks.values()) {
-      ledger.move(track, afterWindow(track.cursor, window, config.window));
+      ledger.move(track, { cursor: afterWindow(track.cursor, window, config.window) });
       ledger.forgetSent(track, track.cursor.lowMs - config.window.overlapMs);
     }
     await commit(this.#pull, {});
@@ -245,7 +245,7 @@ class TypePull {
     const gaps: Gap[] = [];
     for (const track of tracks) {
       const { cursor, gap: span } = afterFailure(track.cursor, window, config.window);
-      ledger.move(track, cursor);
+      ledger.move(track, { cursor });
       if (span !== null) gaps.push(trackGap(track, span, 'window'));
     }
     await commit(this.#pull, { gaps });

@@ -9,7 +9,7 @@ import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isBehind } from './archive-state.ts';
 import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { trackGap } from './gap.ts';
-import { Ledger, trackTypes } from './ledger.ts';
+import { Ledger } from './ledger.ts';
 import { ArchiveLister } from './list-archives.ts';
 import { pullRecords } from './list-records.ts';
 import {
@@ -115,9 +115,8 @@ export class LogPuller {
     // logs.first_start is relative to the service's clock.
     if (!api.isTimeKnown) await this.#learnTime();
     const ledger = await Ledger.load(this.#options.queue, {
-      shape: config.shape,
+      config,
       services: api.items.services,
-      types: trackTypes(config),
       start: this.#start(),
     });
     if (config.shape === 'archives') await this.#findBeginning(ledger);
@@ -165,7 +164,7 @@ export class LogPuller {
     }
     // With a floor, the next start does not search for the beginning again.
     for (const track of unknown)
-      ledger.move(track, { ...track.cursor, floorMs: 1, lowMs, listedMs: null });
+      ledger.move(track, { cursor: { ...track.cursor, floorMs: 1, lowMs, listedMs: null } });
   }
 
   /** In a shard: reports the time before the first start of new services, which it does not read, as gaps. */

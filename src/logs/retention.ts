@@ -33,7 +33,7 @@ export async function jumpToOldest(
   if ((await isAccepted(api, { fromMs, toMs: fromMs + DAY_MS }, type)) !== false) return false;
   const gaps = tracks.flatMap(track => {
     const { cursor, gap: span } = atFloor(track.cursor, oldestMs);
-    ledger.move(track, cursor);
+    ledger.move(track, { cursor });
     return span === null ? [] : [trackGap(track, span, 'retention')];
   });
   await commit(pull, { gaps });

@@ -6,7 +6,6 @@ import {
   atFloor,
   DAY_MS,
   dayOf,
-  findFloor,
   firstListedDay,
   firstLowMs,
   isDayOver,
@@ -168,23 +167,5 @@ describe('days', () => {
     check(9, 0, true);
     check(27, 59, false, 22 * HOUR);
     check(28, 0, true, 22 * HOUR);
-  });
-});
-
-describe('an unknown floor', () => {
-  test('is found by bisection, within the precision, and is accepted', async () => {
-    const floorMs = NOW - 7 * DAY_MS - 1234;
-    let asked = 0;
-    const found = await findFloor(NOW - 90 * DAY_MS, NOW - DAY_MS, DAY_MS, fromMs => {
-      asked++;
-      return Promise.resolve(fromMs >= floorMs);
-    });
-    expect(found).toBeGreaterThanOrEqual(floorMs);
-    expect(found).toBeLessThan(floorMs + DAY_MS);
-    expect(asked).toBeLessThanOrEqual(7);
-  });
-
-  test('is not guessed without an answer of the service', async () => {
-    expect(await findFloor(0, NOW, DAY_MS, () => Promise.resolve(null))).toBeNull();
   });
 });

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../src/logs/cursor.ts';
-import { Ledger, type LedgerOptions } from '../../src/logs/ledger.ts';
+import { Ledger } from '../../src/logs/ledger.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { testService } from '../support/log-api.ts';
 import { AUDIT, ERRORS, LogSite, MINUTE, NOW } from '../support/log-site.ts';
@@ -38,9 +38,9 @@ async function store(queue: Queue, state: Readonly<Record<string, string | Buffe
   });
 }
 
-function load(queue: Queue, shape: LedgerOptions['shape'], type: string): Promise<Ledger> {
+function load(queue: Queue, shape: 'archives' | 'records', type: string): Promise<Ledger> {
   const services = [testService('dbpgf1')];
-  return Ledger.load(queue, { shape, services, types: [type], start: START });
+  return Ledger.load(queue, { config: { shape, types: [type] }, services, start: START });
 }
 
 describe('archives', () => {
@@ -60,7 +60,7 @@ describe('archives', () => {
       'orders-1 2026-03-04.orders-1.audit-log',
     ]);
     expect(ledger.changes()).toEqual([]);
-    ledger.move(track, track.cursor);
+    ledger.move(track, {});
     for (const archive of ledger.archives()) ledger.setArchive(archive, archive.state);
     const stored = ledger.changes().map(({ key, blob }) => [key, blob?.toString()]);
     expect(Object.fromEntries(stored)).toEqual(ARCHIVES);
@@ -111,7 +111,7 @@ describe('records', () => {
     const track = ledger.track('dbpgf1', 'error-log');
     expect(track.isFresh).toBe(false);
     expect([...track.sent]).toEqual(UIDS.map((uid, i) => [uid, TIMES[i]]));
-    ledger.move(track, track.cursor);
+    ledger.move(track, {});
     const [change] = ledger.changes();
     expect({ [change?.key ?? '']: change?.blob?.toString() }).toEqual(RECORDS);
     ledger.stored();

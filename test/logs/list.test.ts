@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ask, listPages, type ListEnd } from '../../src/logs/list.ts';
-import { requestError, type RequestReason, type Result } from '../../src/service/service-error.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { askOptions, json, openLogApi, type OpenedApi } from '../support/log-api.ts';
+import { listPages, type ListEnd } from '../../src/logs/list.ts';
+import { json, openLogApi, type OpenedApi } from '../support/log-api.ts';
 
 const QUERY = {
   from: new Date('2026-03-03T00:00:00Z'),
@@ -164,92 +162,4 @@ describe('a list that cannot be read', () => {
     await check([json({ entries: [] })], { kind: 'unreadable', reason: 'no_list' });
     await check([json({ logs: 'none' })], { kind: 'unreadable', reason: 'no_list' });
   });
-});
-
-interface Answer {
-  readonly value: string;
-}
-
-const GOOD: Result<Answer> = { ok: true, value: 'yes' };
-
-function bad(reason: RequestReason, more: object = {}): Result<Answer> {
-  return { ok: false, error: requestError({ reason }, { method: 'GET', address: '' }, more) };
-}
-
-/** The times (monotonic) of the requests, and the result. */
-async function askFor(
-  results: readonly Result<Answer>[],
-  { giveUpAtMs = Infinity, forMs = 10_000_000, abortAtMs = Infinity } = {},
-): Promise<{ askedMs: number[]; result: string; failures: number }> {
-  const clock = new FakeClock();
-  const stop = new AbortController();
-  const askedMs: number[] = [];
-  let failures = 0;
-  const options = askOptions({
-    clock,
-    giveUpAtMs,
-    signal: stop.signal,
-    random: () => 0.5,
-    onFailure: () => failures++,
-  });
-  const asking = ask(() => {
-    askedMs.push(clock.monotonicMs());
-    return Promise.resolve(results[Math.min(askedMs.length, results.length) - 1] ?? GOOD);
-  }, options);
-  await clock.advance(0);
-  await new Promise(resolve => setImmediate(resolve));
-  if (abortAtMs < Infinity) {
-    await clock.advance(abortAtMs);
-    stop.abort();
-  }
-  await clock.advance(forMs);
-  const result = await asking;
-  return { askedMs, result: result.ok ? 'ok' : result.error.reason, failures };
-}
-
-test('a good answer needs one request', async () => {
-  expect(await askFor([GOOD])).toEqual({ askedMs: [0], result: 'ok', failures: 0 });
-});
-
-test('no answer, 408, 429 and 5xx are retried, at growing intervals', async () => {
-  const check = async (failed: Result<Answer>): Promise<void> =>
-    expect((await askFor([failed, failed, failed, GOOD])).askedMs).toEqual([0, 500, 1500, 3500]);
-  await check(bad('refused'));
-  await check(bad('timeout'));
-  await check(bad('cut'));
-  await check(bad('http_status', { status: 408 }));
-  await check(bad('rate_limited', { status: 429 }));
-  await check(bad('server_error', { status: 503 }));
-});
-
-test('Retry-After is honoured', async () => {
-  const check = async (retryAfterMs: number, wantMs: number): Promise<void> => {
-    const failed = bad('rate_limited', { retryAfterMs });
-    expect((await askFor([failed, GOOD])).askedMs).toEqual([0, wantMs]);
-  };
-  await check(7000, 7000);
-  await check(100, 500);
-  await check(900_000, 900_000);
-});
-
-test('a wrong request or key is not retried', async () => {
-  const check = async (reason: RequestReason): Promise<void> =>
-    expect(await askFor([bad(reason), GOOD])).toMatchObject({ askedMs: [0], result: reason });
-  await check('auth');
-  await check('bad_request');
-  await check('not_found');
-  await check('redirect');
-  await check('too_large');
-  await check('not_json');
-});
-
-test('it gives up if the next attempt would begin too late', async () => {
-  const failed = bad('server_error');
-  const given = await askFor([failed], { giveUpAtMs: 4000 });
-  expect(given).toEqual({ askedMs: [0, 500, 1500, 3500], result: 'server_error', failures: 4 });
-});
-
-test('it ends at once on a stop', async () => {
-  const given = await askFor([bad('server_error')], { abortAtMs: 700, forMs: 0 });
-  expect(given).toMatchObject({ askedMs: [0, 500], result: 'server_error' });
 });

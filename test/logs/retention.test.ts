@@ -1,18 +1,13 @@
 // The search for the oldest day that a service accepts.
 
-import { testReport } from '../support/pull-report.ts';
 import { describe, expect, test } from 'vitest';
-import { Counters } from '../../src/lib/counters.ts';
-import { silentLogger } from '../../src/lib/log.ts';
-import { Ledger } from '../../src/logs/ledger.ts';
-import { LogMeter } from '../../src/logs/log-meter.ts';
-import { type Pull, PulledApi } from '../../src/logs/pull.ts';
+import type { Pull, PulledApi } from '../../src/logs/pull.ts';
 import { findFirstDay, findOldestDay, jumpToOldest } from '../../src/logs/retention.ts';
-import { json, type OpenedApi, openLogApi, testService } from '../support/log-api.ts';
-import { DAY, HOUR, LogSite, MINUTE, NOW, ShiftedClock } from '../support/log-site.ts';
+import { json, type OpenedApi, openLogApi, testPulledApi } from '../support/log-api.ts';
+import { DAY, HOUR, MINUTE, NOW, ShiftedClock } from '../support/log-site.ts';
 
 const TODAY = NOW - 9 * HOUR;
-const START = { lowMs: NOW, floorMs: NOW, sizeMs: DAY, failureCount: 0, listedMs: null };
+const TYPE = 'error-log';
 
 /** A service that refuses lists from before `oldestMs`. */
 function openFrom(oldestMs: number): Promise<OpenedApi> {
@@ -29,29 +24,26 @@ function openFrom(oldestMs: number): Promise<OpenedApi> {
 }
 
 function pulledApi({ api }: OpenedApi): PulledApi {
-  const clock = new ShiftedClock(NOW);
-  return new PulledApi({
-    api,
-    services: [testService('db1')],
-    otherServiceCount: 0,
-    types: ['error-log'],
-    random: () => 0,
-    meter: new LogMeter({ counters: new Counters(), logger: silentLogger, clock }),
-    report: testReport(clock, { kind: 'logs' }),
-  });
+  return testPulledApi(api, new ShiftedClock(NOW));
 }
 
+test('the oldest day is found by bisection, and is not guessed without an answer', async () => {
+  await using service = await openFrom(TODAY - 7 * DAY - 1234);
+  expect(await findOldestDay(pulledApi(service), TYPE, NOW - 90 * DAY)).toBe(TODAY - 7 * DAY);
+  expect(service.requests.length).toBeLessThanOrEqual(8);
+  const answers = [json({ count: 0, logs: [] }), json({}, 403)];
+  await using failing = await openLogApi(answers);
+  expect(await findOldestDay(pulledApi(failing), TYPE, NOW - 90 * DAY)).toBeNull();
+});
+
 describe('a list that was refused', () => {
-  /** Without tracks nothing is stored: only the answer matters. */
-  async function jump(oldestMs: number, fromMs: number): Promise<boolean> {
-    await using service = await openFrom(oldestMs);
-    await using site = await LogSite.open();
-    const options = { shape: 'archives', services: [], types: [''], start: START } as const;
-    const ledger = await Ledger.load(site.queue, options);
-    const { signal } = new AbortController();
-    const pull = { api: pulledApi(service), ledger, signal } as Pull;
-    const refused = { type: 'error-log', fromMs };
-    return await jumpToOldest(pull, [], refused, await findOldestDay(pull.api, refused, signal));
+  async function jump(keptFromMs: number, fromMs: number): Promise<boolean> {
+    await using service = await openFrom(keptFromMs);
+    const api = pulledApi(service);
+    // Without tracks nothing is stored: only the answer matters.
+    const pull = { api, ledger: { changes: () => [] } } as unknown as Pull;
+    const oldestMs = await findOldestDay(api, TYPE, fromMs);
+    return await jumpToOldest(pull, [], { type: TYPE, fromMs, oldestMs });
   }
 
   test('is explained by the age of the logs if the service answers for a later day', async () => {
@@ -69,15 +61,14 @@ describe('a list that was refused', () => {
 });
 
 test('the first day is that of the oldest archive, or the oldest that the service answers for', async () => {
-  const { signal } = new AbortController();
   await using refusing = await openFrom(TODAY - 3 * DAY);
-  expect(await findFirstDay(pulledApi(refusing), signal)).toBe(TODAY - 3 * DAY);
+  expect(await findFirstDay(pulledApi(refusing))).toBe(TODAY - 3 * DAY);
   await using empty = await openFrom(0);
-  expect(await findFirstDay(pulledApi(empty), signal)).toBe(TODAY);
+  expect(await findFirstDay(pulledApi(empty))).toBe(TODAY);
   await using strange = await openLogApi([json({ message: 'we are back soon' })]);
-  expect(await findFirstDay(pulledApi(strange), signal)).toBe(null);
+  expect(await findFirstDay(pulledApi(strange))).toBe(null);
   await using full = await openLogApi([json({ count: 3, logs: archivesOf([5, 7, 6]) })]);
-  expect(await findFirstDay(pulledApi(full), signal)).toBe(TODAY - 7 * DAY);
+  expect(await findFirstDay(pulledApi(full))).toBe(TODAY - 7 * DAY);
 });
 
 /** One archive for each of these ages in days. */
@@ -91,13 +82,12 @@ function archivesOf(ages: readonly number[], service = 'db1'): readonly object[]
 }
 
 test('the first day is found in a list of many pages, also of other services, in any order', async () => {
-  const { signal } = new AbortController();
   const check = async (pages: readonly (readonly object[])[], asked: number): Promise<void> => {
     await using service = await openLogApi(
       [...pages, []].map(logs => json({ count: pages.flat().length, logs })),
       { pageSize: 3 },
     );
-    expect(await findFirstDay(pulledApi(service), signal)).toBe(TODAY - 7 * DAY);
+    expect(await findFirstDay(pulledApi(service))).toBe(TODAY - 7 * DAY);
     expect(service.requests).toHaveLength(asked);
   };
   const others = archivesOf([7, 7, 7], 'db2');
@@ -108,7 +98,6 @@ test('the first day is found in a list of many pages, also of other services, in
 });
 
 test('a time that no log can have is not the first day', async () => {
-  const { signal } = new AbortController();
   const starts = [
     '0001-01-01T00:00:00Z',
     '1970-01-01T00:00:00Z',
@@ -116,5 +105,5 @@ test('a time that no log can have is not the first day', async () => {
   ];
   const logs = starts.map(startTime => ({ id: startTime, logType: 'error-log', startTime }));
   await using service = await openLogApi([json({ count: 3, logs })]);
-  expect(await findFirstDay(pulledApi(service), signal)).toBe(TODAY - 3 * DAY);
+  expect(await findFirstDay(pulledApi(service))).toBe(TODAY - 3 * DAY);
 });

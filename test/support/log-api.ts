@@ -1,12 +1,16 @@
-// A LogApi over a scripted server for tests, and the options with which it is asked.
+// A LogApi over a scripted server for tests, and what a pull makes of it.
 
 import type { ServerResponse } from 'node:http';
 import type { LogEndpointsConfig, ServiceConfig } from '../../src/config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../../src/config/endpoints.ts';
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import type { AskOptions } from '../../src/logs/list.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { LogMeter } from '../../src/logs/log-meter.ts';
+import { PulledApi } from '../../src/logs/pull.ts';
 import { LogsApi } from '../../src/service/logs-api.ts';
 import type { RecordedRequest } from './http-server.ts';
+import { testReport } from './pull-report.ts';
 import { openService } from './service-client.ts';
 import { testApi } from './test-api.ts';
 
@@ -39,17 +43,16 @@ export function json(value: unknown, status = 200): (response: ServerResponse) =
   };
 }
 
-export function askOptions(
-  changes: Partial<AskOptions> & { readonly clock?: Clock } = {},
-): AskOptions {
-  return {
-    clock: systemClock,
-    random: () => 0,
-    signal: new AbortController().signal,
-    giveUpAtMs: Infinity,
-    onFailure: () => undefined,
-    ...changes,
-  };
+/** Requests as a running pull sends them. */
+export function testPulledApi(api: LogsApi, clock: Clock): PulledApi {
+  const { pointers } = api;
+  return new PulledApi({
+    api,
+    items: { pointers, services: [testService('db1')], otherServiceCount: 0, types: ['error-log'] },
+    report: testReport(clock, { kind: 'logs' }),
+    meter: new LogMeter({ counters: new Counters(), logger: silentLogger, clock }),
+    random: () => 0.5,
+  });
 }
 
 export function testService(id: string, name: string = id): ServiceConfig {
