@@ -15,7 +15,6 @@ import {
   afterUndelivered,
   endOf,
   isLastTry,
-  type SetAsideReason,
 } from './archive-state.ts';
 import type { Chunk } from './chunk.ts';
 import { isHeld } from './cursor.ts';
@@ -25,14 +24,8 @@ import type { KnownArchive } from './ledger.ts';
 import { commit, MAY_BE_KEY, type Pull, Slicer } from './pull.ts';
 import { type LineReader, type ParsedRecord, type RawLine, recordUid, uidPlace } from './record.ts';
 
-type ArchiveEnd =
-  | { readonly kind: 'read' }
-  | {
-      readonly kind: 'broken';
-      readonly reason: SetAsideReason;
-      readonly cause: string;
-    }
-  | { readonly kind: 'unreachable'; readonly failure: ServiceError };
+/** False for a broken archive. */
+type ReadResult = Result<{ readonly isWhole: boolean }>;
 
 const GONE = 410;
 /** Failures that are not about one archive: of this machine's disk, or of the rate of all requests. */
@@ -40,8 +33,6 @@ const NOT_OF_ARCHIVE: ReadonlySet<string> = new Set(['not_stored', 'rate_limited
 
 /** The number of lines per look at the clock, which costs as much as a tenth of a line. */
 const LINES_PER_LOOK = 32;
-
-const READ: ArchiveEnd = { kind: 'read' };
 
 /**
  * Reads an archive to its end. `isFinal`: also returns unfinished lines and records. Returns the failure if the archive
@@ -55,15 +46,15 @@ export async function readArchive(
   const { meter } = pull;
   const status = meter.status(archive.partition);
   status.state = 'pulling';
-  const end = await new ArchiveReading(pull, archive, isFinal).run().finally(() => {
+  const result = await new ArchiveReading(pull, archive, isFinal).run().finally(() => {
     status.state = pull.api.signal.aborted ? 'waiting' : 'failed';
   });
-  if (end.kind === 'unreachable') {
+  if (!result.ok) {
     meter.counters.archives.add(1, 'failed');
-    status.lastError = end.failure.message;
-    return end.failure;
+    status.lastError = result.error.message;
+    return result.error;
   }
-  if (end.kind === 'read') {
+  if (result.isWhole) {
     meter.counters.archives.add(1, 'read');
     status.state = 'waiting';
     status.lastError = null;
@@ -101,21 +92,21 @@ class ArchiveReading {
   }
 
   /** A permit is held for one try, not between two: an API that fails for long holds up no other. */
-  async run(): Promise<ArchiveEnd> {
+  async run(): Promise<ReadResult> {
     const { api, downloads } = this.#pull;
     try {
-      const answer = await api.ask(() => downloads.permits.run(() => this.#try()), true);
-      if (answer.ok) return answer.end;
-      const end = endOfFailure(answer.error);
-      if (end.kind === 'broken') await noteBroken(this.#pull, this.#archive, end, null);
-      return end;
+      const result = await api.ask(() => downloads.permits.run(() => this.#try()), true);
+      const fault = result.ok ? null : faultOf(result.error);
+      if (fault === null) return result;
+      await noteBroken(this.#pull, this.#archive, fault, null);
+      return { ok: true, isWhole: false };
     } catch (error) {
       return this.#endOfDisk(error);
     }
   }
 
   /** Downloads the archive into a file of its own, and reads it. */
-  async #try(): Promise<Result<{ readonly end: ArchiveEnd }>> {
+  async #try(): Promise<ReadResult> {
     const { api, config, downloads, meter } = this.#pull;
     const spool = await SpoolFile.create(downloads.directory);
     try {
@@ -126,29 +117,30 @@ class ArchiveReading {
       meter.counters.bytes.add(spool.bytes, 'downloaded');
       if (!result.ok) return result;
       failpoint('spool-done');
-      const end = await this.#readEntries(spool);
-      if (end.kind === 'broken') {
-        await noteBroken(this.#pull, this.#archive, end, spool);
+      const fault = await this.#readEntries(spool);
+      if (fault !== null) {
+        await noteBroken(this.#pull, this.#archive, fault, spool);
         // They may have come with a wrong answer: the next chance does without them.
         if (this.#archive.state.setAside !== '') this.#forget(this.#missing);
       }
-      return { ok: true, end };
+      return { ok: true, isWhole: fault === null };
     } finally {
       await spool.close();
     }
   }
 
   /** A file that cannot be created or read is a failure of this machine. Rethrows other errors. */
-  #endOfDisk(error: unknown): ArchiveEnd {
+  #endOfDisk(error: unknown): ReadResult {
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     const { directory } = this.#pull.downloads;
     const message = `cannot use a file in ${directory}: ${causeText(error)}`;
     const hint = 'check the disk of queue.directory, or of the temporary directory without one';
-    return { kind: 'unreachable', failure: ownError('not_stored', message, hint) };
+    return { ok: false, error: ownError('not_stored', message, hint) };
   }
 
-  async #readEntries(spool: SpoolFile): Promise<ArchiveEnd> {
-    let worst: ArchiveEnd = READ;
+  /** Null if it is whole: then its end is noted. */
+  async #readEntries(spool: SpoolFile): Promise<ArchiveError | null> {
+    let fault: ArchiveError | null = null;
     const names = new Set<string>();
     try {
       for await (const entry of archiveEntries(spool, this.#pull.config.limits)) {
@@ -159,37 +151,36 @@ class ArchiveReading {
           await this.#readEntry(entry);
         } catch (error) {
           if (!(error instanceof ArchiveError) || error.endsArchive) throw error;
-          worst = broken(error.fault, error.message);
+          fault = error;
         }
       }
-      if (worst.kind === 'read') worst = this.#endOfContent(names);
+      fault ??= this.#faultOfContent(names);
     } catch (error) {
       if (!(error instanceof ArchiveError)) throw error;
-      worst = broken(error.fault, error.message);
+      fault = error;
     }
-    if (worst.kind !== 'read') return worst;
+    if (fault !== null) return fault;
     // A file without entries was another form of the same, or a wrong answer.
     if (names.size > 0 && !names.has('')) this.#forget(['']);
     await this.#writer.commit(afterRead(this.#archive.state, this.#bytes, this.#isFinal));
-    return READ;
+    return null;
   }
 
   /**
    * `names`: the entries that were read. A valid archive may still lack what the list or an earlier read has shown; taken
    * for the whole, it would not be read again.
    */
-  #endOfContent(names: ReadonlySet<string>): ArchiveEnd {
+  #faultOfContent(names: ReadonlySet<string>): ArchiveError | null {
     const { entries, listedSize } = this.#archive.state;
     if (names.size === 0 && listedSize !== null && listedSize > 0)
-      return broken('cut', 'it is empty, but the list has a size for it');
+      return new ArchiveError('cut', 'it is empty, but the list has a size for it');
     const isMissing = ([name, { bytes, hasTail }]: readonly [string, EntryProgress]): boolean =>
       !names.has(name) && (bytes > 0 || hasTail) && (name !== '' || names.size === 0);
     this.#missing = Object.entries(entries)
       .filter(isMissing)
       .map(([name]) => name);
-    return this.#missing.length > 0
-      ? broken('cut', 'an entry is missing that it had before')
-      : READ;
+    if (this.#missing.length === 0) return null;
+    return new ArchiveError('cut', 'an entry is missing that it had before');
   }
 
   get #hasNamedEntry(): boolean {
@@ -266,7 +257,7 @@ class ArchiveReading {
 async function noteBroken(
   pull: Pull,
   archive: KnownArchive,
-  { reason, cause }: Pick<ArchiveEnd & { readonly kind: 'broken' }, 'reason' | 'cause'>,
+  { fault: reason, message: cause }: ArchiveError,
   spool: SpoolFile | null,
 ): Promise<void> {
   const { api, downloads, ledger, meter } = pull;
@@ -306,7 +297,7 @@ export async function noteUndelivered(
     if (isHeld(endOf(state), state.undeliveredMs ?? nowMs, nowMs)) {
       ledger.setArchive(archive, afterUndelivered(state, nowMs, MAY_BE_KEY.has(reason)));
       meter.broken(partition, id, cause);
-    } else await noteBroken(pull, archive, { reason: 'refused', cause }, null);
+    } else await noteBroken(pull, archive, new ArchiveError('refused', cause), null);
   }
 }
 
@@ -403,15 +394,10 @@ class ArchiveWriter {
   }
 }
 
-function broken(reason: SetAsideReason, cause: string): ArchiveEnd & { readonly kind: 'broken' } {
-  return { kind: 'broken', reason, cause };
-}
-
-/** Distinguishes a broken archive from an unreachable service. */
-function endOfFailure(failure: ServiceError): ArchiveEnd {
-  const { reason, status, message: cause } = failure;
-  if (reason === 'too_large') return broken('archive_limit', cause);
-  if (reason === 'encoding' || reason === 'bomb') return broken('damaged', cause);
-  if (reason === 'not_found' || status === GONE) return broken('refused', cause);
-  return { kind: 'unreachable', failure };
+/** What a failed download says about the archive; null if it is about the service. */
+function faultOf({ reason, status, message }: ServiceError): ArchiveError | null {
+  if (reason === 'too_large') return new ArchiveError('archive_limit', message);
+  if (reason === 'encoding' || reason === 'bomb') return new ArchiveError('damaged', message);
+  if (reason === 'not_found' || status === GONE) return new ArchiveError('refused', message);
+  return null;
 }

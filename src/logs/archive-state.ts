@@ -10,9 +10,6 @@ import type { EntryProgress } from './entry-reader.ts';
 import { DAY_MS } from './cursor.ts';
 import type { Descriptor } from './item.ts';
 
-/** A fault in its bytes, or `refused`: the service lists the archive and refuses the download. */
-export type SetAsideReason = ArchiveFault | 'refused';
-
 /** Plain data, stored as JSON. */
 export interface ArchiveState {
   readonly dayMs: number;
@@ -38,7 +35,7 @@ export interface ArchiveState {
   /** True if the last read may have got a wrong or an old answer: before it counts as whole it is downloaded once more. */
   readonly isDoubtful?: boolean;
   /** '' unless it was set aside; `setAsideSize` is the listed size then. */
-  readonly setAside: SetAsideReason | '';
+  readonly setAside: ArchiveFault | '';
   readonly setAsideSize: number | null;
   /** While it is no longer listed: the time up to which the lists before were read. */
   readonly absentFromMs: number | null;
@@ -176,7 +173,7 @@ export function afterFlush(state: ArchiveState, entries: ArchiveState['entries']
 }
 
 /** True when a fault for this reason sets it aside, or leaves it set aside. */
-export function isLastTry(state: ArchiveState, reason: SetAsideReason): boolean {
+export function isLastTry(state: ArchiveState, reason: ArchiveFault): boolean {
   const isOut = state.tryCount >= TRY_WAITS_MS.length;
   return isOut || isFinalReason(reason) || state.setAside !== '';
 }
@@ -184,7 +181,7 @@ export function isLastTry(state: ArchiveState, reason: SetAsideReason): boolean 
 /** The state after it was found broken: another try later, or set aside, at once if a retry cannot help. */
 export function afterFault(
   state: ArchiveState,
-  reason: SetAsideReason,
+  reason: ArchiveFault,
   nowMs: number,
 ): ArchiveState {
   const waitMs = TRY_WAITS_MS[state.tryCount];
@@ -236,7 +233,7 @@ function isCurrent(state: ArchiveState): boolean {
   return state.isRead && state.listedSize !== null && state.listedSize === state.readSize;
 }
 
-function isFinalReason(reason: SetAsideReason): boolean {
+function isFinalReason(reason: ArchiveFault): boolean {
   return reason.endsWith('_limit') || FINAL_FAULTS.has(reason);
 }
 

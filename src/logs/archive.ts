@@ -21,7 +21,9 @@ export type ArchiveFault =
   | 'archive_limit'
   | 'entries_limit'
   | 'unpacked_limit'
-  | 'ratio_limit';
+  | 'ratio_limit'
+  /** The service lists the archive, and refuses the download. */
+  | 'refused';
 
 /** Thrown while unpacking; archive-reading.ts turns it into a value. */
 export class ArchiveError extends Error {

@@ -2,13 +2,13 @@
 // in the same commit that skips it, so that the back end shows where logs are missing.
 
 import type { LogRecord } from '../pipeline/encode/logs.ts';
-import type { SetAsideReason } from './archive-state.ts';
+import type { ArchiveFault } from './archive.ts';
 import type { Span } from './cursor.ts';
 import type { Partition } from './item.ts';
 import { OWN_PREFIX, textUid } from './record.ts';
 
 export type GapReason =
-  | SetAsideReason
+  | ArchiveFault
   | 'retention'
   | 'vanished'
   | 'window'

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counters, CounterSeries, CountersOf } from '../lib/counters.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
 import type { ServiceError } from '../service/service-error.ts';
-import type { SetAsideReason } from './archive-state.ts';
+import type { ArchiveFault } from './archive.ts';
 import { type Gap, gapTimes } from './gap.ts';
 import { type Partition, partitionKey } from './item.ts';
 import type { Keeping } from './downloads.ts';
@@ -43,7 +43,7 @@ export interface PullProgress {
 
 interface GivenUpArchive {
   readonly archive: string;
-  readonly reason: SetAsideReason;
+  readonly reason: ArchiveFault;
   readonly cause: string;
   readonly kept: Keeping | null;
 }

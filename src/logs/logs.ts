@@ -83,7 +83,12 @@ export class Logs {
       const pulled = new PulledApi({ api: logsApi, items, report, meter, random });
       const sink = new LogSink({ queue, clock, meter, resourceOf });
       return new LogPuller({
-        context: { config: config.logs, api: pulled, sink, meter, downloads, readerOf },
+        config: config.logs,
+        api: pulled,
+        sink,
+        meter,
+        downloads,
+        readerOf,
         queue,
         schedule: new PullSchedule(schedule, id),
         isSharded: config.shard.count > 1,

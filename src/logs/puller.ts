@@ -33,8 +33,7 @@ const OLDEST_RECORDS_MS = 90 * DAY_MS;
 /** The service refuses the key, or our requests. */
 const REFUSALS: ReadonlySet<string> = new Set(['auth', 'bad_request', 'redirect', 'not_found']);
 
-export interface LogPullerOptions {
-  readonly context: PullContext;
+export interface LogPullerOptions extends PullContext {
   readonly queue: Queue;
   readonly schedule: PullSchedule;
   /** True when other processes read the logs of other services. */
@@ -44,7 +43,6 @@ export interface LogPullerOptions {
 export class LogPuller {
   readonly name: string;
   readonly #options: LogPullerOptions;
-  readonly #context: PullContext;
   readonly #clock: Clock;
   readonly #lister: Lister;
   /** Null before the first pull and after a failed commit. */
@@ -53,18 +51,16 @@ export class LogPuller {
   lastFailure: ServiceError | null = null;
 
   constructor(options: LogPullerOptions) {
-    const { context } = options;
+    const { api, config } = options;
     this.#options = options;
-    this.#context = context;
-    this.name = context.api.name;
-    this.#clock = context.api.clock;
-    this.#lister =
-      context.config.shape === 'archives' ? new ArchiveLister() : { pull: pullRecords };
+    this.name = api.name;
+    this.#clock = api.clock;
+    this.#lister = config.shape === 'archives' ? new ArchiveLister() : { pull: pullRecords };
   }
 
   /** When the next pull begins (wall clock); null while one is running or none is planned. */
   get nextAtMs(): number | null {
-    return this.#context.api.report.nextAttemptAtMs;
+    return this.#options.api.report.nextAttemptAtMs;
   }
 
   /** Pulls on schedule until `stop`; waits for a commit that has begun. */
@@ -73,11 +69,11 @@ export class LogPuller {
       if (held === null) await this.pull(stop);
       else this.#skip(held);
     };
-    await this.#context.api.report.run(this.#options.schedule, attempt, stop);
+    await this.#options.api.report.run(this.#options.schedule, attempt, stop);
   }
 
   async pull(signal: AbortSignal): Promise<PullEnd> {
-    const { meter, api } = this.#context;
+    const { meter, api } = this.#options;
     const startedMs = this.#clock.monotonicMs();
     const startedAtMs = this.#clock.nowMs();
     const untilDueMs = this.#options.schedule.nextMs(startedAtMs, startedAtMs);
@@ -98,7 +94,7 @@ export class LogPuller {
 
   /** Ends a pull without a request, because of an earlier failure. */
   #skip(failure: ServiceError): void {
-    const { meter, api } = this.#context;
+    const { meter, api } = this.#options;
     meter.unreachable(api.items.services, failure);
     meter.pull(this.name, 'unreachable', 0);
     meter.lag(api.nowMs());
@@ -106,12 +102,12 @@ export class LogPuller {
 
   async #pull(): Promise<PullEnd> {
     this.#ledger ??= await this.#open();
-    return await this.#lister.pull({ ...this.#context, ledger: this.#ledger });
+    return await this.#lister.pull({ ...this.#options, ledger: this.#ledger });
   }
 
   /** Reads the ledger. New tracks begin at logs.first_start. */
   async #open(): Promise<Ledger> {
-    const { api, config, meter } = this.#context;
+    const { api, config, meter } = this.#options;
     // logs.first_start is relative to the service's clock.
     if (!api.isTimeKnown) await this.#learnTime();
     const ledger = await Ledger.load(this.#options.queue, {
@@ -130,7 +126,7 @@ export class LogPuller {
 
   /** Every answer to a list has the service's time in its headers. It may refuse the list of one type or another. */
   async #learnTime(): Promise<void> {
-    const { api } = this.#context;
+    const { api } = this.#options;
     const { types } = api.items;
     let answer = await api.lastMinute(types[0] ?? null);
     for (const type of types.slice(1)) if (!answer.ok) answer = await api.lastMinute(type);
@@ -140,7 +136,7 @@ export class LogPuller {
   }
 
   #start(): Cursor {
-    const { api, config } = this.#context;
+    const { api, config } = this.#options;
     const nowMs = api.nowMs();
     const firstMs = firstLowMs(config.firstStart, nowMs);
     if (config.shape === 'records')
@@ -151,7 +147,7 @@ export class LogPuller {
 
   /** With `first_start: beginning` tracks begin on the first day that the service lists. */
   async #findBeginning(ledger: Ledger): Promise<void> {
-    const { api } = this.#context;
+    const { api } = this.#options;
     const unknown = ledger.tracks.filter(({ cursor }) => cursor.floorMs === 0);
     if (unknown.length === 0) return;
     const lowMs = await findFirstDay(api);
@@ -170,17 +166,17 @@ export class LogPuller {
   /** In a shard: reports the time before the first start of new services, which it does not read, as gaps. */
   async #noteFirstStart(ledger: Ledger): Promise<void> {
     const fresh = ledger.tracks.filter(({ isFresh }) => isFresh);
-    const isWhole = this.#context.config.firstStart === 'beginning';
+    const isWhole = this.#options.config.firstStart === 'beginning';
     if (!this.#options.isSharded || isWhole || fresh.length === 0) return;
     const gaps = fresh.map(track =>
       trackGap(track, { fromMs: 0, toMs: track.cursor.floorMs }, 'first_start'),
     );
-    await commit({ ...this.#context, ledger }, { gaps });
+    await commit({ ...this.#options, ledger }, { gaps });
   }
 
   #note(end: PullEnd, startedMs: number): void {
     if (end.kind === 'stopped') return;
-    const { meter, api } = this.#context;
+    const { meter, api } = this.#options;
     if (end.kind === 'done' && this.lastFailure !== null)
       meter.reached(api.items.services, this.lastFailure);
     this.lastFailure = end.kind === 'unreachable' ? end.failure : null;

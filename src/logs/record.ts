@@ -90,8 +90,6 @@ export interface LineReader {
    * a record marked as continuation.
    */
   flush(): readonly ParsedRecord[];
-  /** True while the reader holds lines of an open record. */
-  readonly isOpen: boolean;
   /**
    * Everything that a new reader needs to continue, including the open record's lines; stored with the cursor. Opaque,
    * at most limits.record and a few KiB long; '' for a reader in its initial state.

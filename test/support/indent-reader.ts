@@ -48,10 +48,6 @@ export class IndentReader implements LineReader {
     return done;
   }
 
-  get isOpen(): boolean {
-    return this.#open !== null;
-  }
-
   save(): string {
     if (this.#open === null) return this.#isFlushed ? 'flushed' : '';
     return JSON.stringify(this.#open);

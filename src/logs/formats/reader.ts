@@ -103,10 +103,6 @@ class JoiningReader implements LineReader {
     this.#lines = lines;
   }
 
-  get isOpen(): boolean {
-    return !this.#lines.isEmpty;
-  }
-
   push(line: RawLine): readonly ParsedRecord[] {
     const further = this.#format.furtherStarts?.(line.text) ?? [];
     if (further.length === 0) return this.#take(line, { text: line.text, bytesBefore: 0 });
@@ -150,7 +146,7 @@ class JoiningReader implements LineReader {
     const records = this.#lines.isEmpty ? NO_RECORDS : [this.#complete()];
     if (isStart) this.#inherited = null;
     const orphan = this.#inherited === null ? MARK.unparsed : MARK.continuation;
-    this.#lines.beginPart(line, part, isStart ? 0 : orphan);
+    this.#lines.begin(line, isStart ? 0 : orphan, part);
     return records;
   }
 
@@ -181,7 +177,6 @@ class JoiningReader implements LineReader {
 
 /** A line that does not parse is marked, and sent as text. */
 class SingleLineReader implements LineReader {
-  readonly isOpen = false;
   readonly #format: LineFormat;
   readonly #bytesMax: number;
   /** Always empty. */

@@ -138,13 +138,11 @@ export class RecordLines {
     return this.#segments[index]?.text ?? '';
   }
 
-  /** Begins a segment with a line, even if the segments before it have reached the limit. */
-  begin(line: RawLine, marks = 0): void {
-    this.beginPart(line, { text: line.text, bytesBefore: 0 }, marks);
-  }
-
-  /** Begins a segment with a part of a line; a line counts for the record of its first part. */
-  beginPart(line: RawLine, part: LinePart, marks = 0): void {
+  /**
+   * Begins a segment with a line or a part of it, even if the segments before it have reached the limit. A line counts for
+   * the record of its first part.
+   */
+  begin(line: RawLine, marks = 0, part: LinePart = { text: line.text, bytesBefore: 0 }): void {
     const text = cutToBytes(part.text, this.#bytesMax);
     const cut = text.length < part.text.length ? MARK.recordCut : 0;
     const isPart = part.bytesBefore > 0;

@@ -100,10 +100,6 @@ export class SlowQueryReader implements LineReader {
     this.#lines = new RecordLines(recordBytesMax, options.localTime);
   }
 
-  get isOpen(): boolean {
-    return !this.#lines.isEmpty;
-  }
-
   push(line: RawLine): readonly ParsedRecord[] {
     const state = this.#state;
     if (this.#lines.isEmpty) {
@@ -278,7 +274,7 @@ export class SlowQueryReader implements LineReader {
     }
     if (at > 0) this.#lines.add(line, line.text.slice(0, at));
     const bytesBefore = Buffer.byteLength(line.text.slice(0, at));
-    this.#lines.beginPart(line, { text: line.text.slice(at), bytesBefore });
+    this.#lines.begin(line, 0, { text: line.text.slice(at), bytesBefore });
     this.#candidateHeader = new SlowQueryHeader();
     state.candidate = 'version';
     state.endsStatement = false;
