@@ -59,22 +59,19 @@ export class Backups {
         holdOff: AFTER_REFUSAL,
         probe,
       });
-      const shared = { client, queue, clock, meter, report };
-      return new BackupWatcher({
-        id,
-        services: services.map(
-          service =>
-            new ServiceBackups({
-              ...shared,
-              service,
-              intervalMs,
-              owner: () => ({ ...resourceOf(service), prefix: prefixOf(service.id) }),
-            }),
-        ),
-        ...shared,
-        readIntervalMs: intervalMs,
-        sendIntervalMs: config.metrics.intervalMs,
-      });
+      const readings = services.map(
+        service =>
+          new ServiceBackups({
+            client,
+            queue,
+            clock,
+            meter,
+            service,
+            intervalMs,
+            owner: () => ({ ...resourceOf(service), prefix: prefixOf(service.id) }),
+          }),
+      );
+      return new BackupWatcher({ config, services: readings, queue, meter, report });
     });
   }
 
@@ -105,15 +102,11 @@ export class Backups {
 }
 
 interface BackupWatcherOptions {
-  /** The target's id, which determines its place in the schedule. */
-  readonly id: string;
+  readonly config: Config;
   readonly services: readonly ServiceBackups[];
   readonly queue: Queue;
-  readonly clock: Clock;
   readonly meter: BackupMeter;
   readonly report: PullReport;
-  readonly readIntervalMs: number;
-  readonly sendIntervalMs: number;
 }
 
 /** The number of services that are read at once. */
@@ -131,7 +124,7 @@ const REFUSALS: ReadonlySet<ServiceError['kind']> = new Set(['key', 'bad_request
 class BackupWatcher {
   readonly services: readonly ServiceBackups[];
   readonly #options: BackupWatcherOptions;
-  readonly #schedule: PullSchedule;
+  readonly #clock: Clock;
   readonly #writer = new WireWriter();
   #isRestored = false;
   #sending: Promise<void> | null = null;
@@ -139,7 +132,7 @@ class BackupWatcher {
   constructor(options: BackupWatcherOptions) {
     this.services = options.services;
     this.#options = options;
-    this.#schedule = new PullSchedule({ intervalMs: options.readIntervalMs }, options.id);
+    this.#clock = options.report.options.clock;
   }
 
   /** When the next reading begins (wall clock); null while one is running or none is planned. */
@@ -154,7 +147,8 @@ class BackupWatcher {
       else for (const service of this.services) service.fail(held);
       this.#sending ??= this.#sendOn(stop);
     };
-    await this.#options.report.run(this.#schedule, attempt, stop);
+    const { config, report } = this.#options;
+    await report.run(new PullSchedule(config.backups, report.options.id), attempt, stop);
     await this.#sending;
   }
 
@@ -162,7 +156,8 @@ class BackupWatcher {
   async read(signal: AbortSignal): Promise<void> {
     if (!this.#isRestored) await Promise.all(this.services.map(service => service.restore()));
     this.#isRestored = true;
-    const { report, clock } = this.#options;
+    const { report } = this.#options;
+    const clock = this.#clock;
     const readMs = clock.monotonicMs();
     for (const service of this.services) service.readAgain();
     const permits = new Permits(READS_AT_ONCE);
@@ -212,9 +207,9 @@ class BackupWatcher {
 
   /** Sends the current gauges of all services. */
   async send(): Promise<void> {
-    const { queue, clock, meter } = this.#options;
+    const { queue, meter } = this.#options;
     const writer = this.#writer;
-    const madeAtMs = clock.nowMs();
+    const madeAtMs = this.#clock.nowMs();
     const parts: BatchPart[] = [];
     writer.reset();
     for (const service of this.services) {
@@ -230,22 +225,21 @@ class BackupWatcher {
   }
 
   async #sendOn(stop: AbortSignal): Promise<void> {
-    const { clock, sendIntervalMs } = this.#options;
     while (!stop.aborted) {
       await this.send();
-      await clock.sleep(sendIntervalMs, stop);
+      await this.#clock.sleep(this.#options.config.metrics.intervalMs, stop);
     }
   }
 
   /** Reports a reading in which every service failed. */
   #noteFailure(errors: readonly ServiceError[]): void {
-    const { clock, report } = this.#options;
+    const { report } = this.#options;
     const [first] = errors;
     if (first === undefined) return;
     const refused = errors.filter(({ kind }) => REFUSALS.has(kind));
     const areAllRefused = refused.length > 0 && refused.length === this.services.length;
     const retryAfterMs = Math.max(0, ...errors.map(error => error.retryAfterMs ?? 0));
-    const attempt = { isRefused: areAllRefused, startedMs: clock.monotonicMs() };
+    const attempt = { isRefused: areAllRefused, startedMs: this.#clock.monotonicMs() };
     report.failed({ ...first, retryAfterMs }, attempt);
   }
 }

@@ -58,8 +58,8 @@ interface Listing {
 
 /** A day of one type that could not be listed. */
 interface FailedDay {
-  /** Null means all types. */
-  readonly type: string | null;
+  /** '' means all types. */
+  readonly type: string;
   readonly dayMs: number;
   readonly error: ServiceError;
   /** True if only the day is the cause: the service answers for this type on others. */
@@ -78,7 +78,7 @@ export class ArchiveLister implements Lister {
   /** How often in a row a day of one type could not be listed. */
   #failedCounts: ReadonlyMap<string, number> = new Map();
   /** The types that failed last time although others did not. */
-  #failedTypes: ReadonlySet<string | null> = new Set();
+  #failedTypes: ReadonlySet<string> = new Set();
 
   async pull(pull: Pull): Promise<PullEnd> {
     const { api, ledger } = pull;
@@ -95,14 +95,16 @@ export class ArchiveLister implements Lister {
     await this.#finish(pull, listing);
     const [failed] = listing.failed;
     if (end.kind !== 'done' || failed === undefined) return end;
-    const types = listing.failed.flatMap(({ type }) => type ?? []);
-    return unreachable(failed.error, types.length === 0 ? null : types);
+    return unreachable(
+      failed.error,
+      listing.failed.map(({ type }) => type),
+    );
   }
 
   /** A service that answers for no type says nothing about a day. */
   #countFailures({ ledger }: Pull, { failed, isAnswered, toMs }: Listing): void {
     if (!isAnswered) return;
-    const types = new Set(failed.filter(one => !isTooMuch(one)).map(({ type }) => type ?? ''));
+    const types = new Set(failed.filter(one => !isTooMuch(one)).map(({ type }) => type));
     for (const track of ledger.tracks) {
       const known = track.unlistedMs;
       const unlisted = [...types].map(type => [type, known[type] ?? toMs] as const);
@@ -120,7 +122,7 @@ export class ArchiveLister implements Lister {
   /** True if its day may close without it. What the service refuses, or fails to list, waits for longer: it may come back. */
   #isGivenUp(one: FailedDay, { unlistedMs }: Track, nowMs: number): boolean {
     const isOften = this.#failedCount(one) >= WINDOW_TRIES_MAX;
-    const sinceMs = unlistedMs[one.type ?? ''] ?? nowMs;
+    const sinceMs = unlistedMs[one.type] ?? nowMs;
     return isOften && (isTooMuch(one) || !isHeld(one.dayMs + DAY_MS, sinceMs, nowMs));
   }
 
@@ -294,14 +296,14 @@ function failedKey({ type, dayMs }: FailedDay): string {
 /** True if archives of this type could not be listed for that day, by default for any day. */
 function isFailed({ failed }: Listing, type: string, dayMs?: number): boolean {
   return failed.some(
-    one => (one.type === null || one.type === type) && (dayMs === undefined || one.dayMs === dayMs),
+    one => (one.type === '' || one.type === type) && (dayMs === undefined || one.dayMs === dayMs),
   );
 }
 
 /** The types that could not be listed for a day; '' stands for all of them. */
 function gapTypes({ failed, unlistedDays }: Listing, dayMs: number): readonly string[] {
   if (unlistedDays.has(dayMs)) return [''];
-  return failed.filter(one => one.dayMs === dayMs).map(({ type }) => type ?? '');
+  return failed.filter(one => one.dayMs === dayMs).map(({ type }) => type);
 }
 
 /**
@@ -311,7 +313,7 @@ function gapTypes({ failed, unlistedDays }: Listing, dayMs: number): readonly st
 async function listTypes(
   pull: Pull,
   days: Span,
-  onceTypes: ReadonlySet<string | null>,
+  onceTypes: ReadonlySet<string>,
 ): Promise<Listing> {
   const { fromMs: fromDayMs, toMs } = days;
   const { api } = pull;
@@ -319,7 +321,7 @@ async function listTypes(
   const found = new Map<string, Descriptor>();
   const failed: FailedDay[] = [];
   const { types: configured } = pull.config;
-  const types = configured.length === 0 ? [null] : configured;
+  const types = configured.length === 0 ? [''] : configured;
   for (const type of types) {
     if (onceTypes.has(type)) api.giveUpAtMs = -Infinity;
     failed.push(...(await listDays(pull, type, days, found)));
@@ -346,7 +348,7 @@ async function listTypes(
  */
 async function listDays(
   pull: Pull,
-  type: string | null,
+  type: string,
   { fromMs, toMs }: Span,
   found: Map<string, Descriptor>,
 ): Promise<readonly FailedDay[]> {
@@ -401,7 +403,7 @@ async function jumpIfTooOld(pull: Pull, listing: Listing): Promise<boolean> {
 async function listOnce(
   { api, meter }: Pull,
   span: Span,
-  type: string | null,
+  type: string,
   found: Map<string, Descriptor>,
 ): Promise<ListEnd> {
   const pages = api.list(span, type);

@@ -60,7 +60,7 @@ export async function pullRecords(pull: Pull): Promise<PullEnd> {
     if (end.kind !== 'unreachable') continue;
     // One type that cannot be listed does not block the others.
     failedTypes.push(type);
-    worst = unreachable(end.failure, type === '' ? null : failedTypes);
+    worst = unreachable(end.failure, failedTypes);
   }
   return worst;
 }
@@ -76,11 +76,6 @@ class TypePull {
     this.#pull = pull;
     this.#type = type;
     this.#tracks = new Map(tracks.map(track => [track.service.id, track]));
-  }
-
-  /** Null means all types. */
-  get #listedType(): string | null {
-    return this.#type === '' ? null : this.#type;
   }
 
   async run(): Promise<PullEnd> {
@@ -122,11 +117,9 @@ class TypePull {
 
   /** Commits the new records of a window. */
   async #read(window: Span): Promise<ListEnd> {
-    const { api, config, meter, readerOf } = this.#pull;
-    const type = this.#listedType;
-    const context = { ...api.items, types: type === null ? [] : [type] };
-    const items = new ItemReader({ context, lineBytesMax: config.limits.lineBytes, readerOf });
-    const pages = api.list(window, type);
+    const { api, meter } = this.#pull;
+    const items = new ItemReader(this.#pull, this.#type);
+    const pages = api.list(window, this.#type);
     const slicer = new Slicer(api.clock);
     // By service and id: an item may come again on the next page, when the list has moved.
     const waiting = new Map<string, Found>();
@@ -230,7 +223,7 @@ class TypePull {
   async #afterFailure(window: Span, failure: ServiceError): Promise<PullEnd | null> {
     const { api, config, ledger } = this.#pull;
     goOnUnlessStopped(api);
-    const type = this.#listedType;
+    const type = this.#type;
     const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
     const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
     // Until then the length of the window may be the cause.
@@ -254,30 +247,25 @@ class TypePull {
   }
 }
 
-interface ItemReaderOptions {
-  readonly context: ItemContext;
-  readonly lineBytesMax: number;
-  readonly readerOf: (type: string) => LineReader;
-}
-
 /**
  * Reads the items of a list of records: each is one record (of one line or several), with its own time. Equal records
  * without an id are numbered, so that their ids differ: use one ItemReader per pass over a window.
  */
 class ItemReader {
-  readonly #options: ItemReaderOptions;
+  readonly #pull: Pull;
+  readonly #context: ItemContext;
   readonly #readers = new Map<string, LineReader>();
   readonly #equals = new Map<string, number>();
 
-  constructor(options: ItemReaderOptions) {
-    this.#options = options;
+  constructor(pull: Pull, type: string) {
+    this.#pull = pull;
+    this.#context = { ...pull.api.items, types: type === '' ? [] : [type] };
   }
 
   /** The records of an item, or the reason to ignore it. */
   read(item: unknown): readonly Found[] | Extract<ReturnType<typeof readPartition>, string> {
-    const { context } = this.#options;
-    const { pointers } = context;
-    const partition = readPartition(item, context);
+    const { pointers } = this.#context;
+    const partition = readPartition(item, this.#context);
     if (typeof partition === 'string') return partition;
     const message = follow(pointers.message, item);
     const text = typeof message === 'string' ? message : undefined;
@@ -307,8 +295,8 @@ class ItemReader {
     partition: Partition,
     item: { readonly text: string; readonly instant: Instant | null; readonly stream: string },
   ): readonly ParsedRecord[] {
-    const { context, lineBytesMax } = this.#options;
-    const { pointers } = context;
+    const { pointers } = this.#context;
+    const { lineBytes: lineBytesMax } = this.#pull.config.limits;
     const { text, instant, stream } = item;
     const reader = this.#readerOf(partition);
     reader.restore('');
@@ -333,7 +321,7 @@ class ItemReader {
 
   #readerOf(partition: Partition): LineReader {
     const key = partitionKey(partition);
-    const known = this.#readers.get(key) ?? this.#options.readerOf(partition.type);
+    const known = this.#readers.get(key) ?? this.#pull.readerOf(partition.type);
     this.#readers.set(key, known);
     return known;
   }

@@ -271,14 +271,14 @@ export class LogMeter {
     this.#log.warn(`failure ${origin} ${reason}`, { target, reason, cause }, 'cannot pull logs');
   }
 
-  /** A pull could not read these types (null: all) of these services: their partitions have failed. */
+  /** A pull could not read these types ([]: all) of these services: their partitions have failed. */
   unreachable(
     services: Services,
     { message: lastError }: Failure,
-    types: readonly string[] | null = null,
+    types: readonly string[] = [],
   ): void {
     for (const status of this.#of(services))
-      if (types?.includes(status.type) !== false)
+      if (types.length === 0 || types.includes(status.type))
         Object.assign(status, { state: 'failed', lastError });
   }
 

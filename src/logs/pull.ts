@@ -51,19 +51,16 @@ export type PullEnd =
   | {
       readonly kind: 'unreachable';
       readonly failure: ServiceError;
-      /** The types of logs that are concerned; null for all. */
-      readonly types: readonly string[] | null;
+      /** The types of logs that are concerned; [] for all. */
+      readonly types: readonly string[];
     }
   | { readonly kind: 'stopped' | 'failed' };
 
 export const DONE: PullEnd = { kind: 'done', postponedCount: 0 };
 
-/** The end of a pull that failed, for all types unless they are named. */
-export function unreachable(
-  failure: ServiceError,
-  types: readonly string[] | null = null,
-): PullEnd {
-  return { kind: 'unreachable', failure, types };
+/** The end of a pull that failed for these types. */
+export function unreachable(failure: ServiceError, types: readonly string[] = []): PullEnd {
+  return { kind: 'unreachable', failure, types: types.filter(type => type !== '') };
 }
 
 export class PullEnded extends Error {
@@ -123,7 +120,7 @@ export interface PulledApiOptions {
   readonly random: () => number;
 }
 
-/** The API of a puller, with the service's clock. A `type` of null means all types. */
+/** The API of a puller, with the service's clock. A `type` of '' means all types. */
 export class PulledApi {
   readonly api: LogsApi;
   readonly items: ItemContext;
@@ -178,12 +175,12 @@ export class PulledApi {
     }
   }
 
-  firstPage(span: Span, type: string | null): Promise<Result<LogPage>> {
+  firstPage(span: Span, type: string): Promise<Result<LogPage>> {
     return this.#askPage(() => this.api.page(this.#queryOf(span, type)), type);
   }
 
   /** The items of a list, page by page. */
-  list(span: Span, type: string | null): AsyncGenerator<readonly unknown[], ListEnd> {
+  list(span: Span, type: string): AsyncGenerator<readonly unknown[], ListEnd> {
     return listPages(this.api, this.#queryOf(span, type), send => this.#askPage(send, type));
   }
 
@@ -191,22 +188,22 @@ export class PulledApi {
    * True if the service answers for the last minute of a type. Then a longer window that it does not answer for has a
    * cause of its own, and may be skipped in the end; else the service is down.
    */
-  async isAnswering(type: string | null): Promise<boolean> {
+  async isAnswering(type: string): Promise<boolean> {
     const answer = await this.lastMinute(type);
     return answer.ok && answer.items !== null;
   }
 
   /** The shortest list: no service refuses it for its length or its age. */
-  lastMinute(type: string | null): Promise<Result<LogPage>> {
+  lastMinute(type: string): Promise<Result<LogPage>> {
     const nowMs = this.nowMs();
     return this.firstPage({ fromMs: nowMs - MINUTE_MS, toMs: nowMs }, type);
   }
 
   /** An error names the type, which its address does not show. */
-  #askPage(send: () => Promise<Result<LogPage>>, type: string | null): Promise<Result<LogPage>> {
+  #askPage(send: () => Promise<Result<LogPage>>, type: string): Promise<Result<LogPage>> {
     return this.ask(async () => {
       const page = await send();
-      if (page.ok || type === null) return page;
+      if (page.ok || type === '') return page;
       const message = `cannot list ${type}: ${page.error.message}`;
       return { ok: false, error: { ...page.error, message } };
     });
@@ -245,9 +242,9 @@ export class PulledApi {
     if (!isOfMany || !MAY_BE_KEY.has(failure.reason)) this.report.failed(failure);
   }
 
-  #queryOf({ fromMs, toMs }: Span, type: string | null): LogQuery {
+  #queryOf({ fromMs, toMs }: Span, type: string): LogQuery {
     const { signal } = this;
-    return { from: new Date(fromMs), to: new Date(toMs), type: type ?? undefined, signal };
+    return { from: new Date(fromMs), to: new Date(toMs), type: type || undefined, signal };
   }
 }
 

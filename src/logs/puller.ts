@@ -128,7 +128,7 @@ export class LogPuller {
   async #learnTime(): Promise<void> {
     const { api } = this.#options;
     const { types } = api.items;
-    let answer = await api.lastMinute(types[0] ?? null);
+    let answer = await api.lastMinute(types[0] ?? '');
     for (const type of types.slice(1)) if (!answer.ok) answer = await api.lastMinute(type);
     goOnUnlessStopped(api);
     if (!answer.ok) throw new PullEnded(unreachable(answer.error));

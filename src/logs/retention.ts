@@ -13,7 +13,7 @@ const OLDEST_MS = 10 * 365 * DAY_MS;
 
 /** A list that the service refused, and the oldest day that it accepts (findOldestDay). */
 interface RefusedList {
-  readonly type: string | null;
+  readonly type: string;
   readonly fromMs: number;
   readonly oldestMs: number | null;
 }
@@ -49,7 +49,7 @@ export async function findFirstDay(api: PulledApi): Promise<number | null> {
   let firstMs = dayOf(span.toMs);
   let lastMs = -Infinity;
   let isAscending = true;
-  const pages = api.list(span, null);
+  const pages = api.list(span, '');
   for (;;) {
     const page = await pages.next();
     if (page.done === true) {
@@ -57,7 +57,7 @@ export async function findFirstDay(api: PulledApi): Promise<number | null> {
       const { error } = page.value;
       // The days of other pages are known; an answer that is no list knows none.
       if (isOfList(error) && error.reason !== 'no_list') return firstMs;
-      return isRefused(error) ? findOldestDay(api, api.items.types[0] ?? null, 0) : null;
+      return isRefused(error) ? findOldestDay(api, api.items.types[0] ?? '', 0) : null;
     }
     for (const item of page.value) {
       const dayMs = dayOf(archiveSpan(item, api.items.pointers).fromMs);
@@ -78,7 +78,7 @@ export async function findFirstDay(api: PulledApi): Promise<number | null> {
  */
 export async function findOldestDay(
   api: PulledApi,
-  type: string | null,
+  type: string,
   refusedMs: number,
 ): Promise<number | null> {
   const nowMs = api.nowMs();
@@ -100,7 +100,7 @@ export async function findOldestDay(
 async function isAccepted(
   api: PulledApi,
   span: Span,
-  type: string | null,
+  type: string,
 ): Promise<boolean | null> {
   const answer = await api.firstPage(span, type);
   return answer.ok || (isRefused(answer.error) ? false : null);
