@@ -36,7 +36,7 @@ export class Backups {
 
   constructor(options: BackupsOptions) {
     const { config, clients, queue, clock, counters, logger, resourceOf } = options;
-    const meter = new BackupMeter({ counters, logger, clock });
+    const meter = new BackupMeter(counters, logger, clock);
     const { intervalMs } = config.backups;
     const prefixOf = (id: string): string =>
       config.metrics.namespace === 'prefix' ? `${id}.` : '';

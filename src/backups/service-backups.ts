@@ -179,12 +179,7 @@ export class BackupMeter {
   readonly #log: ThrottledLog;
   readonly #counters: CountersOf<typeof BACKUP_COUNTERS>;
 
-  constructor(options: {
-    readonly counters: Counters;
-    readonly logger: Logger;
-    readonly clock: Clock;
-  }) {
-    const { counters, logger, clock } = options;
+  constructor(counters: Counters, logger: Logger, clock: Clock) {
     this.#log = new ThrottledLog(logger, clock);
     this.#counters = counters.of(BACKUP_COUNTERS);
   }

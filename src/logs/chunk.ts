@@ -34,16 +34,11 @@ export class Chunk {
   /** Attributes that all records of the partition share. */
   readonly #shared: readonly LogAttribute[];
 
-  /** Uses the writer until `end`: one chunk at a time per writer. */
-  constructor(
-    writer: WireWriter,
-    partition: Partition,
-    options: { readonly resource: LogResource; readonly observedAtMs: number },
-  ) {
-    const { identity, info } = options.resource;
-    this.#request = new LogsRequest(writer, identity, info);
+  /** Uses the request's writer until `end`: one chunk at a time per writer. */
+  constructor(request: LogsRequest, partition: Partition, observedAtMs: number) {
+    this.#request = request;
     this.#service = partition.service.id;
-    this.#observedAtMs = options.observedAtMs;
+    this.#observedAtMs = observedAtMs;
     this.#shared = [
       ...(partition.server === '' ? [] : [['server_name', partition.server] as const]),
       ...(partition.type === '' ? [] : [[`${OWN_PREFIX}log.type`, partition.type] as const]),
@@ -114,8 +109,9 @@ export class LogSink {
   /** A new chunk; the last one must have been stored or copied. */
   chunk(partition: Partition): Chunk {
     const { resourceOf, clock } = this.#options;
-    const resource = resourceOf(partition.service);
-    return new Chunk(this.#writer, partition, { resource, observedAtMs: clock.nowMs() });
+    const { identity, info } = resourceOf(partition.service);
+    const request = new LogsRequest(this.#writer, identity, info);
+    return new Chunk(request, partition, clock.nowMs());
   }
 
   /** The record of a gap, in its own memory. */

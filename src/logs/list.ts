@@ -49,9 +49,11 @@ export async function* listPages(
     itemCount += items.length;
     if (items.length > 0) yield items;
     const isAllThere = count === null || itemCount >= count;
-    const isLast =
-      pagination === 'none' || isLastPage(items.length, { pageSize, count, isAllThere });
-    if (items.length === 0 || isLast)
+    // A service may send fewer items than the limit, or ignore the limit and send all; and `count` may be of the whole
+    // list or of the page. In doubt the next page is requested, which is empty at worst.
+    const isOfPage = count === null || count <= items.length;
+    const isLast = isAllThere && !(isOfPage && items.length === pageSize);
+    if (items.length === 0 || isLast || pagination === 'none')
       return { ok: true, isStable: isStable && isAllThere, serverNowMs };
   }
   return failed('page_limit', `cannot list logs: more than ${PAGES_MAX} pages`);
@@ -62,19 +64,6 @@ function pageDigest(items: readonly unknown[]): string | null {
   const texts = items.map(item => JSON.stringify(item));
   const isMixed = texts.some(text => text !== texts[0]);
   return isMixed ? hash('sha256', texts.join('\n')) : null;
-}
-
-/**
- * A service may send fewer items than the limit, or ignore the limit and send all; and `count` may be of the whole list
- * or of the page. In doubt the next page is requested, which is empty at worst.
- */
-function isLastPage(
-  pageItems: number,
-  list: { readonly pageSize: number; readonly count: number | null; readonly isAllThere: boolean },
-): boolean {
-  const { pageSize, count, isAllThere } = list;
-  if (pageItems !== pageSize) return isAllThere;
-  return count !== null && count > pageItems && isAllThere;
 }
 
 /** The error of a list whose pages could be read. */

@@ -130,14 +130,10 @@ export class LogMeter {
   readonly #clock: Clock;
   readonly #progress = new Map<string, PullProgress>();
   readonly #lags = new Map<string, CounterSeries>();
-  #givenUp: readonly GivenUpStatus[] = [];
+  /** The last archives that this process gave up, newest first. */
+  givenUp: readonly GivenUpStatus[] = [];
 
-  constructor(options: {
-    readonly counters: Counters;
-    readonly logger: Logger;
-    readonly clock: Clock;
-  }) {
-    const { counters, logger, clock } = options;
+  constructor(counters: Counters, logger: Logger, clock: Clock) {
     this.#clock = clock;
     this.#log = new ThrottledLog(logger, clock);
     this.counters = counters.of(LOG_COUNTERS);
@@ -152,11 +148,6 @@ export class LogMeter {
   /** All partitions seen so far, in the order of their appearance. */
   get partitions(): readonly PartitionStatus[] {
     return [...this.#partitions.values()];
-  }
-
-  /** The last archives that this process gave up, newest first. */
-  get givenUp(): readonly GivenUpStatus[] {
-    return this.#givenUp;
   }
 
   /** Begins a pull of this API with `dueCount` archives to read. The caller updates the result. */
@@ -189,21 +180,7 @@ export class LogMeter {
     return fresh;
   }
 
-  /** Updates the lags. A service and type has the lag of its slowest source. */
-  lag(nowMs: number): void {
-    const lags = new Map<string, CounterSeries>();
-    for (const { service, type, doneUntilMs } of this.#partitions.values()) {
-      if (doneUntilMs === null) continue;
-      const key = `${service}\u0000${type}`;
-      const seconds = Math.max(0, nowMs - doneUntilMs) / 1000;
-      const value = Math.max(seconds, lags.get(key)?.value ?? 0);
-      lags.set(key, { labelValues: [service, type], value });
-    }
-    for (const [key, lag] of lags) this.#lags.set(key, lag);
-  }
-
   records(partition: Partition, outcome: RecordOutcome, count: number): void {
-    if (count === 0) return;
     this.counters.records.add(count, partition.service.id, partition.type, outcome);
     if (outcome === 'queued') this.status(partition).recordCount += count;
   }
@@ -238,7 +215,7 @@ export class LogMeter {
     const notKept = kept !== null && 'cause' in kept ? kept.cause : null;
     this.status(partition).lastError = `${archive} was given up: ${cause}`;
     const shown = { service: service.id, type, archive, reason, file, atMs: this.#clock.nowMs() };
-    this.#givenUp = [shown, ...this.#givenUp].slice(0, GIVEN_UP_SHOWN_MAX);
+    this.givenUp = [shown, ...this.givenUp].slice(0, GIVEN_UP_SHOWN_MAX);
     this.#log.plain.error(
       { service: service.id, type, archive, reason, cause, file, notKept },
       'a log archive is given up: its records may be missing',
@@ -294,9 +271,24 @@ export class LogMeter {
     return this.partitions.filter(({ service }) => ids.has(service));
   }
 
-  pull(name: string, outcome: string, durationMs: number): void {
+  /** Notes the end of a pull; `nowMs` is by the service's clock. */
+  pull(name: string, outcome: string, durationMs: number, nowMs: number): void {
     this.#progress.delete(name);
     this.counters.pulls.add(1, outcome);
     this.counters.pullSeconds.set(durationMs / 1000);
+    this.#updateLags(nowMs);
+  }
+
+  /** A service and type has the lag of its slowest source. */
+  #updateLags(nowMs: number): void {
+    const lags = new Map<string, CounterSeries>();
+    for (const { service, type, doneUntilMs } of this.#partitions.values()) {
+      if (doneUntilMs === null) continue;
+      const key = `${service}\u0000${type}`;
+      const seconds = Math.max(0, nowMs - doneUntilMs) / 1000;
+      const value = Math.max(seconds, lags.get(key)?.value ?? 0);
+      lags.set(key, { labelValues: [service, type], value });
+    }
+    for (const [key, lag] of lags) this.#lags.set(key, lag);
   }
 }

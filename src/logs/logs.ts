@@ -45,7 +45,7 @@ export class Logs {
     const { config, clients, queue, clock, counters, logger, resourceOf } = options;
     const { endpoints, types, limits, schedule } = config.logs;
     const { random = Math.random } = options;
-    const meter = new LogMeter({ counters, logger, clock });
+    const meter = new LogMeter(counters, logger, clock);
     const downloads = new Downloads(clock, config.queue.directory, limits);
     const readerOf = (type: string): LineReader =>
       options.createReader({

@@ -2,7 +2,6 @@
 // asked to wait. A pull learns the service's time, reads the ledger, and passes both to the configured lister.
 // Guarantees that the next pull comes, even after a failed one.
 
-import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
@@ -43,7 +42,6 @@ export interface LogPullerOptions extends PullContext {
 export class LogPuller {
   readonly name: string;
   readonly #options: LogPullerOptions;
-  readonly #clock: Clock;
   readonly #lister: Lister;
   /** Null before the first pull and after a failed commit. */
   #ledger: Ledger | null = null;
@@ -54,7 +52,6 @@ export class LogPuller {
     const { api, config } = options;
     this.#options = options;
     this.name = api.name;
-    this.#clock = api.clock;
     this.#lister = config.shape === 'archives' ? new ArchiveLister() : { pull: pullRecords };
   }
 
@@ -73,10 +70,10 @@ export class LogPuller {
   }
 
   async pull(signal: AbortSignal): Promise<PullEnd> {
-    const { meter, api } = this.#options;
-    const startedMs = this.#clock.monotonicMs();
-    const startedAtMs = this.#clock.nowMs();
-    const untilDueMs = this.#options.schedule.nextMs(startedAtMs, startedAtMs);
+    const { meter, api, schedule } = this.#options;
+    const { clock } = api;
+    const startedMs = clock.monotonicMs();
+    const untilDueMs = schedule.nextMs(clock.nowMs(), clock.nowMs());
     api.signal = signal;
     api.giveUpAtMs = startedMs + Math.min(Math.max(untilDueMs, RETRY_MS_MIN), RETRY_MS_MAX);
     const end = await this.#pull().catch((error: unknown) => {
@@ -87,8 +84,7 @@ export class LogPuller {
     if (end.kind === 'stopped' || end.kind === 'failed') this.#ledger = null;
     failpoint('pull-stored');
     this.#note(end, startedMs);
-    meter.pull(this.name, end.kind, this.#clock.monotonicMs() - startedMs);
-    meter.lag(api.nowMs());
+    meter.pull(this.name, end.kind, clock.monotonicMs() - startedMs, api.nowMs());
     return end;
   }
 
@@ -96,8 +92,7 @@ export class LogPuller {
   #skip(failure: ServiceError): void {
     const { meter, api } = this.#options;
     meter.unreachable(api.items.services, failure);
-    meter.pull(this.name, 'unreachable', 0);
-    meter.lag(api.nowMs());
+    meter.pull(this.name, 'unreachable', 0, api.nowMs());
   }
 
   async #pull(): Promise<PullEnd> {
@@ -183,7 +178,7 @@ export class LogPuller {
     if (end.kind === 'done') api.report.succeeded(startedMs);
     if (end.kind !== 'unreachable') return;
     const isRefused = REFUSALS.has(end.failure.reason);
-    api.report.failed(end.failure, { isRefused, startedMs: this.#clock.monotonicMs() });
+    api.report.failed(end.failure, { isRefused, startedMs: api.clock.monotonicMs() });
     meter.unreachable(api.items.services, end.failure, end.types);
   }
 }

@@ -71,15 +71,6 @@ export function withBody<T>(
   return refuse(['body', ...(issue?.path ?? []).map(String)], issue?.message ?? '');
 }
 
-/** undefined for a text that is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }

@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { nextCronRun } from '../lib/cron.ts';
-import { membersOf } from '../lib/json-pointer.ts';
+import { membersOf, parseJson } from '../lib/json-pointer.ts';
 import {
   type Answer,
   emptyAnswer,
@@ -12,7 +12,6 @@ import {
   type EndpointRequest,
   errorAnswer,
   jsonAnswer,
-  parseJson,
   segmentsOf,
   textOf,
   withBody,

@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
+import { parseJson } from '../lib/json-pointer.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createAgentEndpoint } from './agent-endpoint.ts';
 import {
@@ -15,7 +16,6 @@ import {
   type EndpointRequest,
   errorAnswer,
   jsonAnswer,
-  parseJson,
 } from './answer.ts';
 import { createBackupEndpoint } from './backup-endpoint.ts';
 import { deliver } from './delivery.ts';
@@ -128,20 +128,6 @@ export class Simulator {
     return this.world.restart(serverName, this.#nowMs());
   }
 
-  describe(): Readonly<Record<string, unknown>> {
-    return {
-      services: this.world.services.map(({ id, name, topology, servers }) => ({
-        id,
-        name,
-        topology,
-        servers: servers.map(server => server.name),
-      })),
-      series: this.world.series.length,
-      requests: this.requests.count,
-      requestsByPath: Object.fromEntries(this.requests.countByPath),
-    };
-  }
-
   async close(): Promise<void> {
     await this.#server?.close();
   }
@@ -231,7 +217,17 @@ export class Simulator {
       if (problems.length > 0) return jsonAnswer(404, { problems });
     } else if (request.method !== 'GET')
       return jsonAnswer(405, { problems: ['only GET and POST are known here'] });
-    return jsonAnswer(200, { ...this.describe(), faults: this.#faults });
+    const { services, series } = this.world;
+    return jsonAnswer(200, {
+      services: services.map(({ servers, ...service }) => ({
+        ...service,
+        servers: servers.map(server => server.name),
+      })),
+      series: series.length,
+      requests: this.requests.count,
+      requestsByPath: Object.fromEntries(this.requests.countByPath),
+      faults: this.#faults,
+    });
   }
 
   #takeFaults(path: string, method: string): Faults {

@@ -43,7 +43,7 @@ test('its commands do what it says, with its configuration', async () => {
 
 test('the metrics that it names are counted', () => {
   const counters = new Counters();
-  const meter = new LogMeter({ counters, logger: silentLogger, clock });
+  const meter = new LogMeter(counters, silentLogger, clock);
   expect(meter.partitions).toEqual([]);
   const names = counters.list().map(({ name }) => name);
   const named = [...text.matchAll(/`(prom2otlp_logs_\w+)`/g)].map(([, name]) => name ?? '');

@@ -50,7 +50,7 @@ export function testPulledApi(api: LogsApi, clock: Clock): PulledApi {
     api,
     items: { pointers, services: [testService('db1')], otherServiceCount: 0, types: ['error-log'] },
     report: testReport(clock, { kind: 'logs' }),
-    meter: new LogMeter({ counters: new Counters(), logger: silentLogger, clock }),
+    meter: new LogMeter(new Counters(), silentLogger, clock),
     random: () => 0.5,
   });
 }

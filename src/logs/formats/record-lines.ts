@@ -169,10 +169,7 @@ export class RecordLines {
 
   /** Adds a line, or the first part of one, to the newest segment; text over the limit is cut off, and the segment is marked. */
   add(line: RawLine, text: string = line.text): void {
-    const segment = this.#segments.at(-1);
-    if (segment === undefined) return;
-    segment.lineCount++;
-    segment.marks |= line.marks;
+    const segment = this.#count(line);
     if ((segment.marks & MARK.recordCut) !== 0) return;
     const room = this.wouldOverflow(text) ? this.#bytesMax - this.#sum(countedBytes) : Infinity;
     if (room !== Infinity) segment.marks |= MARK.recordCut;
@@ -182,10 +179,7 @@ export class RecordLines {
 
   /** Adds a short line to the newest segment, even over the limit. */
   addAlways(line: RawLine): void {
-    const segment = this.#segments.at(-1);
-    if (segment === undefined) return;
-    segment.lineCount++;
-    segment.marks |= line.marks;
+    const segment = this.#count(line);
     append(segment, `\n${line.text}`);
     if (isCut(line)) segment.wholeTo ??= segment.text.length;
   }
@@ -244,6 +238,14 @@ export class RecordLines {
     } catch {
       return null;
     }
+  }
+
+  /** Counts a line of the newest segment. */
+  #count({ marks }: RawLine): Segment {
+    const segment = this.#segments.at(-1) ?? bug('there is no open record');
+    segment.lineCount++;
+    segment.marks |= marks;
+    return segment;
   }
 
   /** The sum over all segments, and one for the newline after each. */
