@@ -133,10 +133,20 @@ export class LogMeter {
   /** The last archives that this process gave up, newest first. */
   givenUp: readonly GivenUpStatus[] = [];
 
-  constructor(counters: Counters, logger: Logger, clock: Clock) {
+  /** Continues with the lags of a replaced daemon, as far as it `isPulled` still. */
+  constructor(
+    counters: Counters,
+    logger: Logger,
+    clock: Clock,
+    isPulled: (service: string, type: string) => boolean = () => true,
+  ) {
     this.#clock = clock;
     this.#log = new ThrottledLog(logger, clock);
     this.counters = counters.of(LOG_COUNTERS);
+    for (const lag of this.counters.lag.series) {
+      const [service = '', type = ''] = lag.labelValues;
+      if (isPulled(service, type)) this.#lags.set(lagKey(service, type), lag);
+    }
     this.counters.lag.follow(() => [...this.#lags.values()]);
   }
 
@@ -284,11 +294,15 @@ export class LogMeter {
     const lags = new Map<string, CounterSeries>();
     for (const { service, type, doneUntilMs } of this.#partitions.values()) {
       if (doneUntilMs === null) continue;
-      const key = `${service}\u0000${type}`;
+      const key = lagKey(service, type);
       const seconds = Math.max(0, nowMs - doneUntilMs) / 1000;
       const value = Math.max(seconds, lags.get(key)?.value ?? 0);
       lags.set(key, { labelValues: [service, type], value });
     }
     for (const [key, lag] of lags) this.#lags.set(key, lag);
   }
+}
+
+function lagKey(service: string, type: string): string {
+  return `${service}\u0000${type}`;
 }

@@ -45,7 +45,10 @@ export class Logs {
     const { config, clients, queue, clock, counters, logger, resourceOf } = options;
     const { endpoints, types, limits, schedule } = config.logs;
     const { random = Math.random } = options;
-    const meter = new LogMeter(counters, logger, clock);
+    const isPulled = (service: string, type: string): boolean =>
+      config.services.some(({ id }) => id === service) &&
+      (types.length === 0 || type === '' || types.includes(type));
+    const meter = new LogMeter(counters, logger, clock, isPulled);
     const downloads = new Downloads(clock, config.queue.directory, limits);
     const readerOf = (type: string): LineReader =>
       options.createReader({
