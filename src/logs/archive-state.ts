@@ -179,11 +179,7 @@ export function isLastTry(state: ArchiveState, reason: ArchiveFault): boolean {
 }
 
 /** The state after it was found broken: another try later, or set aside, at once if a retry cannot help. */
-export function afterFault(
-  state: ArchiveState,
-  reason: ArchiveFault,
-  nowMs: number,
-): ArchiveState {
+export function afterFault(state: ArchiveState, reason: ArchiveFault, nowMs: number): ArchiveState {
   const waitMs = TRY_WAITS_MS[state.tryCount];
   if (waitMs !== undefined && !isLastTry(state, reason))
     return { ...state, tryCount: state.tryCount + 1, nextTryMs: nowMs + waitMs };

@@ -310,11 +310,7 @@ function gapTypes({ failed, unlistedDays }: Listing, dayMs: number): readonly st
  * Lists each type separately. `toMs` is the same for every page. Types of `onceTypes` get one try for each request: they
  * would use up the time for retries, and all others would wait for it.
  */
-async function listTypes(
-  pull: Pull,
-  days: Span,
-  onceTypes: ReadonlySet<string>,
-): Promise<Listing> {
+async function listTypes(pull: Pull, days: Span, onceTypes: ReadonlySet<string>): Promise<Listing> {
   const { fromMs: fromDayMs, toMs } = days;
   const { api } = pull;
   const { giveUpAtMs } = api;

@@ -97,11 +97,7 @@ export async function findOldestDay(
 }
 
 /** Null if there was no answer. */
-async function isAccepted(
-  api: PulledApi,
-  span: Span,
-  type: string,
-): Promise<boolean | null> {
+async function isAccepted(api: PulledApi, span: Span, type: string): Promise<boolean | null> {
   const answer = await api.firstPage(span, type);
   return answer.ok || (isRefused(answer.error) ? false : null);
 }

@@ -60,16 +60,16 @@ const entry = (name: string, text: string): { name: string; bytes: Buffer } => (
   bytes: Buffer.from(text),
 });
 
-test('the first bytes identify the format', () => {
-  const check = (first: Buffer | string, form: string): void =>
-    expect(formOf(Buffer.from(first)), String(first)).toBe(form);
-  check('', 'empty');
-  check(zip([entry('a', 'x')]), 'zip');
-  check(zip([]), 'zip');
-  check(gzipSync('x'), 'gzip');
-  check('PKs are lines, too', 'plain');
-  check('2026-03-04  9:05:33 0 [Note] x', 'plain');
-});
+test.each([
+  ['', 'empty'],
+  [zip([entry('a', 'x')]), 'zip'],
+  [zip([]), 'zip'],
+  [gzipSync('x'), 'gzip'],
+  ['PKs are lines, too', 'plain'],
+  ['2026-03-04  9:05:33 0 [Note] x', 'plain'],
+])('the first bytes identify the format: %s', (first, form) =>
+  expect(formOf(Buffer.from(first))).toBe(form),
+);
 
 describe('a good archive', () => {
   test('returns its entries in order, packed or stored', async () => {
@@ -152,12 +152,13 @@ describe('a bad archive', () => {
   });
 
   test('may be a page or an error instead of an archive', async () => {
-    const check = async (text: string): Promise<void> =>
+    for (const text of [
+      '<!doctype html><html>',
+      '\n<HTML><body>',
+      '{"errors":[{"error":"X"}]}',
+      '{"detail":[{"msg":"no"}]}',
+    ])
       expect(await read(Buffer.from(text)), text).toEqual(['not_archive']);
-    await check('<!doctype html><html>');
-    await check('\n<HTML><body>');
-    await check('{"errors":[{"error":"X"}]}');
-    await check('{"detail":[{"msg":"no"}]}');
     expect(await read(Buffer.from('{"log":"a line"}'))).toEqual(['={"log":"a line"}']);
   });
 });

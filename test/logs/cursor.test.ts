@@ -5,7 +5,6 @@ import {
   afterWindow,
   atFloor,
   DAY_MS,
-  dayOf,
   firstListedDay,
   firstLowMs,
   isDayOver,
@@ -140,12 +139,6 @@ describe('the low watermark', () => {
 });
 
 describe('days', () => {
-  test('begin at midnight UTC', () => {
-    expect(dayOf(NOW)).toBe(Date.UTC(2026, 2, 4));
-    expect(dayOf(Date.UTC(2026, 2, 4))).toBe(Date.UTC(2026, 2, 4));
-    expect(dayOf(Date.UTC(2026, 2, 4) - 1)).toBe(Date.UTC(2026, 2, 3));
-  });
-
   test('are listed from yesterday or the oldest open day on, and yesterday never from before the floor', () => {
     const day = (date: number): number => Date.UTC(2026, 2, date);
     const check = (lowMs: number, floorMs: number, want: number): void =>

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createLineReader } from '../../src/logs/formats/reader.ts';
+import type { LogBook } from '../support/log-book.ts';
 import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
 
 describe('an archive that grows', () => {
@@ -43,27 +44,29 @@ describe('an archive that grows', () => {
     }
     await site.pulls(3);
     const lines = site.bodies.flatMap(body => body.split('\n'));
-    expect(lines.sort()).toEqual(site.book.issued.map(({ text }) => text).sort());
+    expect(lines.sort()).toEqual(site.written.toSorted());
     expect(new Set(site.delivered.map(({ uid }) => uid)).size).toBe(site.delivered.length);
   });
 
-  test('may be read in raw form, packed differently, or with the prefixes of a runtime', async () => {
-    const check = async (logs: object, faults: object): Promise<void> => {
-      await using site = await LogSite.open({ logs });
+  test.each([
+    ['raw', {}],
+    ['json', { archiveForm: 'gzip' }],
+    ['json', { archiveForm: 'plain' }],
+    ['json', { hasLinePrefix: true }],
+    ['raw', { hasLinePrefix: true, archiveForm: 'gzip' }],
+  ] as const)(
+    'may be read in another form, packed differently, or with the prefixes of a runtime: %s %j',
+    async (format, faults) => {
+      await using site = await LogSite.open({ logs: { endpoints: { format } } });
       site.simulator.setFaults(faults);
       const long = 'x'.repeat(40_000);
       site.write(ERRORS, 'one', ' two', long);
       await site.pull();
       site.write(ERRORS, 'three');
       await site.pulls(3);
-      expect(site.bodies, JSON.stringify(faults)).toEqual(['one\n two', long, 'three']);
-    };
-    await check({ endpoints: { format: 'raw' } }, {});
-    await check({}, { archiveForm: 'gzip' });
-    await check({}, { archiveForm: 'plain' });
-    await check({}, { hasLinePrefix: true });
-    await check({ endpoints: { format: 'raw' } }, { hasLinePrefix: true, archiveForm: 'gzip' });
-  });
+      expect(site.bodies).toEqual(['one\n two', long, 'three']);
+    },
+  );
 
   test('without a listed size is downloaded as long as it may grow', async () => {
     await using site = await LogSite.open();
@@ -131,12 +134,10 @@ describe('each record', () => {
 
   test('is skipped if it is from before the first start', async () => {
     await using site = await LogSite.open({ logs: { first_start: '1h' } });
-    const at = (text: string, ageMs: number): void =>
-      site.book.write(ERRORS, { text, atMs: NOW - ageMs });
-    at('old', 2 * HOUR);
-    at('new', HOUR / 2);
-    at('end', 1);
-    site.book.write(ERRORS, { text: 'yesterday', atMs: NOW - DAY });
+    site.writeOld(ERRORS, 2 * HOUR, 'old');
+    site.writeOld(ERRORS, HOUR / 2, 'new');
+    site.writeOld(ERRORS, 1, 'end');
+    site.writeOld(ERRORS, DAY, 'yesterday');
     await site.pull();
     expect(site.bodies).toEqual(['new']);
     expect(site.count('records_total', 'dbpgf1', 'error-log', 'before_start')).toBe(1);
@@ -171,13 +172,9 @@ describe('each record', () => {
 describe('over midnight', () => {
   test('nothing is lost: yesterday is listed until its day is closed', async () => {
     await using site = await LogSite.open({ startMs: NOW + 14.9 * HOUR });
-    for (let i = 0; i < 40; i++) {
-      site.write(ERRORS, `line ${i}`);
-      await site.pull();
-      site.clock.forward(20 * MINUTE);
-    }
+    await site.pulls(40, 20 * MINUTE, i => site.write(ERRORS, `line ${i}`));
     await site.pulls(3);
-    expect(site.bodies).toEqual(site.book.issued.map(({ text }) => text));
+    expect(site.bodies).toEqual(site.written);
     expect(site.gaps).toEqual([]);
   });
 
@@ -210,51 +207,47 @@ describe('over midnight', () => {
 
 test('late and reordered lines arrive in the order of the file', async () => {
   await using site = await LogSite.open();
-  const at = (text: string, ageMs: number): void =>
-    site.book.write(ERRORS, { text, atMs: site.clock.nowMs() - ageMs });
-  at('b', 5 * MINUTE);
-  at('a', 7 * MINUTE);
+  site.writeOld(ERRORS, 5 * MINUTE, 'b');
+  site.writeOld(ERRORS, 7 * MINUTE, 'a');
   await site.pull();
-  at('late by hours', 3 * HOUR);
-  at('c', MINUTE);
+  site.writeOld(ERRORS, 3 * HOUR, 'late by hours');
+  site.writeOld(ERRORS, MINUTE, 'c');
   await site.pulls(3);
   expect(site.bodies).toEqual(['b', 'a', 'late by hours', 'c']);
 });
 
 describe('an archive that is rewritten', () => {
-  test('is read again: nothing is lost, and unmoved records keep their ids', async () => {
-    await using site = await LogSite.open();
-    site.write(ERRORS, 'one', 'two', 'three');
-    await site.pull();
-    expect(site.bodies).toEqual(['one', 'two']);
-    const [{ archive } = { archive: '' }] = site.book.issued;
-    const line = { text: 'two, repaired', atMs: NOW };
-    site.book.rewrite(archive, ([first, , ...rest]) => [first ?? line, line, ...rest]);
+  async function openRewritten(
+    texts: readonly string[],
+    pulls: number,
+    rewrite: Parameters<LogBook['rewrite']>[1],
+  ): Promise<LogSite> {
+    const site = await LogSite.open();
+    site.write(ERRORS, ...texts);
+    await site.pulls(pulls);
+    site.book.rewrite(site.book.issued[0]?.archive ?? '', rewrite);
     await site.pulls(4);
+    return site;
+  }
+
+  test('is read again: nothing is lost, and unmoved records keep their ids', async () => {
+    const line = { text: 'two, repaired', atMs: NOW };
+    await using site = await openRewritten(['one', 'two', 'three'], 1, ([first, , ...rest]) => [
+      first ?? line,
+      line,
+      ...rest,
+    ]);
     // The open record is sent first, because it may be missing from the new file.
     expect(site.bodies).toEqual(['one', 'two', 'three', 'one', 'two, repaired', 'three']);
     expect(site.delivered[3]?.uid).toBe(site.delivered[0]?.uid);
     expect(site.count('rewritten_entries_total')).toBe(1);
   });
 
-  test('releases the last record if it was held back', async () => {
-    await using site = await LogSite.open();
-    site.write(ERRORS, 'one', 'two', ' of two');
-    await site.pull();
-    expect(site.bodies).toEqual(['one']);
-    const [{ archive } = { archive: '' }] = site.book.issued;
-    site.book.rewrite(archive, () => [{ text: 'rotated', atMs: NOW }]);
-    await site.pulls(4);
+  test('releases the last record if it was held back, also when it is shorter than before', async () => {
+    const rotated = [{ text: 'rotated', atMs: NOW }];
+    await using site = await openRewritten(['one', 'two', ' of two'], 1, () => rotated);
     expect(site.bodies).toEqual(['one', 'two\n of two', 'rotated']);
-  });
-
-  test('is read again when it is shorter than before', async () => {
-    await using site = await LogSite.open();
-    site.write(ERRORS, 'one', 'two', 'three');
-    await site.pulls(3);
-    const [{ archive } = { archive: '' }] = site.book.issued;
-    site.book.rewrite(archive, () => [{ text: 'new', atMs: NOW }]);
-    await site.pulls(4);
-    expect(site.bodies.slice(3)).toEqual(['new']);
+    await using flushed = await openRewritten(['one', 'two', 'three'], 3, () => rotated);
+    expect(flushed.bodies).toEqual(['one', 'two', 'three', 'rotated']);
   });
 });

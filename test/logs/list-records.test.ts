@@ -3,7 +3,7 @@ import { array, assert, asyncProperty, constantFrom, integer, tuple } from 'fast
 import { describe, expect, test } from 'vitest';
 import { createLineReader } from '../../src/logs/formats/reader.ts';
 import type { Logs } from '../../src/logs/logs.ts';
-import { KeyWorld } from '../support/key-world.ts';
+import { KeyWorld, queryOf } from '../support/key-world.ts';
 import { tempDirectory } from '../support/program.ts';
 import {
   AUDIT,
@@ -37,7 +37,7 @@ describe('records that are listed themselves', () => {
     }
     site.clock.forward(3 * MINUTE);
     await site.pull();
-    expect([...site.bodies].sort()).toEqual(site.book.issued.map(({ text }) => text).sort());
+    expect([...site.bodies].sort()).toEqual(site.written.toSorted());
     expect(site.delivered[0]?.timeMs).toBe(Math.floor(site.book.issued[0]?.atMs ?? 0));
     expect(site.delivered[0]).toMatchObject({
       service: 'dbpgf1',
@@ -47,7 +47,8 @@ describe('records that are listed themselves', () => {
 
   test('that are identical are not merged', async () => {
     await using site = await open();
-    for (let i = 0; i < 5; i++) site.book.write(ERRORS, { text: 'same', atMs: NOW - MINUTE * 30 });
+    const atMs = NOW - 30 * MINUTE;
+    for (let i = 0; i < 5; i++) site.book.write(ERRORS, { text: 'same', atMs });
     await site.pulls(3);
     expect(site.bodies).toEqual(Array.from({ length: 5 }, () => 'same'));
     expect(new Set(site.delivered.map(({ uid }) => uid)).size).toBe(5);
@@ -56,7 +57,7 @@ describe('records that are listed themselves', () => {
 
   test('are not requested before they can be complete', async () => {
     await using site = await open();
-    site.book.write(ERRORS, { text: 'fresh', atMs: NOW - MINUTE });
+    site.write(ERRORS, 'fresh');
     await site.pull();
     expect(site.bodies).toEqual([]);
     site.clock.forward(2 * MINUTE);
@@ -73,7 +74,7 @@ describe('records that are listed themselves', () => {
       site.clock.forward(5 * MINUTE);
       await site.pull();
     }
-    expect(site.bodies).toEqual(site.book.issued.map(({ text }) => text));
+    expect(site.bodies).toEqual(site.written);
   });
 
   test('arrive within hours of a day by which the clock of the service was set ahead', async () => {
@@ -99,7 +100,7 @@ describe('records that are listed themselves', () => {
     site.clock.forward(20 * MINUTE);
     site.write(ERRORS, 'on time');
     await site.pull();
-    site.book.write(ERRORS, { text: 'late', atMs: site.clock.nowMs() - 10 * MINUTE });
+    site.writeOld(ERRORS, 10 * MINUTE, 'late');
     site.clock.forward(3 * MINUTE);
     await site.pulls(2);
     expect([...site.bodies].sort()).toEqual(['late', 'on time']);
@@ -107,10 +108,10 @@ describe('records that are listed themselves', () => {
 
   test('of several lines are one record each', async () => {
     await using site = await open();
-    site.book.write(ERRORS, { text: 'head\n more\n and more', atMs: NOW - 10 * MINUTE });
-    site.book.write(ERRORS, { text: ' begins like the rest of one', atMs: NOW - 9 * MINUTE });
+    const texts = ['head\n more\n and more', ' begins like the rest of one'];
+    site.writeOld(ERRORS, 10 * MINUTE, ...texts);
     await site.pull();
-    expect(site.bodies).toEqual(['head\n more\n and more', ' begins like the rest of one']);
+    expect(site.bodies).toEqual(texts);
   });
 });
 
@@ -127,23 +128,21 @@ describe('a window', () => {
   test('that cannot be finished is halved, and skipped at the minimum length', async () => {
     await using site = await open({ window: { max: '1h', min: '10m' } });
     for (let minute = 110; minute > 3; minute--)
-      site.book.write(ERRORS, { text: `minute ${minute}`, atMs: NOW - minute * MINUTE });
+      site.writeOld(ERRORS, minute * MINUTE, `minute ${minute}`);
     const poisonMs = NOW - 62 * MINUTE;
     site.simulator.setFaults({ poisonMs });
     await site.pulls(9);
     // The ends of the windows depend on the start of the first pull.
-    const skipped = site.gaps.map(({ attributes, service }) => {
-      expect(attributes['prom2otlp.gap.reason']).toBe('window');
-      const from = Date.parse(attributes['prom2otlp.gap.from'] ?? '');
-      const to = Date.parse(attributes['prom2otlp.gap.to'] ?? '');
+    const skipped = site.gaps.map(({ service, type, reason, ...span }) => {
+      const [from, to] = [Date.parse(span.from ?? ''), Date.parse(span.to ?? '')];
       expect(from).toBeLessThanOrEqual(poisonMs);
       expect(to).toBeGreaterThanOrEqual(poisonMs);
-      return `${service} ${attributes['prom2otlp.log.type']} ${(to - from) / MINUTE} minutes`;
+      return `${service} ${type} ${reason} ${(to - from) / MINUTE} minutes`;
     });
     expect(skipped.sort()).toEqual(
       ['dbpgf1', 'dbpgf2'].flatMap(service =>
         ['audit-log', 'error-log', 'proxy-log', 'slow-query-log'].map(
-          type => `${service} ${type} 10 minutes`,
+          type => `${service} ${type} window 10 minutes`,
         ),
       ),
     );
@@ -169,16 +168,13 @@ describe('a window', () => {
     const logs = world.logs({ ...RECORDS, first_start: '24h', types: ['error-log'] });
     let longestMs = 0;
     world.decide = what => {
-      const query = JSON.parse(what.slice(what.indexOf('{'))) as Record<string, string>;
-      const { fromDate = '', toDate = '' } = query;
+      const { fromDate = '', toDate = '' } = queryOf(what);
       const lengthMs = Date.parse(toDate) - Date.parse(fromDate);
       if (lengthMs > 4 * HOUR) return { ms: 1, status: 400 };
       longestMs = Math.max(longestMs, lengthMs);
       return { ms: 1, status: 200 };
     };
-    const pulling = logs.pull(world.stop.signal);
-    for (let i = 0; i < 200; i++) await world.clock.advance(10);
-    expect(await pulling).toMatchObject([{ kind: 'done' }]);
+    expect(await world.passes(logs.pull(world.stop.signal))).toMatchObject([{ kind: 'done' }]);
     expect(longestMs).toBeGreaterThan(HOUR);
   });
 
@@ -193,8 +189,7 @@ describe('a window', () => {
     site.simulator.setFaults({ oldestMs: site.clock.nowMs() - DAY });
     await site.pulls(2);
     expect(site.bodies).toEqual(['before', 'after']);
-    const reasons = new Set(site.gaps.map(({ attributes }) => attributes['prom2otlp.gap.reason']));
-    expect([...reasons]).toEqual(['retention']);
+    expect(new Set(site.gaps.map(({ reason }) => reason))).toEqual(new Set(['retention']));
   });
 });
 
@@ -208,19 +203,11 @@ describe('items of a list without a simulator', () => {
     itemsOf: (query: { toDate: string; offset: number }) => readonly object[],
   ): Promise<void> {
     world.decide = what => {
-      const query = JSON.parse(what.slice(what.indexOf('{'))) as { toDate: string; offset: number };
-      return {
-        ms: 5,
-        status: 200,
-        json: { logs: query.offset === undefined ? [] : itemsOf(query) },
-      };
+      const { toDate = '', offset } = queryOf(what);
+      const logs = offset === undefined ? [] : itemsOf({ toDate, offset: Number(offset) });
+      return { ms: 5, status: 200, json: { logs } };
     };
-    const pulling = logs.pull(world.stop.signal);
-    for (let i = 0; i < 40; i++) {
-      await nextTurn();
-      await world.clock.advance(50);
-    }
-    await pulling;
+    await world.passes(logs.pull(world.stop.signal), 50);
   }
 
   const open = (world: KeyWorld): Logs =>
@@ -308,13 +295,8 @@ test('a service that does not answer at all makes no gap', async () => {
   const window = { max: '1h', min: '1h' };
   const logs = world.logs({ shape: 'records', types: ['error-log'], window });
   const pull = async (): Promise<string | undefined> => {
-    const kinds: (string | undefined)[] = [];
-    void logs.pull(world.stop.signal).then(([end]) => kinds.push(end?.kind));
-    while (kinds.length === 0) {
-      await nextTurn();
-      await world.clock.advance(10_000);
-    }
-    return kinds[0];
+    const [end] = await world.passes(logs.pull(world.stop.signal), 10_000);
+    return end?.kind;
   };
   expect(await pull()).toBe('done');
   await world.clock.advance(2 * HOUR);
@@ -323,18 +305,20 @@ test('a service that does not answer at all makes no gap', async () => {
   expect(world.batches).toEqual([]);
 });
 
-test('a list whose count changes is read once more, and its records arrive once', async () => {
-  for (const isCountUnsteady of [false, true]) {
+test.each([
+  [false, 0],
+  [true, 5],
+])(
+  'a list is read once more if its count changes (%s), and its records arrive once',
+  async (isCountUnsteady, known) => {
     await using site = await open({ types: ['error-log'] });
     site.simulator.setFaults({ isCountUnsteady });
-    for (let i = 0; i < 5; i++)
-      site.book.write(ERRORS, { text: `line ${i}`, atMs: NOW - 20 * MINUTE + i });
+    for (let i = 0; i < 5; i++) site.writeOld(ERRORS, 20 * MINUTE - i, `line ${i}`);
     await site.pull();
     expect(site.bodies).toHaveLength(5);
-    const known = site.count('records_total', 'dbpgf1', 'error-log', 'known');
-    expect(known).toBe(isCountUnsteady ? 5 : 0);
-  }
-});
+    expect(site.count('records_total', 'dbpgf1', 'error-log', 'known')).toBe(known);
+  },
+);
 
 test('an overlap below the retention is left out, and nothing is lost', async () => {
   await using site = await open({}, { startMs: NOW - 9 * HOUR + 5 * MINUTE });

@@ -1,6 +1,7 @@
 // One key of the simulated kind, without a network: real readings of backups and pulls of logs, and targets that are
 // polled as the pipeline polls them, all on one FakeClock. A test decides the answer of each request.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Backups } from '../../src/backups/backups.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -113,6 +114,17 @@ export class KeyWorld {
     return this.reports.every(({ isWell }) => isWell);
   }
 
+  /** Lets time pass, in steps, until it is over. */
+  async passes<T>(running: Promise<T>, stepMs = 10): Promise<T> {
+    let isOver = false;
+    void running.finally(() => (isOver = true));
+    while (!isOver) {
+      await nextTurn();
+      await this.clock.advance(stepMs);
+    }
+    return await running;
+  }
+
   /** How long it takes until all is well, in ms; Infinity after an hour. */
   async timeUntilWell(isWell: () => boolean = () => this.areAllWell): Promise<number> {
     const startMs = this.clock.monotonicMs();
@@ -206,6 +218,11 @@ export class KeyWorld {
       }),
     };
   }
+}
+
+/** The parameters of a request. */
+export function queryOf(what: string): Readonly<Record<string, string>> {
+  return JSON.parse(what.slice(what.indexOf('{')));
 }
 
 interface RequestOptions {

@@ -70,6 +70,15 @@ export interface Delivered {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
+/** The record of a gap. */
+export interface DeliveredGap extends Delivered {
+  readonly type: string | undefined;
+  readonly reason: string | undefined;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly archive: string | undefined;
+}
+
 /** The real clock, with the wall clock and the monotonic one set forward at will. */
 export class ShiftedClock implements Clock {
   #offsetMs: number;
@@ -186,9 +195,14 @@ export class LogSite implements AsyncDisposable {
     });
   }
 
-  /** Writes a line that is a minute old. */
+  /** Writes lines that are a minute old. */
   write(place: LogPlace, ...texts: readonly string[]): void {
-    for (const text of texts) this.book.write(place, { text, atMs: this.clock.nowMs() - MINUTE });
+    this.writeOld(place, MINUTE, ...texts);
+  }
+
+  /** Writes lines of this age. */
+  writeOld(place: LogPlace, ageMs: number, ...texts: readonly string[]): void {
+    for (const text of texts) this.book.write(place, { text, atMs: this.clock.nowMs() - ageMs });
   }
 
   async pull(signal: AbortSignal = new AbortController().signal): Promise<PullEnd> {
@@ -198,9 +212,14 @@ export class LogSite implements AsyncDisposable {
     return end;
   }
 
-  /** Pulls that often, an interval apart. */
-  async pulls(count: number, intervalMs: number = 5 * MINUTE): Promise<void> {
-    for (let i = 0; i < count; i++) {
+  /** Pulls that often, an interval apart; before each, `prepare` may write. */
+  async pulls(
+    count: number,
+    intervalMs: number = 5 * MINUTE,
+    prepare: (number: number) => void = () => undefined,
+  ): Promise<void> {
+    for (let number = 0; number < count; number++) {
+      prepare(number);
       await this.pull();
       this.clock.forward(intervalMs);
     }
@@ -238,8 +257,24 @@ export class LogSite implements AsyncDisposable {
     return this.delivered.filter(({ eventName }) => eventName === '').map(({ body }) => body);
   }
 
-  get gaps(): readonly Delivered[] {
-    return this.delivered.filter(({ eventName }) => eventName === 'prom2otlp.log.gap');
+  /** Every line that was written. */
+  get written(): readonly string[] {
+    return this.book.issued.map(({ text }) => text);
+  }
+
+  get gaps(): readonly DeliveredGap[] {
+    const gaps = this.delivered.filter(({ eventName }) => eventName === 'prom2otlp.log.gap');
+    return gaps.map(gap => {
+      const of = (name: string): string | undefined => gap.attributes[`prom2otlp.${name}`];
+      const span = { from: of('gap.from'), to: of('gap.to') };
+      return {
+        ...gap,
+        ...span,
+        type: of('log.type'),
+        reason: of('gap.reason'),
+        archive: of('gap.archive'),
+      };
+    });
   }
 
   /** How often archives were asked for. */

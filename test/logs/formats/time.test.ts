@@ -13,22 +13,19 @@ describe('readStamp', () => {
   });
 
   test('returns NaN for everything else', () => {
-    for (const text of [
-      '',
-      '2026-03-04',
-      '2026-03-04 9:05:33',
-      '2026-13-04 09:05:33',
-      '2026-03-00 09:05:33',
-      '2026-03-04 24:05:33',
-      '2026-03-04 09:60:33',
-      '2026-03-04T09:05:33',
-      '2026-03-04 09:05-33',
-      '2o26-03-04 09:05:33',
-      '2026 03-04 09:05:33',
-      '2026-03-04 ab:05:33',
-    ]) {
-      expect(readStamp(text, 0, 'YYYY-MM-DD'), text).toBeNaN();
-    }
+    const check = (text: string): void => expect(readStamp(text, 0, 'YYYY-MM-DD'), text).toBeNaN();
+    check('');
+    check('2026-03-04');
+    check('2026-03-04 9:05:33');
+    check('2026-13-04 09:05:33');
+    check('2026-03-00 09:05:33');
+    check('2026-03-04 24:05:33');
+    check('2026-03-04 09:60:33');
+    check('2026-03-04T09:05:33');
+    check('2026-03-04 09:05-33');
+    check('2o26-03-04 09:05:33');
+    check('2026 03-04 09:05:33');
+    check('2026-03-04 ab:05:33');
     expect(readStamp('2026-03-04 09:05:33', 0, 'YYMMDD')).toBeNaN();
     expect(readStamp('2603041 09:05:33', 0, 'YYMMDD')).toBeNaN();
   });
@@ -60,47 +57,28 @@ describe('createLocalTime', () => {
   });
 
   test('takes the second if the file already had later times', () => {
-    const instants = (zone: string, ...locals: string[]): string[] => {
+    /** The times of one file on that day. */
+    const check = (zone: string, day: string, locals: string, want: string): void => {
       const localTime = createLocalTime(zone);
-      return locals.map(local => {
-        const instant = localTime.toEpochMs(readStamp(local, 0, 'YYYY-MM-DD'));
+      const instants = locals.split(' ').map(local => {
+        const instant = localTime.toEpochMs(readStamp(`${day} ${local}`, 0, 'YYYY-MM-DD'));
         return new Date(instant).toISOString().slice(11, 19);
       });
+      expect(instants.join(' ')).toBe(want);
     };
-    const day = (time: string): string => `2026-10-25 ${time}`;
-    const berlin = (...times: string[]) => instants('Europe/Berlin', ...times.map(day));
-    expect(berlin('02:00:01', '02:59:59', '02:00:01', '02:30:00', '02:59:59', '03:00:00')).toEqual([
-      '00:00:01',
-      '00:59:59',
-      '01:00:01',
-      '01:30:00',
-      '01:59:59',
-      '02:00:00',
-    ]);
+    const berlin = check.bind(null, 'Europe/Berlin', '2026-10-25');
+    berlin('02:00:01 02:59:59 02:00:01 02:30:00', '00:00:01 00:59:59 01:00:01 01:30:00');
+    berlin('02:30:00 02:00:01 02:59:59 03:00:00', '00:30:00 01:00:01 01:59:59 02:00:00');
     // Almost simultaneous lines may be in the wrong order: only a step back of an hour means the second hour.
-    expect(berlin('02:10:05', '02:10:04', '02:10:09')).toEqual([
-      '00:10:05',
-      '00:10:04',
-      '00:10:09',
-    ]);
-    expect(berlin('02:10:30', '02:10:00', '02:09:59')).toEqual([
-      '00:10:30',
-      '01:10:00',
-      '01:09:59',
-    ]);
-    expect(berlin('03:00:01', '02:59:59')).toEqual(['02:00:01', '01:59:59']);
+    berlin('02:10:05 02:10:04 02:10:09', '00:10:05 00:10:04 00:10:09');
+    berlin('02:10:30 02:10:00 02:09:59', '00:10:30 01:10:00 01:09:59');
+    berlin('03:00:01 02:59:59', '02:00:01 01:59:59');
     // Times that are out of order anyway prove nothing.
-    expect(berlin('09:00:00', '02:30:00')).toEqual(['08:00:00', '00:30:00']);
-    const york = (...times: string[]): string[] =>
-      instants('America/New_York', ...times.map(time => `2026-11-01 ${time}`));
-    expect(york('01:59:00', '01:01:00', '02:00:00')).toEqual(['05:59:00', '06:01:00', '07:00:00']);
-    const island = (...times: string[]): string[] =>
-      instants('Australia/Lord_Howe', ...times.map(time => `2026-04-05 ${time}`));
-    expect(island('01:45:00', '01:40:00', '02:00:00')).toEqual([
-      '14:45:00',
-      '15:10:00',
-      '15:30:00',
-    ]);
+    berlin('09:00:00 02:30:00', '08:00:00 00:30:00');
+    const york = check.bind(null, 'America/New_York', '2026-11-01');
+    york('01:59:00 01:01:00 02:00:00', '05:59:00 06:01:00 07:00:00');
+    const island = check.bind(null, 'Australia/Lord_Howe', '2026-04-05');
+    island('01:45:00 01:40:00 02:00:00', '14:45:00 15:10:00 15:30:00');
   });
 
   test('does not mix files', () => {
@@ -129,11 +107,8 @@ describe('createLocalTime', () => {
     const forwards = minutes.map(alone);
     const backwards = minutes.toReversed().map(alone);
     expect(backwards.toReversed()).toEqual(forwards);
-    const shown = new Intl.DateTimeFormat('sv-SE', {
-      timeZone: 'Europe/Berlin',
-      dateStyle: 'short',
-      timeStyle: 'medium',
-    });
+    const style = { dateStyle: 'short', timeStyle: 'medium' } as const;
+    const shown = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', ...style });
     const localText = (ms: number): string =>
       new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
     expect(forwards.map(instant => shown.format(instant))).toEqual(minutes.map(localText));
