@@ -18,7 +18,6 @@ import {
 } from './archive-state.ts';
 import type { Chunk } from './chunk.ts';
 import { isHeld } from './cursor.ts';
-import type { Keeping } from './downloads.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
 import { commit, MAY_BE_KEY, type Pull, Slicer } from './pull.ts';
@@ -264,9 +263,8 @@ async function noteBroken(
   const { partition, id, state } = archive;
   const isLast = isLastTry(state, reason);
   const isGivenUp = isLast && state.setAside === '';
-  const { kept: keeper } = downloads;
-  const isKept = isLast && keeper !== null && spool !== null;
-  const kept: Keeping | null = isKept ? await keeper.keep(spool, partition, id) : null;
+  const isKept = isLast && spool !== null;
+  const kept = isKept ? ((await downloads.kept?.keep(spool, partition, id)) ?? null) : null;
   // Its open records may never be completed.
   if (isLast) await flushArchive(pull, archive);
   ledger.setArchive(archive, afterFault(archive.state, reason, api.nowMs()));

@@ -233,7 +233,6 @@ function isFinalReason(reason: ArchiveFault): boolean {
   return reason.endsWith('_limit') || FINAL_FAULTS.has(reason);
 }
 
-/** The chances that it has had since it was set aside. */
 function chancesTaken({ tryCount }: ArchiveState): number {
   return Math.max(0, tryCount - TRY_WAITS_MS.length - 1);
 }

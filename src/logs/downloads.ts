@@ -15,7 +15,6 @@ import type { SpoolFile } from '../lib/spool-file.ts';
 import { fileBytes } from './archive.ts';
 import { type Partition, partitionKey } from './item.ts';
 
-/** How many archives are downloaded and read at once. */
 const ARCHIVES_AT_ONCE = 2;
 
 export class Downloads {

@@ -82,7 +82,6 @@ export function trackGap(
   return { partition: { service, source: '', server: '', type }, span, reason, archive: '' };
 }
 
-/** The same id for the same gap. */
 export function gapUid({ partition, span, reason, archive }: Gap): string {
   const { service, source, type } = partition;
   const place = [service.id, source, type];

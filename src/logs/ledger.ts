@@ -94,7 +94,12 @@ interface Segment {
   readonly lastMs: number;
 }
 
-/** The form in the store. */
+interface KnownPartition {
+  readonly partition: Partition;
+  /** By id. */
+  readonly archives: Map<string, KnownArchive>;
+}
+
 interface StoredTrack extends Partial<Cursor> {
   /** Archives: the low watermark. */
   readonly openDayMs?: number;
@@ -108,8 +113,7 @@ export class Ledger {
   readonly #queue: Queue;
   readonly #options: LedgerOptions;
   readonly #tracks = new Map<string, Track>();
-  readonly #partitions = new Map<string, Partition>();
-  readonly #archives = new Map<string, Map<string, KnownArchive>>();
+  readonly #partitions = new Map<string, KnownPartition>();
   /** The changes since the last commit, by storage key. */
   readonly #changed = new Map<string, () => Buffer | null>();
 
@@ -142,7 +146,7 @@ export class Ledger {
   }
 
   get partitions(): readonly Partition[] {
-    return [...this.#partitions.values()];
+    return [...this.#partitions.values()].map(({ partition }) => partition);
   }
 
   /** False when there are too many partitions. */
@@ -150,8 +154,7 @@ export class Ledger {
     const key = partitionKey(partition);
     if (this.#partitions.has(key)) return true;
     if (this.#partitions.size >= PARTITIONS_MAX) return false;
-    this.#partitions.set(key, partition);
-    this.#archives.set(key, new Map());
+    this.#partitions.set(key, { partition, archives: new Map() });
     this.#noteArchives(key);
     this.#noteTrack(this.track(partition.service.id));
     return true;
@@ -159,7 +162,7 @@ export class Ledger {
 
   /** Every archive that is not closed. */
   archives(): readonly KnownArchive[] {
-    return [...this.#archives.values()].flatMap(archives => [...archives.values()]);
+    return [...this.#partitions.values()].flatMap(({ archives }) => [...archives.values()]);
   }
 
   /** The archive that was listed, a new one if it is not known yet. Its partition must be known. */
@@ -228,7 +231,7 @@ export class Ledger {
   }
 
   #archivesOf(key: string): Map<string, KnownArchive> {
-    return this.#archives.get(key) ?? bug(`no partition ${key} in the ledger`);
+    return this.#partitions.get(key)?.archives ?? bug(`no partition ${key} in the ledger`);
   }
 
   #noteArchives(key: string): void {
@@ -295,11 +298,10 @@ export class Ledger {
   async #loadArchives(partition: Partition): Promise<void> {
     const key = partitionKey(partition);
     const known = await this.#read<{ archives: Record<string, ArchiveState> }>(`archives/${key}`);
-    this.#partitions.set(key, partition);
     const archives = Object.entries(known?.archives ?? {}).map(
       ([id, state]) => [id, openArchive(partition, id, state)] as const,
     );
-    this.#archives.set(key, new Map(archives));
+    this.#partitions.set(key, { partition, archives: new Map(archives) });
   }
 
   /** Null when there is none, or none of this version. */

@@ -33,8 +33,8 @@ import type { ServiceError } from '../service/service-error.ts';
 import { isOfWindow, isRefused, type ListEnd } from './list.ts';
 import {
   commit,
+  DONE,
   goOnUnlessStopped,
-  type Lister,
   MAY_BE_KEY,
   type Pull,
   type PullEnd,
@@ -42,7 +42,6 @@ import {
 } from './pull.ts';
 import { findOldestDay, jumpToOldest } from './retention.ts';
 
-/** The service's lists for a range of days. */
 interface Listing {
   readonly fromDayMs: number;
   /** The time up to which archives were listed. */
@@ -74,7 +73,7 @@ const DESCRIPTORS_MAX = 100_000;
 const UNREACHABLE_MAX = 2;
 const DOWNLOADS: ReadonlySet<ArchiveAction> = new Set(['download', 'final']);
 
-export class ArchiveLister implements Lister {
+export class ArchiveLister {
   /** How often in a row a day of one type could not be listed. */
   #failedCounts: ReadonlyMap<string, number> = new Map();
   /** The types that failed last time although others did not. */
@@ -174,7 +173,6 @@ export class ArchiveLister implements Lister {
     const failures = new Map<KnownArchive, ServiceError>();
     let failed: ServiceError | null = null;
     let failuresInARow = 0;
-    let postponedCount = 0;
     for (const archive of archives) {
       goOnUnlessStopped(api);
       const action = actionOf(archive.state);
@@ -187,7 +185,6 @@ export class ArchiveLister implements Lister {
         continue;
       }
       if (!downloads.budget.isOpen) {
-        postponedCount++;
         meter.counters.archives.add(1, 'postponed');
         continue;
       }
@@ -207,8 +204,7 @@ export class ArchiveLister implements Lister {
     const isOfArchives = failures.size < progress.doneCount;
     if (isOfArchives) await noteUndelivered(pull, failures);
     // A refusal says nothing about a key with which others were delivered.
-    if (failed === null || (isOfArchives && MAY_BE_KEY.has(failed.reason)))
-      return { kind: 'done', postponedCount };
+    if (failed === null || (isOfArchives && MAY_BE_KEY.has(failed.reason))) return DONE;
     return unreachable(failed);
   }
 
@@ -275,7 +271,6 @@ export class ArchiveLister implements Lister {
   }
 }
 
-/** The order of downloads. */
 function byTurn(a: KnownArchive, b: KnownArchive): number {
   return (
     Number(a.hasFailed) - Number(b.hasFailed) ||

@@ -24,12 +24,10 @@ import { findOldestDay, jumpToOldest } from './retention.ts';
 import { Unwrapper, withoutLineEnd } from './unwrap.ts';
 import { type Instant, readInstant } from './formats/time.ts';
 
-/** The most records of one window. */
 const WINDOW_RECORDS_MAX = 200_000;
 /** The most partitions that are shown before their first record. */
 const SHOWN_PARTITIONS_MAX = 1000;
 
-/** A record with its partition and id. */
 interface Found {
   readonly partition: Partition;
   readonly uid: string;
@@ -65,7 +63,6 @@ export async function pullRecords(pull: Pull): Promise<PullEnd> {
   return worst;
 }
 
-/** The pull of one type of log. */
 class TypePull {
   readonly #pull: Pull;
   /** '' means all types. */

@@ -12,7 +12,6 @@ import { MARKS } from './record.ts';
 
 type RecordOutcome = 'queued' | 'before_start' | 'known';
 
-/** The state of one partition for the page. */
 export interface PartitionStatus {
   readonly service: string;
   readonly source: string;

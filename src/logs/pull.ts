@@ -35,28 +35,17 @@ export interface Pull extends PullContext {
   readonly ledger: Ledger;
 }
 
-/** One of the two ways to list. */
-export interface Lister {
-  /** Commits all new records, and updates the ledger. */
-  pull(pull: Pull): Promise<PullEnd>;
-}
-
 /** How a pull ended. `stopped` and `failed` (the store) leave the rest to the next pull. */
 export type PullEnd =
-  | {
-      readonly kind: 'done';
-      /** The number of archives that wait for the byte budget. */
-      readonly postponedCount: number;
-    }
   | {
       readonly kind: 'unreachable';
       readonly failure: ServiceError;
       /** The types of logs that are concerned; [] for all. */
       readonly types: readonly string[];
     }
-  | { readonly kind: 'stopped' | 'failed' };
+  | { readonly kind: 'done' | 'stopped' | 'failed' };
 
-export const DONE: PullEnd = { kind: 'done', postponedCount: 0 };
+export const DONE: PullEnd = { kind: 'done' };
 
 /** The end of a pull that failed for these types. */
 export function unreachable(failure: ServiceError, types: readonly string[] = []): PullEnd {
@@ -252,7 +241,6 @@ function isRetried({ kind, reason, status }: ServiceError): boolean {
   return (RETRIED.has(kind) && reason !== 'tls') || status === STATUS_REQUEST_TIMEOUT;
 }
 
-/** The length of a slice of work. */
 const SLICE_MS = 5;
 
 /** Divides work on logs into slices and yields to the event loop between them, so that no scrape waits for it. */

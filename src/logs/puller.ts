@@ -14,7 +14,7 @@ import { pullRecords } from './list-records.ts';
 import {
   commit,
   goOnUnlessStopped,
-  type Lister,
+  type Pull,
   type PullContext,
   type PullEnd,
   PullEnded,
@@ -42,7 +42,8 @@ export interface LogPullerOptions extends PullContext {
 export class LogPuller {
   readonly name: string;
   readonly #options: LogPullerOptions;
-  readonly #lister: Lister;
+  /** Commits all new records, and updates the ledger. */
+  readonly #pullLists: (pull: Pull) => Promise<PullEnd>;
   /** Null before the first pull and after a failed commit. */
   #ledger: Ledger | null = null;
   /** Why the last pull could not reach the service; null if it could. */
@@ -52,7 +53,8 @@ export class LogPuller {
     const { api, config } = options;
     this.#options = options;
     this.name = api.name;
-    this.#lister = config.shape === 'archives' ? new ArchiveLister() : { pull: pullRecords };
+    const lister = new ArchiveLister();
+    this.#pullLists = config.shape === 'archives' ? pull => lister.pull(pull) : pullRecords;
   }
 
   /** When the next pull begins (wall clock); null while one is running or none is planned. */
@@ -97,7 +99,7 @@ export class LogPuller {
 
   async #pull(): Promise<PullEnd> {
     this.#ledger ??= await this.#open();
-    return await this.#lister.pull({ ...this.#options, ledger: this.#ledger });
+    return await this.#pullLists({ ...this.#options, ledger: this.#ledger });
   }
 
   /** Reads the ledger. New tracks begin at logs.first_start. */

@@ -73,12 +73,6 @@ export function dayName(dayMs: number): string {
 
 type LogType = 'error-log' | 'slow-query-log' | 'audit-log' | 'proxy-log';
 
-export interface LogRecord {
-  readonly atMs: number;
-  /** One record of one or several lines, without the last newline. */
-  readonly text: string;
-}
-
 const PERIOD_MS: Readonly<Record<LogType, number>> = {
   'error-log': 600_000,
   'slow-query-log': 300_000,
@@ -90,13 +84,13 @@ export function logTypesOf({ role }: SimulatedServer): readonly LogType[] {
   return role === 'proxy' ? ['proxy-log'] : ['error-log', 'slow-query-log', 'audit-log'];
 }
 
-/** All records of [fromMs, toMs), ordered by time. */
+/** All records of [fromMs, toMs), of one or several lines each, ordered by time. */
 export function* logRecords(
   server: SimulatedServer,
   type: LogType,
   window: { readonly fromMs: number; readonly toMs: number },
   seed: number,
-): Generator<LogRecord> {
+): Generator<LogLine> {
   const period = PERIOD_MS[type];
   const hash = hashText(`${server.name} ${type}`, seed);
   for (let step = Math.floor(window.fromMs / period); step * period < window.toMs; step++) {

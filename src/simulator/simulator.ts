@@ -107,10 +107,6 @@ export class Simulator {
     return this.#server?.url ?? '';
   }
 
-  get port(): number {
-    return this.#server?.port ?? 0;
-  }
-
   get faults(): Faults {
     return this.#faults;
   }

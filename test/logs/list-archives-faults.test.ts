@@ -805,7 +805,7 @@ test('the download limit per hour stretches the interval, and shows as lag', asy
   const rows = Array.from({ length: 400 }, (_, i) => `line ${i * 7919}`);
   site.write(ERRORS, ...rows);
   site.write(OTHER, ...rows);
-  expect(await site.pull()).toEqual({ kind: 'done', postponedCount: 1 });
+  expect((await site.pull()).kind).toBe('done');
   expect(site.count('archives_total', 'postponed')).toBe(1);
   site.clock.forward(HOUR);
   site.simulator.setFaults({ clockSkewMs: 0 });

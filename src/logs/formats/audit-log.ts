@@ -36,7 +36,6 @@ const ESCAPED_AS: ReadonlyMap<string, string> = new Map(
   Object.entries(ESCAPES).map(([letter, character]) => [character, letter]),
 );
 
-/** The fields before the object, the object, and the fields after it. */
 interface AuditLine {
   readonly head: readonly string[];
   /** Where the object begins. */

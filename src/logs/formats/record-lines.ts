@@ -10,7 +10,6 @@ import { bug } from '../../errors.ts';
 import { type LogRecord, MARK, type ParsedRecord, type RawLine } from '../record.ts';
 import type { LocalTime } from './time.ts';
 
-/** The complete lines of one record. */
 export type CompleteLines = Pick<
   ParsedRecord,
   'raw' | 'firstOffset' | 'lineCount' | 'timeMs' | 'timeExtraNs' | 'stream' | 'marks'
@@ -77,7 +76,6 @@ export function toParsedRecord(
   };
 }
 
-/** A record, or a possible one. */
 interface Segment {
   /** Apart from the other segments', so that a line costs nothing for the text before it. */
   text: string;

@@ -1,7 +1,7 @@
 // What each line of the simulated logs must have become at the back end, worked out from the line itself with the
 // plainest means: one pattern per form that the simulator writes, the rest by hand.
 
-import type { LogRecord } from '../../../src/simulator/log-source.ts';
+import type { LogLine } from '../../../src/simulator/log-source.ts';
 
 export interface ExpectedLog {
   readonly severityNumber: number;
@@ -20,7 +20,7 @@ const LEVELS: Readonly<Record<string, number>> = {
 };
 
 /** Throws for a line of a form that is not known here. */
-export function expectedLog(type: string, { text }: LogRecord): ExpectedLog {
+export function expectedLog(type: string, { text }: LogLine): ExpectedLog {
   if (type === 'error-log') return errorLog(text);
   if (type === 'slow-query-log') return slowQuery(text);
   if (type === 'audit-log') return audit(text);
