@@ -16,31 +16,22 @@ function check(records: readonly string[], options: ReadingOptions = {}): void {
   expect(rawOf({ resumedAt: everyLine })).toEqual(records);
 }
 
-describe('a record begins', () => {
-  test('with a stamp, a thread and a level', () => {
-    check([NOTE, '2026-03-04 19:06:10 41 [Warning] Aborted', '2026-03-04 19:06:11 41 [ERROR] x']);
-  });
+test.each([
+  ['a thread and a level', '2026-03-04 19:06:10 41 [Warning] Aborted'],
+  ['an older stamp and a level', '260304  9:07:01 [ERROR] engined got signal 11 ;'],
+  ['an older stamp and no level', '260304  9:07:01 server_audit: STOPPED'],
+  ['a level and no message', '2026-03-04  9:05:33 0 [Note]'],
+])('a record begins with a stamp, %s', (_, record) => check([NOTE, record, NOTE]));
 
-  test('with an older stamp, with or without a level', () => {
-    check([
-      '260304  9:07:01 [ERROR] engined got signal 11 ;',
-      '260304  9:07:01 server_audit: STOPPED',
-      NOTE,
-    ]);
-  });
-
-  test('with a level and no message', () => {
-    check(['2026-03-04  9:05:33 0 [Note]', NOTE]);
-  });
-
-  test('with nothing else; every other line belongs to the previous record', () => {
-    check([`${NOTE}\nVersion: '11.4.5'  socket: '/run/engine.sock'  port: 3306`, NOTE]);
-    check([`${NOTE}\n\n})\nWSREP_SST: [INFO] Streaming (20260304 09:05:33.123)\n`, NOTE]);
-    check([`${NOTE}\n2026-03-04 09:05:33 0x7f2f INNODB MONITOR OUTPUT\n==========`, NOTE]);
-    check([`${NOTE}\n2026-03-04 09:05:33\n260304\n2026-13-04  9:05:33 0 [Note] x`, NOTE]);
-    check([`${NOTE}\n 2026-03-04  9:05:33 0 [Note] indented`, NOTE]);
-  });
-});
+test.each([
+  "Version: '11.4.5'  socket: '/run/engine.sock'  port: 3306",
+  '\n})\nWSREP_SST: [INFO] Streaming (20260304 09:05:33.123)\n',
+  '2026-03-04 09:05:33 0x7f2f INNODB MONITOR OUTPUT\n==========',
+  '2026-03-04 09:05:33\n260304\n2026-13-04  9:05:33 0 [Note] x',
+  ' 2026-03-04  9:05:33 0 [Note] indented',
+])('every other line belongs to the previous record: %j', lines =>
+  check([`${NOTE}\n${lines}`, NOTE]),
+);
 
 describe('two messages on one line', () => {
   const PLUGIN = '260304  9:05:33 server_audit: some reads can be veiled.';

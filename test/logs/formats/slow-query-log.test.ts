@@ -14,24 +14,20 @@ import {
 
 const CLOCK = 1772615525;
 
-interface Parts {
-  readonly user?: string;
-  readonly clock?: number;
-  readonly seconds?: number;
-}
+const USER = '# User@Host: app[app] @ web-1 [10.0.0.9]';
 
-function header({ user = 'app', clock = CLOCK, seconds = 2 }: Parts = {}): string {
+function header(user = 'app'): string {
   return [
-    `# User@Host: ${user}[${user}] @ web-1 [10.0.0.9]`,
+    USER.replace('app[app]', `${user}[${user}]`),
     '# Thread_id: 75  Schema: shop  QC_hit: No',
-    `# Query_time: ${seconds}.000215  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: 90210`,
+    '# Query_time: 2.000215  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: 90210',
     '# Rows_affected: 0  Bytes_sent: 65',
-    `SET timestamp=${clock};`,
+    `SET timestamp=${CLOCK};`,
   ].join('\n');
 }
 
-function record(statement: string, parts?: Parts): string {
-  return `${header(parts)}\n${statement};`;
+function record(statement: string): string {
+  return `${header()}\n${statement};`;
 }
 
 const TIME = '# Time: 260304  9:12:07';
@@ -54,71 +50,47 @@ function check(records: readonly string[], options: ReadingOptions = {}): void {
 
 const NEXT = record('select 2');
 
-describe('a record ends', () => {
-  test('where the next header begins, with or without a time', () => {
-    check([record('select 1'), NEXT, `${TIME}\n${NEXT}`, NEXT]);
-  });
+test.each<[string, string[]]>([
+  ['where the next header begins, with or without a time', [NEXT, NEXT, `${TIME}\n${NEXT}`, NEXT]],
+  ['after a statement of many lines', [record('select *\n\n  from t\n where a = 5'), NEXT]],
+  [
+    'after a procedure with its own statements',
+    [record('create procedure p()\nbegin\n  select 1;\n  select 2;\nend'), NEXT],
+  ],
+  ['at the banner of a server that starts again', [BANNER, NEXT, BANNER, BANNER, NEXT]],
+  ['after a command that is not a statement', [record('# administrator command: Quit'), NEXT]],
+  ['where its header was truncated', [`${USER}\n# Thread_id: 75`, NEXT]],
+  ['where only its time was written', [TIME, `${TIME}\n${NEXT}`]],
+])('a record ends %s', (_, records) => check(records));
 
-  test('after a statement of many lines', () => {
-    check([record('select *\n\n  from t\n where a = 5'), NEXT]);
-  });
-
-  test('after a procedure with its own statements', () => {
-    check([record('create procedure p()\nbegin\n  select 1;\n  select 2;\nend'), NEXT]);
-  });
-
-  test('at the banner of a server that starts again', () => {
-    check([BANNER, record('select 1'), BANNER, BANNER, NEXT]);
-  });
-
-  test('after a line that was cut off, whose semicolon is lost', () => {
-    const first = record('select 1').slice(0, -1);
-    const lines = first.split('\n').length;
-    const line = (number: number) => (number === lines - 1 ? { marks: MARK.lineCut } : {});
-    check([first, NEXT], { line });
-  });
-
-  test('after a command that is not a statement', () => {
-    check([record('# administrator command: Quit'), NEXT]);
-  });
-
-  test('where its header was truncated', () => {
-    check(['# User@Host: app[app] @ web-1 [10.0.0.9]\n# Thread_id: 75', NEXT]);
-    check([TIME, `${TIME}\n${NEXT}`]);
-  });
+test('a record ends after a line that was cut off, whose semicolon is lost', () => {
+  const first = record('select 1').slice(0, -1);
+  const lines = first.split('\n').length;
+  const line = (number: number) => (number === lines - 1 ? { marks: MARK.lineCut } : {});
+  check([first, NEXT], { line });
 });
 
-const FAKE = header({ user: 'fake' });
+const FAKE = header('fake');
 
-describe('a header is text', () => {
-  test('if no semicolon precedes it', () => {
-    check([record(`select 1,\n${FAKE.split('\n').slice(0, 4).join('\n')}\n2`), NEXT]);
-    check([record(`select 'a\n${TIME}\n${FAKE}\nselect 5;'`), NEXT]);
-  });
-
-  test('if some of its lines are missing', () => {
-    check([record(`begin\nselect 1;\n${TIME}\nselect 2;\nend`), NEXT]);
-    check([
-      record(`begin\nselect 1;\n# User@Host: fake[fake] @ evil [1.2.3.4]\nselect 2;\nend`),
-      NEXT,
-    ]);
-    check([record(`begin\nselect 1;\n${TIME}\n# User@Host: x[x] @ y []\n\nselect 2;\nend`), NEXT]);
-  });
-
-  test('if it is longer than names can be', () => {
-    check([
-      record(`select 1;\n# User@Host: ${'x'.repeat(3000)}[x] @ y []\n# Thread_id: 5\nselect 2`),
-      NEXT,
-    ]);
-  });
-
-  test('as are lines of an incomplete banner', () => {
-    const [first = '', second = ''] = BANNER.split('\n');
-    check([record(`select 1;\n${first}\nselect 2`), NEXT]);
-    check([record(`select 1;\n${first}\n${second}\nselect 2`), NEXT]);
-    check([record(`select 'x${first}\n'`), NEXT]);
-  });
-});
+const [BANNER_FIRST = '', BANNER_SECOND = ''] = BANNER.split('\n');
+test.each<[string, string]>([
+  [
+    'if no semicolon precedes it',
+    `select 1,\n${FAKE.split('\n').slice(0, 4).join('\n')}\n2`,
+  ],
+  ['if no semicolon precedes it within a string', `select 'a\n${TIME}\n${FAKE}\nselect 5;'`],
+  ['if it has only a time', `begin\nselect 1;\n${TIME}\nselect 2;\nend`],
+  ['if it has only a user', `begin\nselect 1;\n${USER}\nselect 2;\nend`],
+  ['if it ends after the user', `begin\nselect 1;\n${TIME}\n${USER}\n\nselect 2;\nend`],
+  [
+    'if it is longer than names can be',
+    `select 1;\n# User@Host: ${'x'.repeat(3000)}[x] @ y []\n# Thread_id: 5\nselect 2`,
+  ],
+  ['as is the first line of a banner', `select 1;\n${BANNER_FIRST}\nselect 2`],
+  ['as are two lines of a banner', `select 1;\n${BANNER_FIRST}\n${BANNER_SECOND}\nselect 2`],
+  ['as is one in a string', `select 'x${BANNER_FIRST}\n'`],
+  ['as is one that leaves the line unchanged', `select 'x' ${BANNER_FIRST}\nselect 2`],
+])('a header is text %s', (_, statement) => check([record(statement), NEXT]));
 
 describe('a line of a header in a statement swallows no record', () => {
   const LINES = [
@@ -197,7 +169,7 @@ describe('a whole header begins a record, in doubt', () => {
   });
 
   test('and no other quote hides the next record', () => {
-    const hidden = header({ user: 'evil' });
+    const hidden = header('evil');
     const mode = String.raw`select sleep(2), 'x\'`;
     check([record(mode), `${hidden}\nselect evil from secrets -- ';`, NEXT]);
     check([record("select 'x"), `${hidden}\nselect "it's" from secrets;`, NEXT, NEXT]);
@@ -243,38 +215,24 @@ describe('a whole header begins a record, in doubt', () => {
   });
 });
 
-describe('a statement whose quote was never closed', () => {
-  const OPEN = record("select 'it");
-
-  test('swallows no other record', () => {
-    check([OPEN, NEXT, NEXT, NEXT]);
-    check([OPEN, `${TIME}\n${NEXT}`, NEXT]);
-    check([record('select /* it'), NEXT, NEXT]);
-    check([record('select `it'), NEXT, NEXT]);
-  });
-
-  test('swallows none if the log ends there', () => {
-    check([OPEN]);
-    check([OPEN, NEXT]);
-  });
-
-  test('swallows none if the server started again', () => {
-    check([OPEN, BANNER, NEXT, NEXT, BANNER]);
-  });
-
-  test('is distinguished from one where a backslash does not escape', () => {
-    check([
-      record(String.raw`select 'C:\', 'x'`),
-      NEXT,
-      record(String.raw`select 'C:\', 'D:\'`),
-      NEXT,
-    ]);
-  });
-
-  test('is released before the limit of a record cuts the next ones', () => {
-    check([OPEN, record(`select '${'x'.repeat(300)}'`), NEXT], { recordBytesMax: 700 });
-  });
-});
+const OPEN = record("select 'it");
+test.each<[string, string[], number?]>([
+  ['', [OPEN, NEXT, NEXT, NEXT]],
+  [' before a time', [OPEN, `${TIME}\n${NEXT}`, NEXT]],
+  [' as a comment', [record('select /* it'), NEXT, NEXT]],
+  [' as a name', [record('select `it'), NEXT, NEXT]],
+  [' if the log ends there', [OPEN]],
+  [' if the log ends after the next', [OPEN, NEXT]],
+  [' if the server started again', [OPEN, BANNER, NEXT, NEXT, BANNER]],
+  [
+    ' where a backslash does not escape',
+    [record(String.raw`select 'C:\', 'x'`), NEXT, record(String.raw`select 'C:\', 'D:\'`), NEXT],
+  ],
+  [' at the limit of a record', [OPEN, record(`select '${'x'.repeat(300)}'`), NEXT], 700],
+])(
+  'a statement whose quote was never closed swallows no other record%s',
+  (_, records, recordBytesMax = TEST_OPTIONS.recordBytesMax) => check(records, { recordBytesMax }),
+);
 
 test('a banner right after the statement that the server died in begins with its version', () => {
   const [first = '', ...rest] = BANNER.split('\n');
@@ -296,11 +254,6 @@ test('a banner after the rest of a statement, or after unknown text, reveals not
   expect(rest.map(({ body }) => body).join('\n')).not.toContain('secret');
   const [orphan] = readLog('slow-query-log', `x secret', 5${BANNER}`);
   expect(orphan?.body).toBe('?');
-});
-
-test('a false banner leaves the line unchanged', () => {
-  const [first = ''] = BANNER.split('\n');
-  check([record(`select 'x' ${first}\nselect 2`), NEXT]);
 });
 
 describe('of a record it reads', () => {
