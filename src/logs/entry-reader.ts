@@ -114,13 +114,13 @@ export class EntryReader {
     const unwrapper = this.#unwrapper;
     const pendingBefore = unwrapper.pendingOffset;
     if (!splitter.next()) {
-      if (!unwrapper.isPending) this.#markSafe(splitter.position);
+      if (unwrapper.pendingOffset < 0) this.#markSafe(splitter.position);
       this.#passPiece();
       return false;
     }
     unwrapper.push(splitter.text, splitter.offset, splitter.marks);
-    const isNewPending = unwrapper.isPending && unwrapper.pendingOffset !== pendingBefore;
-    if (isNewPending) this.#markSafe(splitter.offset);
+    const { pendingOffset } = unwrapper;
+    if (pendingOffset >= 0 && pendingOffset !== pendingBefore) this.#markSafe(splitter.offset);
     this.#lines++;
     return true;
   }
@@ -155,9 +155,10 @@ export class EntryReader {
 
   /** How far the returned records reach, including those of the last `next`. */
   progress(): EntryProgress {
-    if (!this.#unwrapper.isPending) this.#markSafe(this.#splitter.position);
+    const isPending = this.#unwrapper.pendingOffset >= 0;
+    if (!isPending) this.#markSafe(this.#splitter.position);
     const { bytes, lines } = this.#safe;
-    const hasTail = this.#splitter.hasTail || this.#unwrapper.isPending;
+    const hasTail = this.#splitter.hasTail || isPending;
     return { bytes, lines, hash: this.#hashText(), hasTail, reader: this.#reader.save() };
   }
 

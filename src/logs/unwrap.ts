@@ -38,13 +38,9 @@ export class Unwrapper {
     this.#take = take;
   }
 
-  get isPending(): boolean {
-    return this.#pending !== null;
-  }
-
-  /** The offset of the incomplete line; NaN if there is none. */
+  /** The offset of the incomplete line; -1 if there is none. */
   get pendingOffset(): number {
-    return this.#pending?.offset ?? Number.NaN;
+    return this.#pending?.offset ?? -1;
   }
 
   push(text: string, offset: number, marks: number): void {
