@@ -88,12 +88,12 @@ export function afterFailure(cursor: Cursor, window: Span, rules: WindowRules): 
   };
 }
 
-/** The step when the service keeps nothing from before `oldestMs`. */
-export function atFloor(cursor: Cursor, oldestMs: number): Step {
+/** The step when the service keeps nothing from before `oldestMs`, and nothing from before `missedMs` is missing. */
+export function atFloor(cursor: Cursor, oldestMs: number, missedMs: number = cursor.lowMs): Step {
   const { lowMs, listedMs } = cursor;
   const floorMs = Math.max(cursor.floorMs, oldestMs);
   if (oldestMs <= lowMs) return { cursor: { ...cursor, floorMs }, gap: null };
-  const fromMs = Math.max(cursor.floorMs, lowMs);
+  const fromMs = Math.max(cursor.floorMs, missedMs);
   return {
     cursor: {
       ...cursor,

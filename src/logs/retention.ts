@@ -1,10 +1,11 @@
 // Finds the beginning of the service's logs. For older times the service may answer with an empty list or with 400. An
 // older cursor moves up to the oldest day, and the skipped time is reported as a gap.
 
-import { atFloor, DAY_MS, dayOf, type Span } from './cursor.ts';
+import { atFloor, DAY_MS, dayOf, isDayOver, type Span } from './cursor.ts';
 import { trackGap } from './gap.ts';
 import { archiveSpan } from './item.ts';
-import type { Track } from './ledger.ts';
+import { isClosed, lostFromMs } from './archive-state.ts';
+import type { KnownArchive, Track } from './ledger.ts';
 import { isOfList, isRefused } from './list.ts';
 import { commit, type Pull, type PulledApi } from './pull.ts';
 
@@ -32,12 +33,29 @@ export async function jumpToOldest(
   // A single refusal may have another reason.
   if ((await isAccepted(api, { fromMs, toMs: fromMs + DAY_MS }, type)) !== false) return false;
   const gaps = tracks.flatMap(track => {
-    const { cursor, gap: span } = atFloor(track.cursor, oldestMs);
+    const { cursor, gap: span } = atFloor(track.cursor, oldestMs, firstMissedDay(pull, track, oldestMs));
     ledger.move(track, { cursor });
     return span === null ? [] : [trackGap(track, span, 'retention')];
   });
   await commit(pull, { gaps });
   return true;
+}
+
+/** The first day before `oldestMs` of which something may be missing: others are only held open, by an archive set aside. */
+function firstMissedDay({ config, ledger }: Pull, track: Track, oldestMs: number): number {
+  const { service, lateMs, unlistedMs } = track;
+  const { lowMs, listedMs } = track.cursor;
+  const isMissed = ({ partition, state }: KnownArchive): boolean =>
+    partition.service === service &&
+    state.dayMs < oldestMs &&
+    state.setAside === '' &&
+    (!isClosed(state) || lostFromMs(state) !== null);
+  const isUnlisted = listedMs === null || Object.keys(unlistedMs).length > 0;
+  if (isUnlisted || ledger.archives().some(isMissed)) return lowMs;
+  let dayMs = lowMs;
+  while (dayMs < oldestMs && isDayOver(dayMs, lateMs ?? DAY_MS, listedMs, config.window))
+    dayMs += DAY_MS;
+  return dayMs;
 }
 
 /**

@@ -754,6 +754,17 @@ describe('missing logs', () => {
     }
     expect(site.gaps.map(({ service }) => service)).toEqual(['dbpgf1', 'dbpgf2']);
   });
+
+  test('are none below the retention if only an archive that was set aside held its day open', async () => {
+    await using site = await openSite();
+    site.simulator.setFaults({ archives: { [ERRORS_ID]: 'encrypted' } });
+    for (const day of [4, 5, 6]) {
+      site.simulator.setFaults({ oldestMs: Date.UTC(2026, 2, day - 1) });
+      await site.pulls(4);
+      site.clock.forward(DAY);
+    }
+    expect(site.gaps.map(({ reason }) => reason)).toEqual(['encrypted']);
+  });
 });
 
 describe('room in the queue', () => {
