@@ -33,7 +33,11 @@ export async function jumpToOldest(
   // A single refusal may have another reason.
   if ((await isAccepted(api, { fromMs, toMs: fromMs + DAY_MS }, type)) !== false) return false;
   const gaps = tracks.flatMap(track => {
-    const { cursor, gap: span } = atFloor(track.cursor, oldestMs, firstMissedDay(pull, track, oldestMs));
+    const { cursor, gap: span } = atFloor(
+      track.cursor,
+      oldestMs,
+      firstMissedDay(pull, track, oldestMs),
+    );
     ledger.move(track, { cursor });
     return span === null ? [] : [trackGap(track, span, 'retention')];
   });

@@ -9,8 +9,9 @@
 // cut off, the end of the statement is unknown.
 
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
+import type { LineFormat, Reading } from './record-lines.ts';
 import { redactCutSql, redactUnknown } from './redact.ts';
-import { type LocalTime, readStamp } from './time.ts';
+import { readStamp } from './time.ts';
 
 const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
 
@@ -47,12 +48,10 @@ interface AuditLine {
   readonly tail: readonly string[];
 }
 
-/** Reads a line; null when it does not have this format. */
-export function readAuditLine(
-  text: string,
-  localTime: LocalTime,
-  isRedacting: boolean,
-): LogRecord | null {
+export const AUDIT_LOG: LineFormat = { name: 'audit-log/1', read: readLine, redact: redactLine };
+
+/** Null when it does not have this format. */
+function readLine(text: string, { localTime, isRedacting }: Reading): LogRecord | null {
   const line = cutLine(text);
   const localMs = readStamp(text, 0, 'YYYYMMDD');
   if (line === null || Number.isNaN(localMs)) return null;
@@ -76,7 +75,7 @@ export function readAuditLine(
 }
 
 /** A line that does not parse, without the text after the server's own fields, which may be from a statement. */
-export function redactAuditLine(text: string): string {
+function redactLine(text: string): string {
   const head = Number.isNaN(readStamp(text, 0, 'YYYYMMDD')) ? null : cutHead(text);
   if (head === null) return redactUnknown(text);
   return text.slice(0, head.objectAt) + redactUnknown(text.slice(head.objectAt));

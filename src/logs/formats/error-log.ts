@@ -8,8 +8,9 @@
 // A plugin sometimes omits the newline, so that the next header directly follows its message.
 
 import type { LogAttribute, LogRecord } from '../record.ts';
-import type { HeaderFormat } from './record-lines.ts';
-import { type LocalTime, readStamp, stampLength } from './time.ts';
+import type { HeaderFormat, Reading } from './record-lines.ts';
+import { redactMessage } from './redact.ts';
+import { readStamp, stampLength } from './time.ts';
 
 const SEVERITIES: ReadonlyMap<string, number> = new Map([
   ['note', 9],
@@ -42,18 +43,12 @@ const UNAUTHENTICATED = 'unauthenticated';
 const CONNECTING = 'connecting host';
 const NO_STARTS: readonly number[] = [];
 
-/** `redact` removes the literals from statements quoted in messages. */
-export function errorLogFormat(
-  localTime: LocalTime,
-  redact: (raw: string) => string,
-): HeaderFormat {
-  return {
-    name: 'error-log/1',
-    startsRecord: text => headerOf(text) !== null,
-    furtherStarts,
-    read: raw => readRecord(raw, localTime, redact),
-  };
-}
+export const ERROR_LOG: HeaderFormat = {
+  name: 'error-log/1',
+  startsRecord: text => headerOf(text) !== null,
+  furtherStarts,
+  read: readRecord,
+};
 
 interface Header {
   /** The local time, as if its zone were UTC. */
@@ -89,7 +84,7 @@ function furtherStarts(text: string): readonly number[] {
   return [...text.matchAll(GLUED_HEADER)].map(match => match.index);
 }
 
-function readRecord(raw: string, localTime: LocalTime, redact: (raw: string) => string): LogRecord {
+function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord {
   const header = headerOf(raw);
   const message = raw.slice(header?.messageAt ?? 0);
   return {
@@ -97,7 +92,7 @@ function readRecord(raw: string, localTime: LocalTime, redact: (raw: string) => 
     timeExtraNs: 0,
     severityNumber: CRASH.test(message) ? FATAL : severityOf(header?.level ?? null),
     severityText: header?.level ?? '',
-    body: redact(raw),
+    body: isRedacting ? redactMessage(raw) : raw,
     eventName: null,
     attributes: attributesOf(header?.thread ?? null, message),
   };

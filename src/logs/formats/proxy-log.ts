@@ -6,8 +6,9 @@
 // Milliseconds, session, module and object are optional; the level is padded to seven characters.
 
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
-import type { HeaderFormat } from './record-lines.ts';
-import { type LocalTime, readStamp, stampLength } from './time.ts';
+import type { HeaderFormat, Reading } from './record-lines.ts';
+import { redactMessage } from './redact.ts';
+import { readStamp, stampLength } from './time.ts';
 
 const SEVERITIES: ReadonlyMap<string, number> = new Map([
   ['debug', 5],
@@ -24,28 +25,22 @@ const STAMP_LENGTH = stampLength('YYYY-MM-DD');
 const LEVEL = /(?:\.(\d{1,9}))? {1,8}([A-Za-z]{1,12}) *:(?: |$)/y;
 const ORIGIN = /(?:\((\d{1,18})\) ?)?(?:\[([^\]\n]{1,200})\] ?)?(?:\(([^)\n]{1,200})\); ?)?/y;
 
-/** `redact` removes the literals from statements quoted in messages. */
-export function proxyLogFormat(
-  localTime: LocalTime,
-  redact: (raw: string) => string,
-): HeaderFormat {
-  return {
-    name: 'proxy-log/1',
-    startsRecord: text => !Number.isNaN(readStamp(text, 0, 'YYYY-MM-DD')) && levelOf(text) !== null,
-    read: raw => readRecord(raw, localTime, redact),
-  };
-}
+export const PROXY_LOG: HeaderFormat = {
+  name: 'proxy-log/1',
+  startsRecord: text => !Number.isNaN(readStamp(text, 0, 'YYYY-MM-DD')) && levelOf(text) !== null,
+  read: readRecord,
+};
 
 function levelOf(text: string): RegExpExecArray | null {
   LEVEL.lastIndex = STAMP_LENGTH;
   return LEVEL.exec(text);
 }
 
-function readRecord(raw: string, localTime: LocalTime, redact: (raw: string) => string): LogRecord {
+function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord {
   const match = levelOf(raw);
   const level = match?.[2] ?? '';
   const fractionNs = Number((match?.[1] ?? '').padEnd(9, '0'));
-  const body = redact(raw);
+  const body = isRedacting ? redactMessage(raw) : raw;
   const originAt = STAMP_LENGTH + (match?.[0].length ?? 0);
   return {
     timeMs:

@@ -13,57 +13,42 @@ import {
   type ParsedRecord,
   type RawLine,
 } from '../record.ts';
-import { readAuditLine, redactAuditLine } from './audit-log.ts';
-import { errorLogFormat } from './error-log.ts';
-import { proxyLogFormat } from './proxy-log.ts';
+import { AUDIT_LOG } from './audit-log.ts';
+import { ERROR_LOG } from './error-log.ts';
+import { PROXY_LOG } from './proxy-log.ts';
 import {
   type CompleteLines,
   cutToBytes,
   type HeaderFormat,
   type LineFormat,
   type LinePart,
+  type Reading,
   RecordLines,
   textRecord,
   toParsedRecord,
 } from './record-lines.ts';
 import { redactMessage, redactRest } from './redact.ts';
 import { SlowQueryReader } from './slow-query-log.ts';
-import { createLocalTime, type LocalTime } from './time.ts';
+import { createLocalTime } from './time.ts';
 
 export const createLineReader: CreateLineReader = (options: LineReaderOptions): LineReader => {
-  const { isRedacting, recordBytesMax: bytesMax } = options;
-  const localTime = createLocalTime(options.timezone);
-  const redact = isRedacting ? redactMessage : asItIs;
-  const redactors = { message: redact, rest: isRedacting ? redactRest : asItIs };
-  const joining = (format: HeaderFormat): LineReader =>
-    new JoiningReader(format, redactors, new RecordLines(bytesMax, localTime));
+  const { timezone, isRedacting, recordBytesMax } = options;
+  const reading: Reading = { localTime: createLocalTime(timezone), isRedacting };
   switch (options.type) {
     case 'error-log':
-      return joining(errorLogFormat(localTime, redact));
+      return new JoiningReader(ERROR_LOG, reading, recordBytesMax);
     case 'proxy-log':
-      return joining(proxyLogFormat(localTime, redact));
+      return new JoiningReader(PROXY_LOG, reading, recordBytesMax);
     case 'slow-query-log':
-      return new SlowQueryReader({ localTime, isRedacting }, bytesMax);
-    case 'audit-log': {
-      const format: LineFormat = {
-        name: 'audit-log/1',
-        read: text => readAuditLine(text, localTime, isRedacting),
-        redact: isRedacting ? redactAuditLine : asItIs,
-      };
-      return new SingleLineReader(format, localTime, bytesMax);
-    }
+      return new SlowQueryReader(reading, recordBytesMax);
+    case 'audit-log':
+      return new SingleLineReader(AUDIT_LOG, reading, recordBytesMax);
     default:
-      return new SingleLineReader(
-        { name: 'lines/1', read: () => null, redact },
-        localTime,
-        bytesMax,
-      );
+      return new SingleLineReader(LINES, reading, recordBytesMax);
   }
 };
 
-function asItIs(text: string): string {
-  return text;
-}
+const LINES: LineFormat = { name: 'lines/1', read: () => null, redact: redactMessage };
 
 /** The fields that a continuation inherits from its record; a time of null means NaN. */
 interface Inherited {
@@ -78,12 +63,6 @@ const NO_RECORDS: readonly ParsedRecord[] = [];
 const BEGINS_WITH_TIME =
   /^\W{0,2}\d{2,4}[-/.]\d{2}[-/.]\d{2,4}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?[ \t\]]/;
 
-/** For a message from its beginning, and for the rest of one. */
-interface Redactors {
-  readonly message: (text: string) => string;
-  readonly rest: (text: string) => string;
-}
-
 /** The marks of a record without a header. */
 const ORPHAN = MARK.unparsed | MARK.continuation;
 
@@ -93,14 +72,14 @@ const ORPHAN = MARK.unparsed | MARK.continuation;
  */
 class JoiningReader implements LineReader {
   readonly #format: HeaderFormat;
-  readonly #redactors: Redactors;
+  readonly #reading: Reading;
   readonly #lines: RecordLines;
   #inherited: Inherited | null = null;
 
-  constructor(format: HeaderFormat, redactors: Redactors, lines: RecordLines) {
+  constructor(format: HeaderFormat, reading: Reading, recordBytesMax: number) {
     this.#format = format;
-    this.#redactors = redactors;
-    this.#lines = lines;
+    this.#reading = reading;
+    this.#lines = new RecordLines(recordBytesMax, reading.localTime);
   }
 
   push(line: RawLine): readonly ParsedRecord[] {
@@ -161,13 +140,15 @@ class JoiningReader implements LineReader {
   }
 
   #fields({ raw, marks, wholeTo }: CompleteLines): LogRecord {
-    const { message, rest } = this.#redactors;
+    const { isRedacting } = this.#reading;
     if ((marks & ORPHAN) === 0) {
-      const read = this.#format.read(raw.slice(0, wholeTo));
+      const read = this.#format.read(raw.slice(0, wholeTo), this.#reading);
       if (wholeTo === raw.length) return read;
-      return { ...read, body: `${read.body}\n${rest(raw.slice(wholeTo + 1))}` };
+      const rest = raw.slice(wholeTo + 1);
+      return { ...read, body: `${read.body}\n${isRedacting ? redactRest(rest) : rest}` };
     }
-    const text = textRecord(BEGINS_WITH_TIME.test(raw) ? message(raw) : rest(raw));
+    const redact = BEGINS_WITH_TIME.test(raw) ? redactMessage : redactRest;
+    const text = textRecord(isRedacting ? redact(raw) : raw);
     const inherited = this.#inherited;
     return inherited === null
       ? text
@@ -178,20 +159,22 @@ class JoiningReader implements LineReader {
 /** A line that does not parse is marked, and sent as text. */
 class SingleLineReader implements LineReader {
   readonly #format: LineFormat;
+  readonly #reading: Reading;
   readonly #bytesMax: number;
   /** Always empty. */
   readonly #lines: RecordLines;
 
-  constructor(format: LineFormat, localTime: LocalTime, recordBytesMax: number) {
+  constructor(format: LineFormat, reading: Reading, recordBytesMax: number) {
     this.#format = format;
+    this.#reading = reading;
     this.#bytesMax = recordBytesMax;
-    this.#lines = new RecordLines(0, localTime);
+    this.#lines = new RecordLines(0, reading.localTime);
   }
 
   push(line: RawLine): readonly ParsedRecord[] {
     const { text, offset, timeMs, timeExtraNs, stream } = line;
-    const read = this.#format.read(text);
-    const fields = read ?? textRecord(this.#format.redact(text));
+    const read = this.#format.read(text, this.#reading);
+    const fields = read ?? textRecord(this.#reading.isRedacting ? this.#format.redact(text) : text);
     const raw = cutToBytes(text, this.#bytesMax);
     const isCut = raw.length < text.length;
     const marks = line.marks | (read === null ? MARK.unparsed : 0) | (isCut ? MARK.recordCut : 0);

@@ -18,14 +18,20 @@ export type CompleteLines = Pick<
   readonly wholeTo: number;
 };
 
+/** How one entry is read. */
+export interface Reading {
+  readonly localTime: LocalTime;
+  readonly isRedacting: boolean;
+}
+
 /** The format of a log in which each line is a record. */
 export interface LineFormat {
   /** Contains the version of the saved state; other versions are ignored. */
   readonly name: string;
   /** Reads the text of a record; null when it does not parse. */
-  read(raw: string): LogRecord | null;
+  readonly read: (raw: string, reading: Reading) => LogRecord | null;
   /** Redacts a text that does not parse. */
-  redact(raw: string): string;
+  readonly redact: (raw: string) => string;
 }
 
 /** The format of a log in which each record begins with a header. */
@@ -33,9 +39,9 @@ export interface HeaderFormat {
   /** Contains the version of the saved state; other versions are ignored. */
   readonly name: string;
   /** Reads the text of a record that begins with a header. */
-  read(raw: string): LogRecord;
+  readonly read: (raw: string, reading: Reading) => LogRecord;
   /** Whether a record begins with this line or part of a line. */
-  startsRecord(text: string): boolean;
+  readonly startsRecord: (text: string) => boolean;
   /** Where more records begin within the line, after a message without a line end. */
   readonly furtherStarts?: (text: string) => readonly number[];
 }

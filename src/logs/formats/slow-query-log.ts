@@ -16,7 +16,7 @@ import {
   type ParsedRecord,
   type RawLine,
 } from '../record.ts';
-import { type CompleteLines, RecordLines, toParsedRecord } from './record-lines.ts';
+import { type CompleteLines, type Reading, RecordLines, toParsedRecord } from './record-lines.ts';
 import type { SqlContext } from './redact.ts';
 import {
   type Candidate,
@@ -36,7 +36,6 @@ import {
   readBanner,
   readOrphan,
   readSlowQuery,
-  type SlowQueryOptions,
 } from './slow-query-record.ts';
 
 const FORMAT = 'slow-query-log/1';
@@ -87,7 +86,7 @@ const NEW: Readonly<State> = {
 const NOT_IN_DOUBT: Aftermath = { context: null, doubt: null };
 
 export class SlowQueryReader implements LineReader {
-  readonly #options: SlowQueryOptions;
+  readonly #reading: Reading;
   readonly #lines: RecordLines;
   #state: State = { ...NEW };
   #header = new SlowQueryHeader();
@@ -95,9 +94,9 @@ export class SlowQueryReader implements LineReader {
   /** The context after the last completed record. */
   #aftermath: Aftermath = NOT_IN_DOUBT;
 
-  constructor(options: SlowQueryOptions, recordBytesMax: number) {
-    this.#options = options;
-    this.#lines = new RecordLines(recordBytesMax, options.localTime);
+  constructor(reading: Reading, recordBytesMax: number) {
+    this.#reading = reading;
+    this.#lines = new RecordLines(recordBytesMax, reading.localTime);
   }
 
   push(line: RawLine): readonly ParsedRecord[] {
@@ -322,7 +321,7 @@ export class SlowQueryReader implements LineReader {
     const { kind, isStatement, flushed, doubt } = this.#state;
     this.#aftermath = NOT_IN_DOUBT;
     if (kind === 'banner') return readBanner(raw);
-    if (kind === 'orphan') return readOrphan(raw, this.#options);
+    if (kind === 'orphan') return readOrphan(raw, this.#reading);
     const text = {
       raw,
       header: this.#header,
@@ -332,7 +331,7 @@ export class SlowQueryReader implements LineReader {
       isCut: isCut || (marks & CUT) !== 0,
       doubt,
     } as const;
-    const { fields, aftermath } = readSlowQuery(text, this.#options);
+    const { fields, aftermath } = readSlowQuery(text, this.#reading);
     this.#aftermath = (marks & CUT) === 0 ? aftermath : NOT_IN_DOUBT;
     if (kind === 'query' || flushed === null) return fields;
     const timeMs = Number.isNaN(fields.timeMs) ? (flushed.timeMs ?? Number.NaN) : fields.timeMs;

@@ -7,7 +7,7 @@
 // statement can hide one, and marked as doubtful; only the parts of its text that look like a header are sent.
 
 import { type LogRecord, OWN_PREFIX } from '../record.ts';
-import { textRecord } from './record-lines.ts';
+import { type Reading, textRecord } from './record-lines.ts';
 import {
   PLACEHOLDER,
   type RedactedSql,
@@ -21,7 +21,6 @@ import {
   redactHeader,
   type SlowQueryHeader,
 } from './slow-query-header.ts';
-import type { LocalTime } from './time.ts';
 
 const SEVERITY = 13;
 const INFO = 9;
@@ -65,14 +64,9 @@ export interface Aftermath {
   readonly doubt: Doubt | null;
 }
 
-export interface SlowQueryOptions {
-  readonly localTime: LocalTime;
-  readonly isRedacting: boolean;
-}
-
 export function readSlowQuery(
   text: SlowQueryText,
-  options: SlowQueryOptions,
+  options: Reading,
 ): { readonly fields: LogRecord; readonly aftermath: Aftermath } {
   const { raw, header, statementAt, doubt } = text;
   const { isRedacting, localTime } = options;
@@ -156,6 +150,6 @@ export function readBanner(raw: string): LogRecord {
 }
 
 /** Lines that belong to no known record. */
-export function readOrphan(raw: string, { isRedacting }: SlowQueryOptions): LogRecord {
+export function readOrphan(raw: string, { isRedacting }: Reading): LogRecord {
   return textRecord(isRedacting ? redactUnknown(raw) : raw);
 }

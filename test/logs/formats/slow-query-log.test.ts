@@ -74,10 +74,7 @@ const FAKE = header('fake');
 
 const [BANNER_FIRST = '', BANNER_SECOND = ''] = BANNER.split('\n');
 test.each<[string, string]>([
-  [
-    'if no semicolon precedes it',
-    `select 1,\n${FAKE.split('\n').slice(0, 4).join('\n')}\n2`,
-  ],
+  ['if no semicolon precedes it', `select 1,\n${FAKE.split('\n').slice(0, 4).join('\n')}\n2`],
   ['if no semicolon precedes it within a string', `select 'a\n${TIME}\n${FAKE}\nselect 5;'`],
   ['if it has only a time', `begin\nselect 1;\n${TIME}\nselect 2;\nend`],
   ['if it has only a user', `begin\nselect 1;\n${USER}\nselect 2;\nend`],
