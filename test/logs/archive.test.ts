@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SpoolFile } from '../../src/lib/spool-file.ts';
 import {
   archiveEntries,
@@ -7,17 +7,13 @@ import {
   type ArchiveLimits,
   formOf,
 } from '../../src/logs/archive.ts';
-import { tempDirectory } from '../support/program.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 import { zip } from '../../src/simulator/zip.ts';
 
 const MIB = 1024 * 1024;
 const LIMITS: ArchiveLimits = { unpackedBytes: 64 * MIB, ratio: 200, entries: 3 };
 
-let directory: ReturnType<typeof tempDirectory>;
-beforeAll(() => {
-  directory = tempDirectory();
-});
-afterAll(() => directory[Symbol.dispose]());
+const directory = useDirectory();
 
 /** Each entry as its name with its text, or with the fault that ends it. */
 async function read(archive: Buffer, limits: Partial<ArchiveLimits> = {}): Promise<string[]> {

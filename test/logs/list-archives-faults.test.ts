@@ -285,13 +285,9 @@ describe('a service that refuses', () => {
     },
   );
 
-  test.each([
-    ['seconds', () => '1'],
-    ['date', (nowMs: number) => new Date(nowMs + 1500).toUTCString()],
-  ])('for a while is asked again within the pull, after the requested %s', async (_, wait) => {
+  test('for a while is asked again within the pull, after the requested time', async () => {
     await using site = await openSite();
-    const retryAfter = wait(site.clock.nowMs());
-    site.simulator.setFaults({ path: LOGS, status: 429, retryAfter, times: 1 });
+    site.simulator.setFaults({ path: LOGS, status: 429, retryAfter: '1', times: 1 });
     expect((await site.pull()).kind).toBe('done');
     expect(site.bodies).toContain('one');
     expect(site.count('errors_total', 'rate_limited')).toBe(1);
