@@ -10,7 +10,7 @@
 
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import type { LineFormat, Reading } from './record-lines.ts';
-import { redactCutSql, redactUnknown } from './redact.ts';
+import { redactSql, redactUnknown } from './redact.ts';
 import { readStamp } from './time.ts';
 
 const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
@@ -58,7 +58,7 @@ function readLine(text: string, { localTime, isRedacting }: Reading): LogRecord 
   const object = text.slice(line.objectAt, line.objectEnd);
   const query = line.isQuoted ? unescapeQuery(object) : null;
   // The server silently truncates statements over its limit.
-  const sentQuery = query !== null && isRedacting ? redactCutSql(query) : query;
+  const sentQuery = query !== null && isRedacting ? redactSql(query, true) : query;
   const isSame = sentQuery === query;
   const [returnCode = ''] = line.tail;
   const isFailed =

@@ -22,14 +22,12 @@ export interface RedactedSql {
 /** Replaces a literal, or a whole list of literals after IN. */
 export const PLACEHOLDER = '?';
 
-/** The statement without its literals; names, keywords, parameters and layout do not change. */
-export function redactSql(sql: string): string {
-  return new SqlReader(sql).read('code', false).text;
-}
-
-/** Like redactSql, for a statement whose end may be missing, so that the end proves nothing. */
-export function redactCutSql(sql: string): string {
-  return new SqlReader(sql).read('code', true).text;
+/**
+ * The statement without its literals; names, keywords, parameters and layout do not change. `isCut`: its end may be
+ * missing, and proves nothing.
+ */
+export function redactSql(sql: string, isCut = false): string {
+  return redactSqlFrom('code', sql, isCut).text;
 }
 
 /** Like redactSql, for text that begins in a known context; also returns the context at the end. */
@@ -294,7 +292,7 @@ export function redactMessage(text: string): string {
   if (place === null) return redactStatements(redacted);
   const { start, end } = place;
   const before = redactStatements(redacted.slice(0, start));
-  return before + redactCutSql(redacted.slice(start, end)) + redactStatements(redacted.slice(end));
+  return before + redactSql(redacted.slice(start, end), true) + redactStatements(redacted.slice(end));
 }
 
 /**
@@ -383,7 +381,7 @@ function redactStatements(text: string): string {
     if (match === null) break;
     const start = match.index + (match[1]?.length ?? 0);
     const end = statementEnd(text, start);
-    redacted += text.slice(copiedLength, start) + redactCutSql(text.slice(start, end));
+    redacted += text.slice(copiedLength, start) + redactSql(text.slice(start, end), true);
     copiedLength = end;
     STATEMENT.lastIndex = end;
   }
