@@ -292,7 +292,9 @@ export function redactMessage(text: string): string {
   if (place === null) return redactStatements(redacted);
   const { start, end } = place;
   const before = redactStatements(redacted.slice(0, start));
-  return before + redactSql(redacted.slice(start, end), true) + redactStatements(redacted.slice(end));
+  return (
+    before + redactSql(redacted.slice(start, end), true) + redactStatements(redacted.slice(end))
+  );
 }
 
 /**

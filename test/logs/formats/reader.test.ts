@@ -53,11 +53,15 @@ const RUNS = [
   [11, 12, 13, 18, 3],
 ];
 const run = fc.constantFrom(...RUNS).map(numbers => numbers.map(number => LINES[number] ?? ''));
+/** Any characters at all, half of a pair as well. */
+const unit = fc.nat({ max: 0xffff }).map(code => String.fromCharCode(code));
+const anyLine = fc.string({ unit, maxLength: 80 }).map(text => text.replaceAll('\n', ' '));
 const anyText = fc
   .array(
     fc.oneof(
       fc.constantFrom(...LINES).map(line => [line]),
       run,
+      anyLine.map(line => [line]),
     ),
     { minLength: 1, maxLength: 12 },
   )
@@ -96,7 +100,7 @@ for (const type of TYPES) {
         fc.property(anyText, fc.integer({ min: 40, max: 200 }), (text, recordBytesMax) => {
           const records = readLog(type, text, { recordBytesMax });
           expect(lineCountOf(records)).toBe(text.split('\n').length);
-          const slack = 3 * Math.max(...LINES.map(line => Buffer.byteLength(line) + 1));
+          const slack = 3 * Math.max(...text.split('\n').map(line => Buffer.byteLength(line) + 1));
           for (const { raw, marks } of records) {
             const bytes = Buffer.byteLength(raw);
             expect(bytes).toBeLessThanOrEqual(recordBytesMax + slack);
@@ -104,18 +108,6 @@ for (const type of TYPES) {
           }
         }),
         { numRuns: 100 },
-      );
-    });
-
-    test('reads any characters at all without an error', () => {
-      const unit = fc.nat({ max: 0xffff }).map(code => String.fromCharCode(code));
-      const line = fc.string({ unit, maxLength: 80 }).map(text => text.replaceAll('\n', ' '));
-      fc.assert(
-        fc.property(fc.array(line, { minLength: 1, maxLength: 6 }), lines => {
-          const text = lines.join('\n');
-          expect(lineCountOf(readLog(type, text))).toBe(lines.length);
-        }),
-        { numRuns: 50 },
       );
     });
 
@@ -183,40 +175,4 @@ test('lines of an unknown type go out at once, unchanged and marked', () => {
   expect(reader.flush()).toEqual([]);
   const [query] = reader.push(rawLine("75 Query select 'secret', 5"));
   expect(query?.body).toBe('75 Query select ?, ?');
-});
-
-test('no literal of a slow query or audit record survives, in any field', () => {
-  const secret = fc.constantFrom(
-    "'ZQ'",
-    '"ZQ"',
-    "'it''s\nZQ'",
-    String.raw`'it\'s ZQ'`,
-    "'\n\nZQ\n'",
-    '9077',
-    '-9077.5',
-    "x'9077'",
-    '/* ZQ\nZQ */',
-    '-- ZQ\n',
-  );
-  const statement = fc
-    .array(secret, { minLength: 1, maxLength: 6 })
-    .map(parts => `select ${parts.join(' , ')} from t`);
-  fc.assert(
-    fc.property(statement, fc.nat(), (sql, cut) => {
-      const header = '# User@Host: a[a] @ b []\n# Thread_id: 1\nSET timestamp=1772615525;';
-      const quoted = sql.replace(/[\\']/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`);
-      const audit = `20260304 09:12:07,db,a,h,7,3,QUERY,s,'${quoted}',0`;
-      const linesOff = cut % sql.split('\n').length;
-      const flushedAt = [3 + linesOff];
-      const records = [
-        ...readLog('slow-query-log', `${header}\n${sql};`, { flushedAt }),
-        ...readLog('slow-query-log', sql.split('\n').slice(linesOff).join('\n')),
-        ...readLog('audit-log', audit),
-        ...readLog('audit-log', audit.slice(0, audit.length - (cut % quoted.length))),
-      ];
-      const sent = records.map(({ body, attributes }) => JSON.stringify([body, attributes]));
-      expect(sent.join('\n')).not.toMatch(/ZQ|9077/);
-    }),
-    { numRuns: 300 },
-  );
 });
