@@ -156,14 +156,10 @@ describe('events', () => {
     const body = { service_id: ORDERS, backup_type: 'full', schedule: '0 12 * * *' };
     await change('POST', '', body);
     await backups.cycle(never);
-    const [appeared, ...more] = await eventsSent();
-    expect(more).toEqual([]);
-    expect(appeared).toMatchObject({
-      eventName: 'prom2otlp.backup.schedule.appeared',
-      severityText: 'INFO',
-      timeUnixNano: `${clock.nowMs()}000000`,
-      body: { stringValue: expect.stringContaining(`(full, 0 12 * * *) of ${ORDERS} appeared`) },
-    });
+    const timeUnixNano = `${clock.nowMs()}000000`;
+    expect(await eventsSent()).toMatchObject([
+      { eventName: 'prom2otlp.backup.schedule.appeared', timeUnixNano },
+    ]);
     await change('PATCH', '/1', { suspended: true });
     await change('DELETE', '/5');
     await backups.cycle(never);
