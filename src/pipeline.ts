@@ -11,7 +11,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
-import { type Bell, napUntil, Permits } from './lib/bell.ts';
+import { napUntil, Permits } from './lib/bell.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import {
@@ -25,6 +25,7 @@ import type { Batch } from './model/batch.ts';
 import type { Page, PageReport, ScrapeTime } from './model/page.ts';
 import type { SeriesTable } from './model/series-table.ts';
 import { inTurns, type Schedule } from './pipeline/collect/schedule.ts';
+import type { Scraper, ScrapeResult } from './pipeline/collect/scrape.ts';
 import { Decoding } from './pipeline/decode/decode.ts';
 import { Replay } from './pipeline/decode/replay.ts';
 import {
@@ -138,28 +139,18 @@ function* decodePage(
   return decoding.report;
 }
 
-/** What the pipeline asks of a scraper (collect/scrape.ts), whose results may say more. */
-export interface PageSource<Result extends Scraped> {
-  /** Never rejects. An abort ends it as a failure. */
-  scrape(signal?: AbortSignal): Promise<Result>;
-  /** Called once the page has been used: its memory may be reused. */
-  release(): void;
-  /** Rings when the target is to be scraped before it is due. */
-  readonly looks: Bell;
-}
-
 /** A target in the running pipeline. */
-export interface PipelineTarget<Result extends Scraped> {
+export interface PipelineTarget {
   /** The key of its saved state. */
   readonly id: string;
-  readonly scraper: PageSource<Result>;
+  readonly scraper: Scraper;
   readonly translation: Translation;
   /** Called after every scrape, for counters and the status page. */
-  onTranslated(scrape: Result, translated: Translated): void;
+  onTranslated(scrape: ScrapeResult, translated: Translated): void;
 }
 
-export interface PipelineOptions<Result extends Scraped> {
-  readonly targets: readonly PipelineTarget<Result>[];
+export interface PipelineOptions {
+  readonly targets: readonly PipelineTarget[];
   readonly schedule: Schedule;
   readonly queue: Queue;
   readonly clock: Clock;
@@ -168,8 +159,8 @@ export interface PipelineOptions<Result extends Scraped> {
   readonly giveUp: AbortSignal;
 }
 
-export class Pipeline<Result extends Scraped> {
-  readonly #options: PipelineOptions<Result>;
+export class Pipeline {
+  readonly #options: PipelineOptions;
   readonly #writer = new WireWriter();
   readonly #payloads = new BodyBufferPool();
   /** Translates one page at a time: the work is CPU-bound and shares the writer. */
@@ -177,7 +168,7 @@ export class Pipeline<Result extends Scraped> {
   /** Where the last page of each target was gathered, until it is committed. */
   readonly #gathers = new Map<string, Gather>();
 
-  constructor(options: PipelineOptions<Result>) {
+  constructor(options: PipelineOptions) {
     this.#options = options;
   }
 
@@ -200,11 +191,7 @@ export class Pipeline<Result extends Scraped> {
   }
 
   /** Scrapes a target before it is due when its report asks for that. */
-  async #hasten(
-    { scraper }: PipelineTarget<Result>,
-    index: number,
-    stop: AbortSignal,
-  ): Promise<void> {
+  async #hasten({ scraper }: PipelineTarget, index: number, stop: AbortSignal): Promise<void> {
     const { schedule, clock } = this.#options;
     const { looks } = scraper;
     for (let seen = looks.rings; !stop.aborted; seen = looks.rings) {
@@ -245,11 +232,7 @@ export class Pipeline<Result extends Scraped> {
   }
 
   /** Translates one page at a time, and hands the payload over before the writer is reused. */
-  async #translate(
-    target: PipelineTarget<Result>,
-    scrape: Scraped,
-    gather: Gather,
-  ): Promise<Translated> {
+  async #translate(target: PipelineTarget, scrape: Scraped, gather: Gather): Promise<Translated> {
     return this.#translating.run(async () => {
       const { clock } = this.#options;
       const steps = translate(target.translation, scrape, this.#writer);

@@ -19,7 +19,6 @@ import type { RestoredState } from '../model/memory.ts';
 import { Pipeline, type PipelineTarget } from '../pipeline.ts';
 import { Schedule } from '../pipeline/collect/schedule.ts';
 import { otherIdsOf, planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
-import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { SeriesBudget } from '../pipeline/derive/options.ts';
 import {
   joinStates,
@@ -91,10 +90,10 @@ export class Daemon {
   readonly #clients: ServiceClients;
   /** One live page at a time. */
   readonly #livePages = new Permits(1);
-  readonly #pipeline: Pipeline<ScrapeResult>;
+  readonly #pipeline: Pipeline;
   readonly #budget: SeriesBudget;
   readonly #meter: TranslateMeter;
-  readonly #pipelineTargets: readonly PipelineTarget<ScrapeResult>[];
+  readonly #pipelineTargets: readonly PipelineTarget[];
   readonly #stopping = new AbortController();
   /** Ends scrapes under way. */
   readonly #givingUp = new AbortController();
