@@ -72,10 +72,6 @@ export class QueueDirectory {
     return join(this.path, name);
   }
 
-  freeBytes(): number {
-    return freeBytes(this.path);
-  }
-
   /** Opens the queue; null when the file is damaged and must be replaced. Throws every other error. */
   open(): QueueFile | null {
     // Left unfinished by an earlier process.

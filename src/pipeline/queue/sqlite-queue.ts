@@ -31,7 +31,7 @@ import type {
 } from './queue.ts';
 import { logsWithoutRoom, makeRows, rowBytes, rowPoints, sumBytes } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
-import { FILE_COUNTERS, FileStorage, MemoryStorage, type Storage } from './storage.ts';
+import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
   expire,
   joinOutcomes,
@@ -108,10 +108,7 @@ export class SqliteQueue implements Queue {
   /** Opens or creates the queue in a directory, or in memory if that is null. Throws an OperatorError. */
   static open(options: QueueOptions, directory: string | null): SqliteQueue {
     const maxBytes = options.config.metrics.maxBytes + options.config.logs.maxBytes;
-    const storage =
-      directory === null
-        ? new MemoryStorage()
-        : FileStorage.open({ ...options, directory, maxBytes });
+    const storage = Storage.open({ ...options, directory, maxBytes });
     try {
       const queue = new SqliteQueue(options, storage);
       queue.#refresh();
@@ -481,7 +478,7 @@ export class SqliteQueue implements Queue {
       return change;
     };
     const storage = this.#storage;
-    const change = cost === undefined ? storage.write(writeAll) : storage.writeAtAnyCost(writeAll);
+    const change = storage.write(writeAll, cost);
     this.#savedOffset = { offsetMs, version: storage.version };
     this.#apply(change);
     return change;

@@ -9,6 +9,7 @@ import type { QueueOptions } from './queue.ts';
 import {
   corruptFilesIn,
   DirectoryLock,
+  freeBytes,
   openError,
   QueueDirectory,
   Reserve,
@@ -39,74 +40,18 @@ export const FILE_COUNTERS = {
 /** This many unused pages stay in the database for new rows. */
 const UNUSED_PAGES_MAX = 2048;
 
-export interface Storage {
-  /** Rises when the file was opened again: all earlier reads may be outdated. */
-  readonly version: number;
-  /** A message that names files which were deleted or replaced and cannot be written again; null when there are none. */
-  readonly gone: string | null;
-  /** Notes for the operator, as sentences. */
-  readonly notes: readonly string[];
-  /** Reads; a damaged file is replaced and read again. Throws SQLite's errors. */
-  read<T>(work: (file: QueueFile) => T): T;
-  /** Runs `work` as one transaction; it may run twice. Throws SQLite's errors. */
-  write<T>(work: (file: QueueFile) => T): T;
-  /** The same for a write that must succeed on a full disk: it may use the reserve. */
-  writeAtAnyCost<T>(work: (file: QueueFile) => T): T;
-  /** Whether the disk has room for this many bytes, in the log and in the file, without the reserve. */
-  hasRoom(bytes: number): boolean;
-  /** Writes files again that were deleted or replaced while open, as it does by itself from time to time. */
-  checkFiles(): void;
-  /** To be called after rows were removed: gives space back to the disk, and renews the reserve if there is room. */
-  tidy(): void;
-  /** Names of the damaged files kept in the directory. */
-  corruptFiles(): readonly string[];
-  close(): void;
-}
-
-/** Lost when the process ends. The limits of the queue bound its size. */
-export class MemoryStorage implements Storage {
-  readonly version = 0;
-  readonly gone = null;
-  readonly notes: readonly string[] = [];
-  readonly #file = QueueFile.open(MEMORY);
-
-  read<T>(work: (file: QueueFile) => T): T {
-    return work(this.#file);
-  }
-
-  write<T>(work: (file: QueueFile) => T): T {
-    return this.#file.transact(() => work(this.#file));
-  }
-
-  writeAtAnyCost<T>(work: (file: QueueFile) => T): T {
-    return this.write(work);
-  }
-
-  hasRoom(): boolean {
-    return true;
-  }
-
-  checkFiles(): void {
-    // There are none.
-  }
-
-  tidy(): void {
-    this.#file.shrink(UNUSED_PAGES_MAX);
-  }
-
-  corruptFiles(): readonly string[] {
-    return [];
-  }
-
-  close(): void {
-    this.#file.close();
-  }
-}
-
-export interface FileStorageOptions extends Pick<QueueOptions, 'clock' | 'counters' | 'logger'> {
-  readonly directory: string;
+export interface StorageOptions extends Pick<QueueOptions, 'clock' | 'counters' | 'logger'> {
+  /** Null: in memory, and lost when the process ends. */
+  readonly directory: string | null;
   /** The limit of the queue, which sets the size of the reserve. */
   readonly maxBytes: number;
+}
+
+/** What a storage has in its directory, besides the database. */
+interface Disk {
+  readonly directory: QueueDirectory;
+  readonly reserve: Reserve;
+  lock: DirectoryLock;
 }
 
 /** How often the files are checked for deletion or replacement. */
@@ -115,35 +60,38 @@ const NOTES_MAX = 5;
 const RESERVE_BYTES_MIN = 256 * 1024;
 const RESERVE_BYTES_MAX = 4 * 1024 * 1024;
 
-export class FileStorage implements Storage {
+export class Storage {
+  /** Rises when the file was opened again: all earlier reads may be outdated. */
   version = 0;
+  /** A message that names files which were deleted or replaced and cannot be written again; null when there are none. */
   gone: string | null = null;
+  /** Notes for the operator, as sentences. */
   readonly notes: string[] = [];
-  readonly #options: FileStorageOptions;
+  readonly #options: StorageOptions;
   readonly #counters: CountersOf<typeof FILE_COUNTERS>;
   readonly #log: ThrottledLog;
   readonly #closing = new AbortController();
-  readonly #directory: QueueDirectory;
-  #lock: DirectoryLock;
-  readonly #reserve: Reserve;
+  readonly #disk: Disk | null;
   #file: QueueFile | null = null;
   /** True while another process has the directory, and the file in it. */
   #isTaken = false;
 
-  private constructor(options: FileStorageOptions, directory: QueueDirectory, lock: DirectoryLock) {
+  private constructor(options: StorageOptions, disk: Disk | null) {
     this.#options = options;
     this.#counters = options.counters.of(FILE_COUNTERS);
     this.#log = new ThrottledLog(options.logger, options.clock);
-    this.#directory = directory;
-    this.#lock = lock;
-    this.#reserve = new Reserve(directory.file('reserve'), reserveBytesFor(options.maxBytes));
+    this.#disk = disk;
   }
 
   /** Throws an OperatorError if the directory is held or not writable, or contains a foreign file. */
-  static open(options: FileStorageOptions): FileStorage {
-    const { directory: path, maxBytes } = options;
+  static open(options: StorageOptions): Storage {
+    const { directory: path, maxBytes, logger } = options;
+    if (path === null) return new Storage(options, null);
+    const reserveBytes = Math.round(
+      Math.min(Math.max(maxBytes / 64, RESERVE_BYTES_MIN), RESERVE_BYTES_MAX),
+    );
     // The reserve must hold several logs, or deleting it would not make room for a checkpoint.
-    const directory = new QueueDirectory(path, reserveBytesFor(maxBytes) / 4, options.logger);
+    const directory = new QueueDirectory(path, reserveBytes / 4, logger);
     let note: string | null;
     try {
       note = directory.secure();
@@ -151,10 +99,11 @@ export class FileStorage implements Storage {
       throw openError(`cannot use ${path}`, error);
     }
     const lock = DirectoryLock.acquire(path);
-    const storage = new FileStorage(options, directory, lock);
+    const reserve = new Reserve(directory.file('reserve'), reserveBytes);
+    const storage = new Storage(options, { directory, reserve, lock });
     try {
       storage.#openFile();
-      storage.#reserve.hold();
+      reserve.hold();
       if (note !== null) storage.#note(note);
       void storage.#watchFiles();
       return storage;
@@ -165,43 +114,59 @@ export class FileStorage implements Storage {
     }
   }
 
+  /** Names of the damaged files kept in the directory. */
   corruptFiles(): readonly string[] {
-    return corruptFilesIn(this.#directory.path);
+    return this.#disk === null ? [] : corruptFilesIn(this.#disk.directory.path);
   }
 
+  /** Reads; a damaged file is replaced and read again. Throws SQLite's errors. */
   read<T>(work: (file: QueueFile) => T): T {
     try {
       return work(this.#current());
     } catch (error) {
-      this.#replaceDamaged(error);
-      return work(this.#current());
+      if (this.#disk === null || storageProblem(error) !== 'damaged') throw error;
+      this.#file?.close();
+      this.#file = null;
+      // SQLite may report an unreadable page as damage: reopening the file decides.
+      return work(this.#openFile(causeText(error)));
     }
   }
 
-  write<T>(work: (file: QueueFile) => T): T {
+  /**
+   * Runs `work` as one transaction; it may run twice. Throws SQLite's errors. `at any cost`: it must succeed on a full
+   * disk, and may use the reserve.
+   */
+  write<T>(work: (file: QueueFile) => T, cost?: 'at any cost'): T {
+    try {
+      return this.#transact(work);
+    } catch (error) {
+      const mayPay = cost !== undefined && mayLackSpace(error);
+      if (!mayPay || this.#disk?.reserve.giveUp() !== true) throw error;
+      // A checkpoint makes room in the log.
+      this.#current().checkpoint();
+      return this.#transact(work);
+    }
+  }
+
+  #transact<T>(work: (file: QueueFile) => T): T {
+    const transact = (file: QueueFile): T => file.transact(() => work(file));
+    if (this.#disk === null) return this.read(transact);
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     try {
-      return this.read(file => file.transact(() => work(file)));
+      return this.read(transact);
     } finally {
       this.#counters.writes.add(1);
       this.#counters.writeSeconds.add((clock.monotonicMs() - startedMs) / 1000);
     }
   }
 
-  writeAtAnyCost<T>(work: (file: QueueFile) => T): T {
-    try {
-      return this.write(work);
-    } catch (error) {
-      if (!mayLackSpace(error) || !this.#reserve.giveUp()) throw error;
-      // A checkpoint makes room in the log.
-      this.#current().checkpoint();
-      return this.write(work);
-    }
-  }
-
+  /** Whether the disk has room for this many bytes, in the log and in the file, without the reserve. */
   hasRoom(bytes: number): boolean {
-    const isRoomy = (): boolean => this.#reserve.hold() && this.#directory.freeBytes() >= 2 * bytes;
+    const disk = this.#disk;
+    if (disk === null) return true;
+    const isRoomy = (): boolean =>
+      disk.reserve.hold() && freeBytes(disk.directory.path) >= 2 * bytes;
     if (isRoomy()) return true;
     this.#giveBack(0);
     return isRoomy();
@@ -216,22 +181,24 @@ export class FileStorage implements Storage {
     }
   }
 
-  /** The open files have all commits, so they can be written again. */
+  /** Writes files again that were deleted or replaced while open: the open ones have all commits. */
   checkFiles(): void {
+    if (this.#disk === null) return;
+    const { reserve, lock } = this.#disk;
     const misplaced = [
       ...(this.#file?.misplaced() ?? []),
-      ...(this.#lock.isInPlace() ? [] : ['lock.sqlite']),
+      ...(lock.isInPlace() ? [] : ['lock.sqlite']),
     ];
     this.gone = null;
     if (misplaced.length === 0) {
-      this.#reserve.look();
-      this.#reserve.hold();
+      reserve.look();
+      reserve.hold();
       return;
     }
     this.#counters.storageErrors.add(1, 'files');
     const names = misplaced.join(', ');
     try {
-      this.#renew();
+      this.#renew(this.#disk);
     } catch (error) {
       if (!isStorageFailure(error) && !(error instanceof OperatorError)) throw error;
       const cause = causeText(error);
@@ -257,25 +224,26 @@ export class FileStorage implements Storage {
     this.#log.plain.warn({ key: 'queue.directory' }, note);
   }
 
-  #renew(): void {
-    this.#directory.secure();
-    if (!this.#lock.isInPlace()) this.#lockAgain();
+  #renew(disk: Disk): void {
+    const { directory, reserve } = disk;
+    directory.secure();
+    if (!disk.lock.isInPlace()) this.#lockAgain(disk);
     const file = this.#file;
     if (file !== null && file.misplaced().length > 0) {
-      this.#directory.renew(file, this.#options.clock.nowMs());
+      directory.renew(file, this.#options.clock.nowMs());
       this.#file = null;
       this.#openFile();
     }
-    this.#reserve.look();
-    this.#reserve.hold();
+    reserve.look();
+    reserve.hold();
   }
 
   /** Throws when another process holds the directory. The file then belongs to it, unless ours was deleted as well. */
-  #lockAgain(): void {
+  #lockAgain(disk: Disk): void {
     try {
-      const lock = DirectoryLock.acquire(this.#directory.path);
-      this.#lock.release();
-      this.#lock = lock;
+      const lock = DirectoryLock.acquire(disk.directory.path);
+      disk.lock.release();
+      disk.lock = lock;
     } catch (error) {
       if (this.#file?.misplaced().length === 0) {
         this.#file.close();
@@ -288,12 +256,13 @@ export class FileStorage implements Storage {
     this.#isTaken = false;
   }
 
+  /** To be called after rows were removed: gives space back to the disk, and renews the reserve if there is room. */
   tidy(): void {
-    this.#giveBack(this.#reserve.isHeld ? UNUSED_PAGES_MAX : 0);
-    this.#reserve.hold();
+    this.#giveBack(this.#disk?.reserve.isHeld === false ? 0 : UNUSED_PAGES_MAX);
+    this.#disk?.reserve.hold();
   }
 
-  /** Gives the space of removed rows back to the disk, except for `keptPages`. */
+  /** Gives the space of removed rows back, except for `keptPages`. */
   #giveBack(keptPages: number): void {
     try {
       const file = this.#current();
@@ -308,7 +277,7 @@ export class FileStorage implements Storage {
     this.#closing.abort();
     this.#file?.close();
     this.#file = null;
-    this.#lock.release();
+    this.#disk?.lock.release();
   }
 
   #current(): QueueFile {
@@ -317,46 +286,36 @@ export class FileStorage implements Storage {
   }
 
   #openFile(damage = 'its structure is broken'): QueueFile {
-    const file = this.#openSound() ?? this.#replace(damage);
+    const disk = this.#disk;
+    const file =
+      disk === null ? QueueFile.open(MEMORY) : (openSound(disk) ?? this.#replace(disk, damage));
     this.#file = file;
     this.version++;
     this.#counters.corruptFiles.set(this.corruptFiles().length);
     return file;
   }
 
-  /** Null when the file is damaged. */
-  #openSound(): QueueFile | null {
-    try {
-      return this.#directory.open();
-    } catch (error) {
-      // Even opening needs some space.
-      if (!mayLackSpace(error) || !this.#reserve.giveUp()) throw error;
-      return this.#directory.open();
-    }
-  }
-
-  #replaceDamaged(error: unknown): void {
-    if (storageProblem(error) !== 'damaged') throw error;
-    this.#file?.close();
-    this.#file = null;
-    // SQLite may report an unreadable page as damage: reopening the file decides.
-    this.#openFile(causeText(error));
-  }
-
-  #replace(damage: string): QueueFile {
-    const { corruptFile, report } = this.#directory.replace(this.#options.clock.nowMs());
+  #replace({ directory }: Disk, damage: string): QueueFile {
+    const { corruptFile, report } = directory.replace(this.#options.clock.nowMs());
     this.#log.plain.error(
       { corruptFile, damage, ...report },
       'the file of the queue was damaged: the readable rows were recovered, the damaged file is kept next to it',
     );
-    const file = this.#directory.open();
+    const file = directory.open();
     if (file === null) throw new StorageError('the salvaged file is damaged, too');
     return file;
   }
 }
 
-function reserveBytesFor(maxBytes: number): number {
-  return Math.round(Math.min(Math.max(maxBytes / 64, RESERVE_BYTES_MIN), RESERVE_BYTES_MAX));
+/** Null when the file is damaged. */
+function openSound({ directory, reserve }: Disk): QueueFile | null {
+  try {
+    return directory.open();
+  } catch (error) {
+    // Even opening needs some space.
+    if (!mayLackSpace(error) || !reserve.giveUp()) throw error;
+    return directory.open();
+  }
 }
 
 /** True when SQLite may need more space. A lock of another program ends by itself. */
