@@ -17,6 +17,7 @@ import { decompress } from '../pipeline/queue/compression.ts';
 import { QUEUE_COUNTERS } from '../pipeline/queue/account.ts';
 import { openQueue } from '../pipeline/queue/sqlite-queue.ts';
 import { existingQueue, QueueView } from '../pipeline/queue/queue-view.ts';
+import { rowBytes, rowPoints } from '../pipeline/queue/rows.ts';
 import type { AccountView, Queue, SetAside } from '../pipeline/queue/queue.ts';
 import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
@@ -150,8 +151,8 @@ function inspect(view: QueueView, config: Config) {
   const signals = SIGNALS.map(signal => {
     const sum = { ...nothing(signal), bytes: 0, maxBytes: config.queue[signal].maxBytes };
     for (const head of view.heads(signal)) {
-      sum.bytes += head.countedBytes;
-      add(sum, head.points, head.madeAtMs);
+      sum.bytes += rowBytes(head);
+      add(sum, rowPoints(head), head.madeAtMs);
       for (const { service, points } of head.parts) {
         const key = `${signal} ${service}`;
         const waiting = services.get(key) ?? { service, ...nothing(signal) };

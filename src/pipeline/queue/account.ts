@@ -10,7 +10,7 @@
 import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
 import type { Count, QueueFile, RowHead } from './queue-file.ts';
 import type { AccountView, Settlement, Sums } from './queue.ts';
-import { rowPoints, type NewRow } from './rows.ts';
+import { rowBytes, rowPoints, type NewRow } from './rows.ts';
 
 /** The states of points. Those in no final state are queued. */
 export const POINT_STATES = ['made', 'accepted', 'rejected', 'set_aside', 'evicted'] as const;
@@ -81,8 +81,7 @@ export const QUEUE_COUNTERS = {
   },
 } as const;
 
-/** The part of a row that the sums count. */
-type WaitingRow = Pick<RowHead, 'signal' | 'countedBytes' | 'points'>;
+type StoredRow = Pick<RowHead, 'signal' | 'parts' | 'body'>;
 
 const NO_SUMS: Sums = { rows: 0, bytes: 0, points: 0 };
 
@@ -230,11 +229,12 @@ export class Change {
     this.count(service, 'point/rejected', rejected);
     this.count(service, 'point/set_aside', setAside);
   }
-  added(row: WaitingRow): void {
+
+  added(row: StoredRow): void {
     this.#wait(row, 1);
   }
 
-  removed(row: WaitingRow): void {
+  removed(row: StoredRow): void {
     this.#wait(row, -1);
   }
 
@@ -244,9 +244,9 @@ export class Change {
     this.evictions.push({ signal, parts, reason });
   }
 
-  #wait({ signal, countedBytes, points }: WaitingRow, sign: 1 | -1): void {
-    const change = { rows: sign, bytes: sign * countedBytes, points: sign * points };
-    this.sums[signal] = addSums(this.sums[signal], change);
+  #wait(row: StoredRow, sign: 1 | -1): void {
+    const change = { rows: sign, bytes: sign * rowBytes(row), points: sign * rowPoints(row) };
+    this.sums[row.signal] = addSums(this.sums[row.signal], change);
   }
 }
 

@@ -33,10 +33,9 @@ export const MEMORY = ':memory:';
 /** One row as SQLite gives it. */
 export type Columns = { readonly [column: string]: unknown };
 
-/** A row without its body; `parts` is [] when they are damaged. */
+/** A row without the bytes of its body; `parts` is [] when they are damaged. */
 export interface RowHead extends Pick<QueueRow, 'id' | 'signal' | 'madeAtMs' | 'parts'> {
-  readonly points: number;
-  readonly countedBytes: number;
+  readonly body: { readonly length: number };
 }
 
 /** One number of the account. */
@@ -163,7 +162,6 @@ export class QueueFile {
 
   insert(row: QueueRow): void {
     const parts = encodeParts(row.parts);
-    const { points, countedBytes } = headFor(row);
     this.#run(
       `INSERT INTO batch
          (id, signal, encoding, made_at_ms, raw_bytes, points, counted_bytes, checksum, parts, body)
@@ -173,8 +171,8 @@ export class QueueFile {
       row.encoding,
       Math.round(row.madeAtMs),
       row.rawBytes,
-      points,
-      countedBytes,
+      rowPoints(row),
+      rowBytes(row),
       checksumOf(row, parts),
       parts,
       row.body,
@@ -358,21 +356,13 @@ export class QueueFile {
   }
 }
 
-/** The head that an inserted row will have. */
-export function headFor(row: QueueRow): RowHead {
-  const { id, signal, madeAtMs, parts } = row;
-  return { id, signal, madeAtMs, points: rowPoints(row), countedBytes: rowBytes(row), parts };
-}
-
 function headOf(columns: Columns): RowHead {
-  const parts = decodeParts(String(columns['parts']));
   return {
     id: Number(columns['id']),
     signal: String(columns['signal']) as Signal,
     madeAtMs: Number(columns['made_at_ms']),
-    points: rowPoints({ parts }),
-    countedBytes: rowBytes({ parts, body: { length: Number(columns['body_bytes']) } }),
-    parts,
+    parts: decodeParts(String(columns['parts'])),
+    body: { length: Number(columns['body_bytes']) },
   };
 }
 

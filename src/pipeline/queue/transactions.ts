@@ -5,9 +5,9 @@
 import { failpoint, isArmed, LOSE_ROW } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
 import { Change, type EvictionReason } from './account.ts';
-import { headFor, type QueueFile, type RowHead } from './queue-file.ts';
+import type { QueueFile, RowHead } from './queue-file.ts';
 import type { Commit, QueueRow, RowRest, SetAside, Settlement } from './queue.ts';
-import { rowBytes, sumBytes } from './rows.ts';
+import { rowBytes, rowPoints, sumBytes } from './rows.ts';
 import { StorageError } from './schema.ts';
 
 /** The limits of a transaction. */
@@ -95,7 +95,7 @@ export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change
     const { signal, madeAtMs } = head;
     const row = { id, signal, madeAtMs, ...outcome.rest };
     file.insert(row);
-    change.added(headFor(row));
+    change.added(row);
   }
   for (const settlement of outcome.settlements) change.settled(settlement);
   file.addSetAside(outcome.aside);
@@ -113,7 +113,7 @@ export function removeDamaged(file: QueueFile, id: number, atMs: number): Change
     {
       signal: head.signal,
       service: head.parts.map(part => part.service).join(' '),
-      points: head.points,
+      points: rowPoints(head),
       reason: 'damaged on disk: the body as it was read, compressed; its points count as evicted',
       sample: body.subarray(0, SAMPLE_BYTES_MAX),
       atMs,
@@ -152,7 +152,7 @@ function putRow(file: QueueFile, change: Change, row: QueueRow, situation: Situa
   // A test arms this to check that the account and the oracle notice a lost row.
   if (isArmed(LOSE_ROW)) return;
   file.insert(row);
-  change.added(headFor(row));
+  change.added(row);
 }
 
 /** Evicts the oldest metrics until `bytes` are freed. Returns the number of bytes freed. */
@@ -165,7 +165,7 @@ function evictOldest(
   let freedBytes = 0;
   const isNeeded = (head: RowHead): boolean => {
     const isNeeded = freedBytes < bytes;
-    if (isNeeded) freedBytes += head.countedBytes;
+    if (isNeeded) freedBytes += rowBytes(head);
     return isNeeded;
   };
   for (const head of oldestMetricsWhile(file, pinned, isNeeded))

@@ -91,7 +91,8 @@ test('numbers from the files replace all known ones together', () => {
 test('a change adds up its counts, and is empty if no number changes', () => {
   const change = new Change();
   expect(change.isEmpty).toBe(true);
-  const row = { signal: 'logs', countedBytes: 100, points: 3 } as const;
+  const parts = [{ service: 'a', points: 3, offset: 0, length: 100 }];
+  const row = { signal: 'logs', parts, body: { length: 100 } } as const;
   change.added(row);
   expect(change.isEmpty).toBe(false);
   change.removed(row);
