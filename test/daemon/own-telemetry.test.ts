@@ -74,7 +74,7 @@ function start({
     const rows = otlpPoints(saneMetrics(batch?.payload ?? Buffer.alloc(0)));
     expect(rows).toHaveLength(batch?.parts[0]?.points ?? 0);
     queued.push(rows);
-    return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+    return Promise.resolve({ kind: 'stored' });
   };
   const warn = ({ cause }: Readonly<Record<string, unknown>>): void => void causes.push(cause);
   const log = new ThrottledLog({ ...silentLogger, warn }, time);
@@ -188,7 +188,7 @@ test('with delta temporality the growth of a failed request is in the next one',
       if (isFull) return Promise.resolve({ kind: 'failed', message: 'disk full' });
       const points = otlpPoints(saneMetrics(batches[0]?.payload ?? Buffer.alloc(0)));
       rows.push(...named(points, 'prom2otlp_requests_total'));
-      return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+      return Promise.resolve({ kind: 'stored' });
     },
   });
   requests.add(5, 'orders');
@@ -245,7 +245,7 @@ test('requests go out by themselves, once per interval', async () => {
     config: everyTenMs(),
     commit: () => {
       if (++calls === 3) called.resolve();
-      return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+      return Promise.resolve({ kind: 'stored' });
     },
   });
   await called.promise;
@@ -269,7 +269,7 @@ test('a failed commit is counted and logged, and the next request is queued', as
     commit: () => {
       if (isFull) return Promise.resolve({ kind: 'failed', message: 'disk full' });
       stored++;
-      return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+      return Promise.resolve({ kind: 'stored' });
     },
   });
   await telemetry.flush();
@@ -314,7 +314,7 @@ test('a slow queue gets one request at a time, also after the timeout of the SDK
   });
   await expect.poll(() => causes[0]).toBe('the previous request is still in progress');
   expect(calls).toBe(1);
-  answer.resolve({ kind: 'stored', evictedPoints: 0 });
+  answer.resolve({ kind: 'stored' });
   await expect.poll(() => calls).toBeGreaterThan(1);
 });
 

@@ -14,11 +14,11 @@ export class States {
     return names.map(name => name.slice(kind.length + 1));
   }
 
-  commit({ state }: Parameters<Queue['commit']>[0]): Promise<{ kind: 'stored'; evictedPoints: 0 }> {
+  commit({ state }: Parameters<Queue['commit']>[0]): Promise<{ kind: 'stored' }> {
     for (const { kind, key, blob } of state) {
       if (blob === null) this.blobs.delete(`${kind} ${key}`);
       else this.blobs.set(`${kind} ${key}`, blob);
     }
-    return Promise.resolve({ kind: 'stored', evictedPoints: 0 });
+    return Promise.resolve({ kind: 'stored' });
   }
 }

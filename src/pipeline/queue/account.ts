@@ -211,10 +211,6 @@ export class Change {
     return this.#counts.size === 0 && SIGNALS.every(signal => this.sums[signal].rows === 0);
   }
 
-  get evictedPoints(): number {
-    return this.evictions.reduce((sum, eviction) => sum + rowPoints(eviction), 0);
-  }
-
   /** The points of a new row. */
   made({ parts }: Pick<NewRow, 'parts'>): void {
     for (const { service, points } of parts) this.count(service, 'point/made', points);

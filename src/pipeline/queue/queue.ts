@@ -62,8 +62,8 @@ export interface Commit {
  *   failed  nothing is stored
  */
 export type CommitOutcome =
-  | { readonly kind: 'stored'; readonly evictedPoints: number }
-  | { readonly kind: 'held'; readonly evictedPoints: number; readonly message: string }
+  | { readonly kind: 'stored' }
+  | { readonly kind: 'held'; readonly message: string }
   | { readonly kind: 'full' }
   | { readonly kind: 'failed'; readonly message: string };
 

@@ -302,15 +302,16 @@ export class SqliteQueue implements Queue {
     try {
       this.#refresh();
       const refused = logsWithoutRoom(rows, this.#space('logs'));
-      return refused ?? { kind: 'stored', evictedPoints: this.#store(commit, rows) };
+      if (refused !== null) return refused;
+      this.#store(commit, rows);
+      return { kind: 'stored' };
     } catch (error) {
       if (!isStorageFailure(error)) throw error;
       const message = `cannot store a batch: ${causeText(error)}`;
       if (rows.some(row => row.signal === 'logs')) return { kind: 'failed', message };
       const limits = { pinned: this.#pinned, madeBeforeMs: this.#madeBeforeMs };
-      const change = this.#held.hold(commit, rows, limits);
-      this.#apply(change);
-      return { kind: 'held', evictedPoints: change.evictedPoints, message };
+      this.#apply(this.#held.hold(commit, rows, limits));
+      return { kind: 'held', message };
     }
   }
 
@@ -326,8 +327,8 @@ export class SqliteQueue implements Queue {
     return rows;
   }
 
-  /** Stores the commit in one transaction, after everything else that waits to be written. Returns the evicted points. */
-  #store(commit: Commit, made: readonly QueueRow[]): number {
+  /** Stores the commit in one transaction, after everything else that waits to be written. */
+  #store(commit: Commit, made: readonly QueueRow[]): void {
     this.#settleAll();
     this.#storeHeld();
     const takenId = this.#skipTakenIds();
@@ -336,10 +337,9 @@ export class SqliteQueue implements Queue {
     const bytes = sumBytes(rows);
     const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
     const situation = this.#situation(hasRoom);
-    const change = this.#write(file => storeCommit(file, commit, rows, situation));
+    this.#write(file => storeCommit(file, commit, rows, situation));
     // A commit without rows says nothing about the room on the disk.
     if (bytes > 0 || this.#trouble !== DISK_FULL) this.#trouble = hasRoom ? null : DISK_FULL;
-    return change.evictedPoints;
   }
 
   /**

@@ -104,5 +104,4 @@ test('a change adds up its counts, and is empty if no number changes', () => {
     { service: 'a', key: 'sample/used', count: 5 },
     { service: 'a', key: 'point/evicted', count: 3 },
   ]);
-  expect(change.evictedPoints).toBe(3);
 });

@@ -126,7 +126,7 @@ test('the file gets everything once it can be written, in order, and a new proce
   await acceptRow(queue, rows[1]);
   expect(queue.pin(rows[2].id)).toBe(true);
   unblock();
-  expect(await queue.commit(commitOf('e'))).toEqual({ kind: 'stored', evictedPoints: 0 });
+  expect(await queue.commit(commitOf('e'))).toEqual({ kind: 'stored' });
   expect(await services(queue, 'metrics')).toEqual(['a', 'c', 'd', 'e']);
   await acceptRow(queue, rows[2]);
   const account = queue.account.total();
@@ -163,7 +163,7 @@ test('memory is bounded: the oldest are dropped and counted, and the file record
   });
   const unblock = block();
   for (const service of ['a', 'b', 'c', 'd']) await queue.commit(commitOf(service));
-  expect(await queue.commit(commitOf('e'))).toMatchObject({ kind: 'held', evictedPoints: 10 });
+  expect(await queue.commit(commitOf('e'))).toMatchObject({ kind: 'held' });
   expect(await services(queue, 'metrics')).toEqual(['c', 'd', 'e']);
   const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
   expect(evicted?.get('metrics', 'a', 'disk')).toBe(10);
