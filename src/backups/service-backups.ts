@@ -16,7 +16,8 @@ import {
 } from '../pipeline/encode/gauges.ts';
 import { LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
-import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
+import type { StateChange } from '../pipeline/queue/commit.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
 import { JITLESS } from '../service/api-area.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/service-error.ts';

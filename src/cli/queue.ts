@@ -14,11 +14,11 @@ import { untilAborted } from '../lib/bell.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { decompress } from '../pipeline/queue/compression.ts';
-import { QUEUE_COUNTERS } from '../pipeline/queue/account.ts';
-import { openQueue } from '../pipeline/queue/sqlite-queue.ts';
+import { type Account, QUEUE_COUNTERS } from '../pipeline/queue/account.ts';
+import type { SetAside } from '../pipeline/queue/commit.ts';
+import { openQueue, type Queue } from '../pipeline/queue/queue.ts';
 import { existingQueue, QueueView } from '../pipeline/queue/queue-view.ts';
 import { rowBytes, rowPoints } from '../pipeline/queue/rows.ts';
-import type { AccountView, Queue, SetAside } from '../pipeline/queue/queue.ts';
 import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { type AccountReport, accountReport } from '../status/account-report.ts';
@@ -472,9 +472,7 @@ function redirect(
 // The account covers all runs of a queue; a verb that ends by itself reports what it added.
 
 /** Gives how much each number has grown since now: of one service, or of all together for null. */
-export function countFromNow(
-  account: AccountView,
-): (service: string | null, key: string) => number {
+export function countFromNow(account: Account): (service: string | null, key: string) => number {
   const copy = new Map<string | null, ReadonlyMap<string, number>>(
     [...account.entries()].map(([service, numbers]) => [service, new Map(numbers)]),
   );

@@ -31,8 +31,8 @@ import {
   stateEntries,
 } from '../pipeline/derive/state.ts';
 import { laterMs } from '../pipeline/derive/reset.ts';
-import { openQueue } from '../pipeline/queue/sqlite-queue.ts';
-import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
+import type { StateChange } from '../pipeline/queue/commit.ts';
+import { openQueue, type Queue } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { TranslateMeter } from '../pipeline/translate-meter.ts';
 import { apisOf, ServiceClients } from '../service/clients.ts';

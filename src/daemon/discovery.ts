@@ -19,7 +19,8 @@ import type { Page } from '../model/page.ts';
 import type { SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { namesOnPage } from '../pipeline/derive/places.ts';
-import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
+import type { StateChange } from '../pipeline/queue/commit.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
 import type { Translated } from '../pipeline.ts';
 import { forgottenSeries, keyOf } from './gone-series.ts';
 

@@ -14,7 +14,8 @@ import {
   stateEntries,
   takeOut,
 } from '../pipeline/derive/state.ts';
-import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
+import type { StateChange } from '../pipeline/queue/commit.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
 
 /** Where the series of one service are: below the address of its API. */
 export interface SeriesPlace {

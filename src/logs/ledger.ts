@@ -12,7 +12,8 @@
 import type { LogsConfig, ServiceConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
 import { membersOf, parseJson } from '../lib/json-pointer.ts';
-import type { Queue, StateChange } from '../pipeline/queue/queue.ts';
+import type { StateChange } from '../pipeline/queue/commit.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
 import { type ArchiveState, newArchive } from './archive-state.ts';
 import { type Cursor, startCursor } from './cursor.ts';
 import { type Descriptor, type Partition, partitionKey } from './item.ts';

@@ -2,7 +2,7 @@
 // AccountReport (for /status.json and `queue inspect`), its problems, and its table on the page.
 
 import { formatCount } from '../lib/format.ts';
-import type { AccountView } from '../pipeline/queue/queue.ts';
+import type { Account } from '../pipeline/queue/account.ts';
 import type { DeliveryStatus } from './delivery-status.ts';
 import type { Html } from './html.ts';
 import { column, countColumn, type Named, section, serviceNames, table } from './page-parts.ts';
@@ -58,7 +58,7 @@ const OTHERS = '(others)';
  * The account in total and per service: the services in `always` and ACCOUNT_SHOWN_MAX others.
  * Without `always`, all services.
  */
-export function accountReport(account: AccountView, always?: ReadonlySet<string>): AccountReport {
+export function accountReport(account: Account, always?: ReadonlySet<string>): AccountReport {
   const shown: [string, AccountNumbers][] = [];
   const others = new Map<string, number>();
   let left = always === undefined ? Infinity : ACCOUNT_SHOWN_MAX;

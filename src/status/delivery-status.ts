@@ -5,7 +5,7 @@ import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
-import type { Encoding, QueueStats, SetAside } from '../pipeline/queue/queue.ts';
+import type { Encoding, QueueStats, SetAside } from '../pipeline/queue/commit.ts';
 import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
 import type { SenderStatus } from '../pipeline/send/presence.ts';
 import { html, type Html, type HtmlValue } from './html.ts';

@@ -6,7 +6,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { LogRecordJson } from '../../src/pipeline/encode/otlp-fields.ts';
-import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
+import { Queue } from '../../src/pipeline/queue/queue.ts';
 import { BackupsApi } from '../../src/service/backups-api.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import type { ServiceError } from '../../src/service/service-error.ts';
@@ -28,7 +28,7 @@ const MINUTE_MS = 60_000;
 
 let clock: FakeClock;
 let counters: Counters;
-let queue: SqliteQueue;
+let queue: Queue;
 let simulator: Simulator;
 let clients: ServiceClients;
 let backups: Backups;
@@ -66,7 +66,7 @@ beforeEach(async () => {
   counters = new Counters();
   const config = limitsOf({ metrics: 1_000_000, logs: 1_500 });
   const maxRequestBytes = { metrics: 100_000, logs: 100_000 };
-  queue = SqliteQueue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
+  queue = Queue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
   simulator = await startSimulator({ clock, key: KEY });
   clients = new ServiceClients({ clock, counters });
   backups = openBackups(configOf());

@@ -13,8 +13,8 @@ import {
 import { type Clock, systemClock as clock } from '../../src/lib/clock.ts';
 import { type Counter, COUNTER_SERIES_MAX, Counters } from '../../src/lib/counters.ts';
 import { silentLogger, ThrottledLog } from '../../src/lib/log.ts';
-import { openQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
-import type { CommitOutcome, Queue } from '../../src/pipeline/queue/queue.ts';
+import type { CommitOutcome } from '../../src/pipeline/queue/commit.ts';
+import { openQueue, type Queue } from '../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';
 import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';

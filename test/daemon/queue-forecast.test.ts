@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { QueueForecast } from '../../src/daemon/queue-forecast.ts';
 import { Counters, renderCounters } from '../../src/lib/counters.ts';
-import type { QueueStats } from '../../src/pipeline/queue/queue.ts';
+import type { QueueStats } from '../../src/pipeline/queue/commit.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 /** A queue of 1000 bytes, and looks at it every ten seconds. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { QueueConfig } from '../../src/config/config.ts';
 import type { Signal } from '../../src/model/batch.ts';
-import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
+import { Queue } from '../../src/pipeline/queue/queue.ts';
 import { expectBalance, queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { randomNumbers } from '../support/random.ts';
@@ -69,7 +69,7 @@ function contentAfter(operations: readonly string[]): Content {
 
 /** Opens the queue as the next process would. */
 async function look(directory: string): Promise<Content & { readonly corruptCount: number }> {
-  const queue = SqliteQueue.open(queueOptions({ config: CONFIG }), directory);
+  const queue = Queue.open(queueOptions({ config: CONFIG }), directory);
   try {
     const rowsOf = async (signal: Signal): Promise<ReadonlyMap<number, number>> => {
       const rows = await queue.oldest(signal, 1e6, NONE);

@@ -5,7 +5,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { silentLogger as logger } from '../../src/lib/log.ts';
 import { reportOf, type StatusReport } from '../../src/status/status-report.ts';
-import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
+import { Queue } from '../../src/pipeline/queue/queue.ts';
 import { put, queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -45,7 +45,7 @@ test('queues and senders are those of the signals that are sent', async () => {
   // Own telemetry is sent as metrics; so is what an earlier configuration has left.
   await check({ metrics: isOff, logs: isOn, telemetry: isOn }, ['metrics', 'logs']);
   const directory = temporaryDirectory();
-  const queue = SqliteQueue.open(queueOptions(), directory);
+  const queue = Queue.open(queueOptions(), directory);
   await put(queue, { a: 1 });
   await queue.close();
   await check({ metrics: isOff, logs: isOn, queue: { directory } }, ['metrics', 'logs']);

@@ -2,7 +2,7 @@
 // everything that surrounds it, so that pieces can be compared with the whole. Encoded by the oracle.
 
 import type { Batch, BatchPart, Signal } from '../../src/model/batch.ts';
-import type { Settlement } from '../../src/pipeline/queue/queue.ts';
+import type { Settlement } from '../../src/pipeline/queue/commit.ts';
 import type { LogsRequestJson, MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import {
   oracleDecodeLogs,

@@ -18,8 +18,8 @@ import { Counters } from '../../src/lib/counters.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Signal } from '../../src/model/batch.ts';
-import type { QueueOptions, QueueRow, RowRest } from '../../src/pipeline/queue/queue.ts';
-import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
+import type { QueueOptions, QueueRow, RowRest } from '../../src/pipeline/queue/commit.ts';
+import { Queue } from '../../src/pipeline/queue/queue.ts';
 import { allAccepted, batchOf, metricsBatch } from './otlp-requests.ts';
 
 /** Small shares, so that the log is moved into the file every few commits. */
@@ -43,7 +43,7 @@ const IMPATIENT_CLOCK: Clock = {
 // Synchronous: what was written is out, whenever the process is killed.
 const tell = (text: string): void => void writeSync(1, `${text}\n`);
 
-function open(directory: string): SqliteQueue {
+function open(directory: string): Queue {
   const options: QueueOptions = {
     config: { ...CONFIG, directory },
     maxRequestBytes: { metrics: 1e6, logs: 1e6 },
@@ -52,11 +52,11 @@ function open(directory: string): SqliteQueue {
     counters: new Counters(),
     logger: silentLogger,
   };
-  return SqliteQueue.open(options, directory);
+  return Queue.open(options, directory);
 }
 
 /** Commits without end; tells the number of the commit. */
-async function commit(queue: SqliteQueue): Promise<void> {
+async function commit(queue: Queue): Promise<void> {
   const last = Number((await queue.readState('cursor', 'a')) ?? 0);
   for (let i = last + 1; i < last + 10_000; i++) {
     const outcome = await queue.commit({
@@ -69,7 +69,7 @@ async function commit(queue: SqliteQueue): Promise<void> {
 }
 
 /** Settles all rows; tells the id of the row. */
-async function settle(queue: SqliteQueue): Promise<void> {
+async function settle(queue: Queue): Promise<void> {
   for (;;) {
     const [row] = await queue.oldest('metrics', 1, NONE);
     if (row === undefined) return;
@@ -82,7 +82,7 @@ async function settle(queue: SqliteQueue): Promise<void> {
  * So many operations, as they come in the life of a queue: `commit N`, `settle N`, and `halve N` for a row that was
  * settled in part. N is the number of the commit, by which a row is known: the time it was made at.
  */
-async function mix(queue: SqliteQueue, count: number): Promise<void> {
+async function mix(queue: Queue, count: number): Promise<void> {
   let last = Number((await queue.readState('cursor', 'a')) ?? 0);
   const signalOf = (n: number): Signal => (n % 4 === 0 ? 'logs' : 'metrics');
   for (let i = 0; i < count; i++) {
@@ -103,7 +103,7 @@ async function mix(queue: SqliteQueue, count: number): Promise<void> {
 }
 
 /** Three commits that are stored, and one whose fsync fails; all that is sent then, told as `sent N`. */
-async function fail(queue: SqliteQueue, failsPath: string): Promise<void> {
+async function fail(queue: Queue, failsPath: string): Promise<void> {
   for (const n of [1, 2, 3]) await store(queue, 'metrics', n);
   writeFileSync(failsPath, '');
   await store(queue, 'metrics', 4, 'held');
@@ -114,7 +114,7 @@ async function fail(queue: SqliteQueue, failsPath: string): Promise<void> {
 }
 
 /** Deletes all files under the queue, and waits until it has written them anew: `renewed`. */
-async function loseFiles(queue: SqliteQueue, directory: string): Promise<void> {
+async function loseFiles(queue: Queue, directory: string): Promise<void> {
   await mix(queue, 30);
   for (const name of readdirSync(directory)) unlinkSync(join(directory, name));
   while (queue.notes().length === 0) await systemClock.sleep(5);
@@ -138,7 +138,7 @@ function breakIndex(directory: string): void {
 }
 
 async function store(
-  queue: SqliteQueue,
+  queue: Queue,
   signal: Signal,
   n: number,
   expected: 'stored' | 'held' = 'stored',
@@ -152,13 +152,13 @@ async function store(
   if (outcome.kind !== expected) throw new Error(JSON.stringify(outcome));
 }
 
-async function accept(queue: SqliteQueue, row: QueueRow): Promise<void> {
+async function accept(queue: Queue, row: QueueRow): Promise<void> {
   queue.pin(row.id);
   await queue.settle(row.id, allAccepted(row.parts), []);
 }
 
 /** Half of the points are accepted, one is set aside, the rest takes the place of the row. */
-async function halve(queue: SqliteQueue, { id, signal }: QueueRow): Promise<void> {
+async function halve(queue: Queue, { id, signal }: QueueRow): Promise<void> {
   queue.pin(id);
   const body = randomBytes(700);
   const points = POINTS / 2 - 1;

@@ -4,8 +4,8 @@
 import * as fc from 'fast-check';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import type { Queue, QueueOptions } from '../../src/pipeline/queue/queue.ts';
-import { SqliteQueue } from '../../src/pipeline/queue/sqlite-queue.ts';
+import type { QueueOptions } from '../../src/pipeline/queue/commit.ts';
+import { Queue } from '../../src/pipeline/queue/queue.ts';
 import { FakeClock } from './fake-clock.ts';
 import {
   runScript,
@@ -143,7 +143,7 @@ function optionsOf(clock: FakeClock, counters: Counters): QueueOptions {
 export function memoryBench(): Bench {
   const clock = new FakeClock();
   const counters = new Counters();
-  const queue = SqliteQueue.open(optionsOf(clock, counters), null);
+  const queue = Queue.open(optionsOf(clock, counters), null);
   return { clock, counters, open: () => Promise.resolve(queue) };
 }
 
@@ -154,7 +154,7 @@ export function fileBench(directory: string): Bench {
   let queue: Queue | null = null;
   const open = async (): Promise<Queue> => {
     await queue?.close();
-    queue = SqliteQueue.open(optionsOf(clock, counters), directory);
+    queue = Queue.open(optionsOf(clock, counters), directory);
     return queue;
   };
   return { clock, counters, open };

@@ -9,7 +9,8 @@
 import type { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Batch } from '../../src/model/batch.ts';
-import type { Queue, SetAside } from '../../src/pipeline/queue/queue.ts';
+import type { SetAside } from '../../src/pipeline/queue/commit.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { classifyAnswer } from '../../src/pipeline/send/classify.ts';
 import { classifyGrpcAnswer } from '../../src/pipeline/send/otlp-grpc.ts';
 import {

@@ -9,7 +9,7 @@
 
 import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
 import type { Count, QueueFile, RowHead } from './queue-file.ts';
-import type { AccountView, Settlement, Sums } from './queue.ts';
+import type { Settlement, Sums } from './commit.ts';
 import { rowBytes, rowPoints, type NewRow } from './rows.ts';
 
 /** The states of points. Those in no final state are queued. */
@@ -85,7 +85,8 @@ type StoredRow = Pick<RowHead, 'signal' | 'parts' | 'body'>;
 
 const NO_SUMS: Sums = { rows: 0, bytes: 0, points: 0 };
 
-export class Account implements AccountView {
+/** The outcome of every sample and point, by service. */
+export class Account {
   readonly #services = new Map<string, Map<string, number>>();
   #sums: Readonly<Record<Signal, Sums>> = { metrics: NO_SUMS, logs: NO_SUMS };
 

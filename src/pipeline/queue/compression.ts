@@ -4,7 +4,7 @@
 
 import { constants, gunzip, gzip, zstdCompress, zstdCompressSync, zstdDecompress } from 'node:zlib';
 import { promisify } from 'node:util';
-import type { Encoding } from './queue.ts';
+import type { Encoding } from './commit.ts';
 
 const gzipAsync = promisify(gzip);
 const gunzipAsync = promisify(gunzip);

@@ -5,7 +5,8 @@
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Batch, BatchPart, SampleCount } from '../../model/batch.ts';
-import type { Commit, CommitOutcome, Queue, StateChange } from './queue.ts';
+import type { Commit, CommitOutcome, StateChange } from './commit.ts';
+import type { Queue } from './queue.ts';
 
 /** A payload of this size is committed alone, without a copy. */
 const WHOLE_BYTES = 4 * 1024 * 1024;

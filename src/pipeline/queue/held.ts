@@ -6,7 +6,7 @@
 
 import { type Account, Change } from './account.ts';
 import { MEMORY, QueueFile, SET_ASIDE_ROWS_MAX } from './queue-file.ts';
-import type { Commit, QueueRow, StateChange } from './queue.ts';
+import type { Commit, QueueRow, StateChange } from './commit.ts';
 import { storeCommit, type Situation } from './transactions.ts';
 
 /** Compressed: this is hours of metrics. */

@@ -16,7 +16,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { FilePlace } from '../../lib/private-files.ts';
 import type { BatchPart, Signal } from '../../model/batch.ts';
-import type { RowTimes, Encoding, QueueRow, SetAside, Sums } from './queue.ts';
+import type { Encoding, QueueRow, RowTimes, SetAside, Sums } from './commit.ts';
 import { rowBytes, rowPoints, type NewRow } from './rows.ts';
 import {
   FIND_BAD_NUMBERS,

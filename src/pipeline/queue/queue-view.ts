@@ -10,7 +10,7 @@ import { Account } from './account.ts';
 import { readClockOffset } from './age-clock.ts';
 import { corruptFilesIn } from './queue-directory.ts';
 import { QueueFile, type RowHead } from './queue-file.ts';
-import type { QueueRow, SetAside } from './queue.ts';
+import type { QueueRow, SetAside } from './commit.ts';
 
 const FILES = ['queue.sqlite', 'queue.sqlite-wal', 'reserve'];
 

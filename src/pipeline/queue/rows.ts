@@ -12,7 +12,7 @@ import type {
   QueueRow,
   QueueStats,
   RowRest,
-} from './queue.ts';
+} from './commit.ts';
 import { countPoints, splitRequest } from './split.ts';
 
 export type NewRow = Omit<QueueRow, 'id'>;

@@ -5,7 +5,7 @@
 import { causeText, OperatorError } from '../../errors.ts';
 import type { CountersOf } from '../../lib/counters.ts';
 import { ThrottledLog } from '../../lib/log.ts';
-import type { QueueOptions } from './queue.ts';
+import type { QueueOptions } from './commit.ts';
 import {
   corruptFilesIn,
   DirectoryLock,

@@ -6,7 +6,7 @@ import { failpoint, isArmed, LOSE_ROW } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
 import { Change, type EvictionReason } from './account.ts';
 import type { QueueFile, RowHead } from './queue-file.ts';
-import type { Commit, QueueRow, RowRest, SetAside, Settlement } from './queue.ts';
+import type { Commit, QueueRow, RowRest, SetAside, Settlement } from './commit.ts';
 import { rowBytes, rowPoints, sumBytes } from './rows.ts';
 import { StorageError } from './schema.ts';
 

@@ -13,7 +13,7 @@
 
 import type { Signal } from '../../model/batch.ts';
 import { decompress } from '../queue/compression.ts';
-import type { QueueRow, SetAside, Settlement } from '../queue/queue.ts';
+import type { QueueRow, SetAside, Settlement } from '../queue/commit.ts';
 import { packSlices, type Slice } from '../queue/rows.ts';
 import {
   countPoints,

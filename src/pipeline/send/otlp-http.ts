@@ -7,7 +7,7 @@ import { type Link, openLink } from '../../service/connection.ts';
 import { exchange, headerText, type Outcome } from '../../service/exchange.ts';
 import { otlpJson } from '../encode/otlp-json.ts';
 import { compress, decompress } from '../queue/compression.ts';
-import type { Encoding } from '../queue/queue.ts';
+import type { Encoding } from '../queue/commit.ts';
 import { ANSWER_BYTES_MAX, isExportResponse } from './answer.ts';
 import type { AutoCompression, Exchange } from './auto-compression.ts';
 import { classifyAnswer } from './classify.ts';

@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { programVersion } from '../../lib/version.ts';
 import type { Signal } from '../../model/batch.ts';
 import { createRedactor, type KnownApis, type Redact } from '../../service/redact.ts';
-import type { Encoding } from '../queue/queue.ts';
+import type { Encoding } from '../queue/commit.ts';
 import { oneLine } from './answer.ts';
 
 export const USER_AGENT: string = `prom2otlp/${programVersion()}`;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Account, ACCOUNT_SERVICES_MAX, Change } from '../../../src/pipeline/queue/account.ts';
 import { MEMORY, QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
-import type { Settlement } from '../../../src/pipeline/queue/queue.ts';
+import type { Settlement } from '../../../src/pipeline/queue/commit.ts';
 import { metricsBytes } from '../../support/otlp-requests.ts';
 
 function settled(settlement: Settlement): Change {

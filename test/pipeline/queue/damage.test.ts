@@ -22,10 +22,10 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
 import { createLogger } from '../../../src/lib/log.ts';
-import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/commit.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { QueueView } from '../../../src/pipeline/queue/queue-view.ts';
 import { salvage } from '../../../src/pipeline/queue/recovery.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { batchOf, logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
@@ -65,7 +65,7 @@ async function createStage(): Promise<Stage> {
     config: limitsOf({ metrics: 10_000_000, logs: 1_000_000 }, directory),
     maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
   });
-  const queue = SqliteQueue.open(options, directory);
+  const queue = Queue.open(options, directory);
   const now = options.clock.nowMs();
   for (let i = 0; i < ROWS; i++)
     await queue.commit({
@@ -103,7 +103,7 @@ async function reopen({ directory, options }: Stage): Promise<{
   readonly states: number;
   readonly evicted: number;
 }> {
-  const queue = SqliteQueue.open(options, directory);
+  const queue = Queue.open(options, directory);
   try {
     const rows = await queue.oldest('metrics', 1000, NONE);
     for (const row of rows) expect(row.body).toEqual(bodyOf(row));
@@ -157,7 +157,7 @@ test('a flipped byte in a body costs that row, which is kept for inspection', as
   expect(services).toEqual(ALL.filter(id => id !== 's7'));
   expect(corruptFiles).toEqual([]);
   expect(evicted).toBe(80);
-  const queue = SqliteQueue.open(stage.options, stage.directory);
+  const queue = Queue.open(stage.options, stage.directory);
   const [aside] = await queue.readSetAside(5);
   expect(aside).toMatchObject({ service: 's7', points: 80 });
   expect(aside?.reason).toContain('damaged on disk');
@@ -238,7 +238,7 @@ describe('with a log that is not yet in the file', () => {
     const running = temporaryDirectory();
     // With large limits the log is checkpointed late.
     const config = { ...options.config, metrics: { maxBytes: 1e9, maxAgeMs: 3_600_000 } };
-    const queue = SqliteQueue.open({ ...options, config }, running);
+    const queue = Queue.open({ ...options, config }, running);
     for (let i = 0; i < 5; i++)
       await put(queue, { [`s${i}`]: 10 * (i + 1) }, options.clock.nowMs());
     const directory = temporaryDirectory();
@@ -303,7 +303,7 @@ describe('an interrupted salvage', () => {
 test('damage that appears while the queue is in use is repaired without a restart', async () => {
   const directory = temporaryDirectory();
   const { options } = await createStage();
-  const queue = SqliteQueue.open(options, directory);
+  const queue = Queue.open(options, directory);
   const now = options.clock.nowMs();
   // More than SQLite's cache holds.
   const putLarge = async (service: string): Promise<void> => {
@@ -352,7 +352,7 @@ describe('a damaged header', () => {
     for (const at of MARKS) {
       const { options, directory, path } = spoiled(original, at);
       const bytes = readFileSync(path);
-      expect(() => SqliteQueue.open(options, directory)).toThrow(
+      expect(() => Queue.open(options, directory)).toThrow(
         /belongs to another program|made by another version/,
       );
       expect(readFileSync(path)).toEqual(bytes);
@@ -378,7 +378,7 @@ test('an index that lacks rows is rebuilt from them', async () => {
 
 test('with a damaged head of a set-aside entry, the queue opens and keeps its rows', async () => {
   const original = await createStage();
-  const queue = SqliteQueue.open(original.options, original.directory);
+  const queue = Queue.open(original.options, original.directory);
   const { id } = await firstRow(queue);
   const entry = {
     signal: 'metrics',
@@ -474,7 +474,7 @@ describe('a number that is damaged', () => {
 
   test('while the queue is open, the same', async () => {
     const { options, directory, path } = copyOf(await createStage());
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     const file = new DatabaseSync(path);
     file.exec(`UPDATE batch SET made_at_ms = ${String(HUGE)} WHERE id = 1`);
     file.close();

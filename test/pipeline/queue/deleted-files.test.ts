@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/account.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { acceptRow, expectBalance, NONE, queueOptions, services } from './queue-behaviour.ts';
@@ -18,7 +18,7 @@ type Options = ReturnType<typeof queueOptions>;
 interface Stage {
   readonly directory: string;
   readonly options: Options;
-  readonly queue: SqliteQueue;
+  readonly queue: Queue;
   readonly commit: (service: string) => Promise<string>;
 }
 
@@ -26,7 +26,7 @@ interface Stage {
 async function createStage(): Promise<Stage> {
   const directory = join(temporaryDirectory(), 'queue');
   const options = queueOptions();
-  const queue = SqliteQueue.open(options, directory);
+  const queue = Queue.open(options, directory);
   onTestFinished(() => queue.close());
   const commit = async (service: string): Promise<string> => {
     const outcome = await queue.commit({
@@ -53,7 +53,7 @@ function renewalsIn({ counters }: Options): number {
 async function foundByNext({ directory }: Stage): Promise<readonly string[]> {
   const copy = join(temporaryDirectory(), 'copy');
   cpSync(directory, copy, { recursive: true });
-  const next = SqliteQueue.open(queueOptions(), copy);
+  const next = Queue.open(queueOptions(), copy);
   expectBalance(next);
   const found = await services(next, 'metrics');
   await next.close();
@@ -129,7 +129,7 @@ test('deleted files are also written again when the queue is closed', async () =
   const { directory, options, queue } = await createStage();
   rmSync(directory, { recursive: true });
   await queue.close();
-  const again = SqliteQueue.open(options, directory);
+  const again = Queue.open(options, directory);
   expect(await services(again, 'metrics')).toEqual(['b', 'c']);
   await again.close();
 });
@@ -139,7 +139,7 @@ test('only the lock: it is taken again, or the file is left to the process that 
   const lock = join(directory, 'lock.sqlite');
   rmSync(lock);
   await options.clock.advance(MINUTE_MS);
-  expect(() => SqliteQueue.open(queueOptions(), directory)).toThrow('another process is using it');
+  expect(() => Queue.open(queueOptions(), directory)).toThrow('another process is using it');
   rmSync(lock);
   const other = new DatabaseSync(lock);
   other.exec('BEGIN IMMEDIATE');
@@ -160,7 +160,7 @@ test('only the lock, and another process uses the queue meanwhile: all rows of b
   const stage = await createStage();
   const { directory, options, queue, commit } = stage;
   rmSync(join(directory, 'lock.sqlite'));
-  const other = SqliteQueue.open(queueOptions(), directory);
+  const other = Queue.open(queueOptions(), directory);
   const commitOther = async (service: string): Promise<void> => {
     const batches = [metricsBatch({ [service]: 10 }, options.clock.nowMs())];
     await other.commit({ batches, state: [], reads: [{ service, outcome: 'used', count: 10 }] });

@@ -17,7 +17,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { OperatorError } from '../../../src/errors.ts';
 import { QueueView } from '../../../src/pipeline/queue/queue-view.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { queueOptions } from './queue-behaviour.ts';
 
@@ -25,8 +25,8 @@ const VICTIM = join(import.meta.dirname, '../../support/queue-victim.ts');
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log('foreign-files: other owners are skipped, since only root can make them');
 
-function open(directory: string): SqliteQueue {
-  const queue = SqliteQueue.open(queueOptions(), directory);
+function open(directory: string): Queue {
+  const queue = Queue.open(queueOptions(), directory);
   onTestFinished(() => queue.close());
   return queue;
 }
@@ -72,7 +72,7 @@ describe('files', () => {
 
   test('that others may read lose that permission', async () => {
     const directory = temporaryDirectory();
-    await SqliteQueue.open(queueOptions(), directory).close();
+    await Queue.open(queueOptions(), directory).close();
     for (const name of ['queue.sqlite', 'lock.sqlite', 'reserve'])
       chmodSync(join(directory, name), 0o644);
     open(directory);
@@ -153,7 +153,7 @@ async function openedAs(user: number, directory: string): Promise<readonly strin
   setegid(user);
   seteuid(user);
   try {
-    const queue = SqliteQueue.open(queueOptions(), directory);
+    const queue = Queue.open(queueOptions(), directory);
     const notes = queue.notes();
     await queue.close();
     return notes;

@@ -6,8 +6,8 @@ import { appendFileSync, existsSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
-import type { Commit, CommitOutcome, QueueOptions } from '../../../src/pipeline/queue/queue.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import type { Commit, CommitOutcome, QueueOptions } from '../../../src/pipeline/queue/commit.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { batchOf } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
@@ -74,7 +74,7 @@ function commitOf(service: string, signal: 'metrics' | 'logs' = 'metrics'): Comm
 }
 
 /** Commits until one does not simply succeed. Returns the number of commits before it, and its outcome. */
-async function commitUntilFull(queue: SqliteQueue): Promise<[number, CommitOutcome]> {
+async function commitUntilFull(queue: Queue): Promise<[number, CommitOutcome]> {
   for (let i = 0; ; i++) {
     const outcome = await queue.commit(commitOf(`s${i}`));
     const isSimple = outcome.kind === 'stored' && !queue.account.total().has('point/evicted');
@@ -85,7 +85,7 @@ async function commitUntilFull(queue: SqliteQueue): Promise<[number, CommitOutco
 describe.runIf(canMount)('on a full disk', () => {
   test('new metrics replace the oldest', async () => {
     const { directory, options } = createDisk();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     const [count, outcome] = await commitUntilFull(queue);
     expect(count).toBeGreaterThan(5);
     expect(outcome.kind).toBe('stored');
@@ -102,7 +102,7 @@ describe.runIf(canMount)('on a full disk', () => {
 
   test('a commit of state alone is stored, and does not end the trouble', async () => {
     const { directory, options } = createDisk();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     await commitUntilFull(queue);
     expect(queue.trouble()).toMatch(/full/);
     const state = [{ kind: 'last', key: 'metrics', blob: Buffer.from('alone') }];
@@ -117,7 +117,7 @@ describe.runIf(canMount)('on a full disk', () => {
 
   test('a commit with logs is not stored at all', async () => {
     const { directory, options, fill } = createDisk();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     expect(await queue.commit(commitOf('a', 'logs'))).toMatchObject({ kind: 'stored' });
     fill();
     const outcome = await queue.commit(commitOf('b', 'logs'));
@@ -131,7 +131,7 @@ describe.runIf(canMount)('on a full disk', () => {
 
   test('the rest of a row waits in memory if it has no room, and blocks nothing', async () => {
     const { directory, options, fill } = createDisk();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     await commitUntilFull(queue);
     fill();
     const [first, second, ...others] = await queue.oldest('metrics', 1000, NONE);
@@ -160,7 +160,7 @@ describe.runIf(canMount)('on a full disk', () => {
     expectBalance(queue);
     const account = queue.account.total();
     await queue.close();
-    const again = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    const again = Queue.open({ ...options, counters: new Counters() }, directory);
     expect(again.stats('metrics').rows).toBe(others.length);
     expect(again.account.total()).toEqual(account);
     expectBalance(again);
@@ -169,7 +169,7 @@ describe.runIf(canMount)('on a full disk', () => {
 
   test('every acknowledgement is stored, even on a full disk', async () => {
     const { directory, options, fill, clear } = createDisk();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     const [count] = await commitUntilFull(queue);
     fill();
     const rows = await queue.oldest('metrics', 1000, NONE);
@@ -184,7 +184,7 @@ describe.runIf(canMount)('on a full disk', () => {
     expectBalance(queue);
     const account = queue.account.total();
     await queue.close();
-    const again = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    const again = Queue.open({ ...options, counters: new Counters() }, directory);
     expect(again.stats('metrics').rows).toBe(1);
     expect(again.account.total()).toEqual(account);
     // With free space everything works as before.
@@ -196,7 +196,7 @@ describe.runIf(canMount)('on a full disk', () => {
 
   test('space freed by acknowledgements serves new rows, and other programs', async () => {
     const { directory, options, fill } = createDisk();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     await commitUntilFull(queue);
     fill();
     for (const row of await queue.oldest('metrics', 1000, NONE)) await acceptRow(queue, row);
@@ -209,7 +209,7 @@ describe.runIf(canMount)('on a full disk', () => {
 
   test('a commit without room, because of another program, waits in memory', async () => {
     const { directory, options, fill, clear } = createDisk();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     fill();
     expect(await queue.commit(commitOf('a'))).toMatchObject({ kind: 'held' });
     expect(await queue.commit(commitOf('b', 'logs'))).toMatchObject({ kind: 'failed' });
@@ -221,7 +221,7 @@ describe.runIf(canMount)('on a full disk', () => {
     expect(await services(queue, 'metrics')).toEqual(['a', 'c']);
     expectBalance(queue);
     await queue.close();
-    const again = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    const again = Queue.open({ ...options, counters: new Counters() }, directory);
     expect(await services(again, 'metrics')).toEqual(['a', 'c']);
     expectBalance(again);
     await again.close();
@@ -229,17 +229,17 @@ describe.runIf(canMount)('on a full disk', () => {
 
   test('a start finds the stored rows, and can acknowledge them', async () => {
     const { directory, options, fill } = createDisk();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     await commitUntilFull(queue);
     const { rows } = queue.stats('metrics');
     await queue.close();
     fill();
-    const again = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    const again = Queue.open({ ...options, counters: new Counters() }, directory);
     const found = await again.oldest('metrics', 1000, NONE);
     expect(found).toHaveLength(rows);
     for (const row of found) await acceptRow(again, row);
     await again.close();
-    const last = SqliteQueue.open({ ...options, counters: new Counters() }, directory);
+    const last = Queue.open({ ...options, counters: new Counters() }, directory);
     expect(last.stats('metrics').rows).toBe(0);
     await last.close();
   });
@@ -247,7 +247,7 @@ describe.runIf(canMount)('on a full disk', () => {
   test('a first start reports the cause', () => {
     const { directory, options, fill } = createDisk();
     fill();
-    expect(() => SqliteQueue.open(options, directory)).toThrow(
+    expect(() => Queue.open(options, directory)).toThrow(
       /cannot open the queue .*full|cannot lock/,
     );
   });

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BatchPart } from '../../../src/model/batch.ts';
-import type { Commit, QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import type { Commit, QueueOptions, QueueRow } from '../../../src/pipeline/queue/commit.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { ACCOUNT_SERVICES_MAX } from '../../../src/pipeline/queue/account.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
@@ -27,7 +27,7 @@ import {
 interface Stage {
   readonly directory: string;
   readonly options: ReturnType<typeof queueOptions>;
-  readonly queue: SqliteQueue;
+  readonly queue: Queue;
   /** Locks the file. Returns a function that unlocks it. */
   readonly block: () => () => void;
   readonly commitOf: (service: string) => Commit;
@@ -36,7 +36,7 @@ interface Stage {
 function createStage(changes: Partial<QueueOptions> = {}): Stage {
   const directory = temporaryDirectory();
   const options = queueOptions(changes);
-  const queue = SqliteQueue.open(options, directory);
+  const queue = Queue.open(options, directory);
   onTestFinished(() => queue.close());
   const block = (): (() => void) => {
     const other = new DatabaseSync(join(directory, 'queue.sqlite'));
@@ -57,7 +57,7 @@ function partOf(row: QueueRow): BatchPart {
   return part;
 }
 
-async function stateOf(queue: SqliteQueue): Promise<string> {
+async function stateOf(queue: Queue): Promise<string> {
   expect(queue.stateKeys('last')).toEqual(['k']);
   return String(await queue.readState('last', 'k'));
 }
@@ -91,7 +91,7 @@ test('a partly settled row is replaced by its rest, in memory and in the file', 
   await acceptPart(queue, stored, 6);
   await acceptPart(queue, { ...stored, parts: [{ ...partOf(stored), points: 6 }] }, 4);
   await acceptPart(queue, held, 3);
-  const shown = async (of: SqliteQueue): Promise<readonly string[]> =>
+  const shown = async (of: Queue): Promise<readonly string[]> =>
     (await of.oldest('metrics', 3, NONE)).map(
       row => `${partOf(row).service} ${partOf(row).points}`,
     );
@@ -99,7 +99,7 @@ test('a partly settled row is replaced by its rest, in memory and in the file', 
   expect(await shown(queue)).toEqual(left);
   unblock();
   await queue.close();
-  const again = SqliteQueue.open(options, directory);
+  const again = Queue.open(options, directory);
   onTestFinished(() => again.close());
   const rows = await again.oldest('metrics', 3, NONE);
   expect(await shown(again)).toEqual(left);
@@ -132,7 +132,7 @@ test('the file gets everything once it can be written, in order, and a new proce
   const account = queue.account.total();
   expectBalance(queue);
   await queue.close();
-  const again = SqliteQueue.open(options, directory);
+  const again = Queue.open(options, directory);
   expect(await services(again, 'metrics')).toEqual(['a', 'd', 'e']);
   expect(await stateOf(again)).toBe('e');
   expect(again.account.total()).toEqual(account);
@@ -151,7 +151,7 @@ test('closing the queue writes the held commits', async () => {
   await queue.commit(commitOf('a'));
   unblock();
   await queue.close();
-  const again = SqliteQueue.open(options, directory);
+  const again = Queue.open(options, directory);
   expect(await services(again, 'metrics')).toEqual(['a']);
   expectBalance(again);
   await again.close();

@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/queue.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/commit.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { commitOf, expectBalance, limitsOf, queueOptions } from './queue-behaviour.ts';
@@ -35,8 +35,8 @@ function optionsFor(directory: string): QueueOptions {
   return queueOptions({ config: { ...config, metrics: { maxBytes: 1e8, maxAgeMs: 1e15 } } });
 }
 
-async function look<T>(directory: string, work: (queue: SqliteQueue) => Promise<T>): Promise<T> {
-  const queue = SqliteQueue.open(optionsFor(directory), directory);
+async function look<T>(directory: string, work: (queue: Queue) => Promise<T>): Promise<T> {
+  const queue = Queue.open(optionsFor(directory), directory);
   const result = await work(queue);
   expect(queue.corruptFiles()).toEqual([]);
   expectBalance(queue);
@@ -44,7 +44,7 @@ async function look<T>(directory: string, work: (queue: SqliteQueue) => Promise<
   return result;
 }
 
-function rowsOf(queue: SqliteQueue): Promise<readonly QueueRow[]> {
+function rowsOf(queue: Queue): Promise<readonly QueueRow[]> {
   return queue.oldest('metrics', 1e6, new Set());
 }
 

@@ -8,12 +8,12 @@ import type { Batch, Signal } from '../../../src/model/batch.ts';
 import type {
   Commit,
   CommitOutcome,
-  Queue,
   QueueOptions,
   QueueRow,
   RowRest,
   SetAside,
-} from '../../../src/pipeline/queue/queue.ts';
+} from '../../../src/pipeline/queue/commit.ts';
+import type { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/account.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { allAccepted, logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';

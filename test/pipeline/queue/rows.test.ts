@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { decompress } from '../../../src/pipeline/queue/compression.ts';
 import type { Batch } from '../../../src/model/batch.ts';
-import type { Encoding } from '../../../src/pipeline/queue/queue.ts';
+import type { Encoding } from '../../../src/pipeline/queue/commit.ts';
 import * as rows from '../../../src/pipeline/queue/rows.ts';
 import { rowBytes, rowPoints, type NewRow } from '../../../src/pipeline/queue/rows.ts';
 import { batchOf, flatPoints, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';

@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/errors.ts';
 import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
-import type { QueueOptions, SetAside } from '../../../src/pipeline/queue/queue.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import type { QueueOptions, SetAside } from '../../../src/pipeline/queue/commit.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
@@ -23,18 +23,18 @@ import {
   shareFor,
 } from './queue-behaviour.ts';
 
-describeQueue('SqliteQueue in a directory', options =>
-  Promise.resolve(SqliteQueue.open(options, temporaryDirectory())),
+describeQueue('Queue in a directory', options =>
+  Promise.resolve(Queue.open(options, temporaryDirectory())),
 );
-describeQueue('SqliteQueue in memory', options => Promise.resolve(SqliteQueue.open(options, null)));
+describeQueue('Queue in memory', options => Promise.resolve(Queue.open(options, null)));
 
 /** Opens the queue of a directory, and closes it after the call. */
 async function visit<T>(
   directory: string,
   options: QueueOptions,
-  work: (queue: SqliteQueue) => T | Promise<T>,
+  work: (queue: Queue) => T | Promise<T>,
 ): Promise<T> {
-  const queue = SqliteQueue.open(options, directory);
+  const queue = Queue.open(options, directory);
   try {
     return await work(queue);
   } finally {
@@ -114,7 +114,7 @@ describe('after a restart', () => {
   test('an id is never used again, not even that of the newest row', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
-    const store = async (queue: SqliteQueue): Promise<number> => {
+    const store = async (queue: Queue): Promise<number> => {
       await put(queue, { a: 1 });
       const row = await firstRow(queue);
       await acceptRow(queue, row);
@@ -200,7 +200,7 @@ describe('the directory', () => {
   test('is created, and nobody else can read it', async () => {
     const directory = join(temporaryDirectory(), 'deep', 'below');
     const options = queueOptions();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     await put(queue, { a: 1 });
     for (const name of ['queue.sqlite', 'queue.sqlite-wal', 'reserve'])
       expect(statSync(join(directory, name)).mode & 0o077, name).toBe(0);
@@ -212,9 +212,9 @@ describe('the directory', () => {
   test('belongs to one queue at a time, in this process and in others', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
-    const queue = SqliteQueue.open(options, directory);
+    const queue = Queue.open(options, directory);
     const want = `E_QUEUE_HELD: cannot lock ${directory}: another process is using it`;
-    expect(mistakeOf(() => SqliteQueue.open(options, directory))).toBe(want);
+    expect(mistakeOf(() => Queue.open(options, directory))).toBe(want);
     const script = `
       import { DirectoryLock } from ${JSON.stringify(join(import.meta.dirname, '../../../src/pipeline/queue/queue-directory.ts'))};
       try { DirectoryLock.acquire(${JSON.stringify(directory)}); process.stdout.write('opened'); }
@@ -227,7 +227,7 @@ describe('the directory', () => {
     expect(inOtherProcess()).toBe('E_QUEUE_HELD');
     await queue.close();
     expect(inOtherProcess()).toBe('opened');
-    await SqliteQueue.open(options, directory).close();
+    await Queue.open(options, directory).close();
   });
 
   test('can be inspected while a queue is using it', async () => {
@@ -247,7 +247,7 @@ describe('the directory', () => {
 
   test('is an operator’s mistake if it is unusable', () => {
     const check = (directory: string, words: string): void =>
-      expect(mistakeOf(() => SqliteQueue.open(queueOptions(), directory))).toContain(words);
+      expect(mistakeOf(() => Queue.open(queueOptions(), directory))).toContain(words);
     const parent = temporaryDirectory();
     writeFileSync(join(parent, 'file'), '');
     check(join(parent, 'file'), `E_QUEUE_OPEN: cannot use ${join(parent, 'file')}: EEXIST`);
@@ -263,7 +263,7 @@ describe('the directory', () => {
   test.skipIf(process.getuid?.() === 0)('is an operator’s mistake if it is not writable', () => {
     const directory = temporaryDirectory();
     chmodSync(directory, 0o500);
-    expect(mistakeOf(() => SqliteQueue.open(queueOptions(), directory))).toContain('E_QUEUE_OPEN');
+    expect(mistakeOf(() => Queue.open(queueOptions(), directory))).toContain('E_QUEUE_OPEN');
   });
 
   test('is not changed if it holds a database of another program or of a newer version', async () => {
@@ -272,7 +272,7 @@ describe('the directory', () => {
       const db = new DatabaseSync(join(directory, 'queue.sqlite'));
       db.exec(sql);
       db.close();
-      expect(mistakeOf(() => SqliteQueue.open(queueOptions(), directory))).toContain(words);
+      expect(mistakeOf(() => Queue.open(queueOptions(), directory))).toContain(words);
       expect(readdirSync(directory)).not.toContain('salvage.sqlite');
     };
     await check(

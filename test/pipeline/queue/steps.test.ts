@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
   acceptPart,
@@ -34,7 +34,7 @@ class Stage {
   readonly directory: string = temporaryDirectory();
   readonly options: ReturnType<typeof queueOptions> = queueOptions();
   readonly waiting: [service: string, points: number][] = [];
-  queue: SqliteQueue = SqliteQueue.open(this.options, this.directory);
+  queue: Queue = Queue.open(this.options, this.directory);
   #accepted = 0;
   #made = 0;
   #other: DatabaseSync | null = null;
@@ -101,7 +101,7 @@ class Stage {
   async #restart(): Promise<void> {
     this.#unblock();
     await this.queue.close();
-    this.queue = SqliteQueue.open(this.options, this.directory);
+    this.queue = Queue.open(this.options, this.directory);
     // The account includes what could not be written before.
     const total = this.queue.account.total();
     expect(total.get('point/made') ?? 0).toBe(POINTS * this.#made);

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { systemClock as clock } from '../../../src/lib/clock.ts';
 import { Counters } from '../../../src/lib/counters.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { tempDirectory } from '../../support/program.ts';
 import { put, queueOptions } from './queue-behaviour.ts';
 
 test('each transaction counts, with its time', async () => {
   using directory = tempDirectory();
   const counters = new Counters();
-  const queue = SqliteQueue.open({ ...queueOptions({ counters }), clock }, directory.path);
+  const queue = Queue.open({ ...queueOptions({ counters }), clock }, directory.path);
   const get = (name: string): number =>
     counters
       .list()

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { compress } from '../../../src/pipeline/queue/compression.ts';
-import type { Commit, Encoding } from '../../../src/pipeline/queue/queue.ts';
+import type { Commit, Encoding } from '../../../src/pipeline/queue/commit.ts';
 import {
   AutoCompression,
   CONTENT_BYTES_MIN,

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Batch } from '../../../src/model/batch.ts';
-import type { QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import type { QueueRow } from '../../../src/pipeline/queue/commit.ts';
 import {
   Delivery,
   type Piece,

@@ -3,10 +3,10 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, type Mock, test, vi } from 'vitest';
-import type { QueueRow } from '../../../src/pipeline/queue/queue.ts';
+import type { QueueRow } from '../../../src/pipeline/queue/commit.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { Counters } from '../../../src/lib/counters.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
 import { Sender } from '../../../src/pipeline/send/sender.ts';
 import type { Transport } from '../../../src/pipeline/send/transport.ts';
 import type { FakeClock } from '../../support/fake-clock.ts';
@@ -15,7 +15,7 @@ import { expectBalance, limitsOf, put, queueOptions } from '../queue/queue-behav
 
 interface Stage {
   readonly clock: FakeClock;
-  readonly queue: SqliteQueue;
+  readonly queue: Queue;
   readonly sender: Sender;
   readonly send: Mock<Transport['send']>;
   /** A connection of another program. */
@@ -26,7 +26,7 @@ interface Stage {
 async function createStage(): Promise<Stage> {
   const directory = temporaryDirectory();
   const options = queueOptions({ config: limitsOf({}, directory) });
-  const queue = SqliteQueue.open(options, directory);
+  const queue = Queue.open(options, directory);
   await put(queue, { a: 5 });
   await put(queue, { b: 10 });
   const other = new DatabaseSync(join(directory, 'queue.sqlite'));

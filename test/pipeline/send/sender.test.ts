@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Counters, type Counter } from '../../../src/lib/counters.ts';
 import { createLogger } from '../../../src/lib/log.ts';
-import { SqliteQueue } from '../../../src/pipeline/queue/sqlite-queue.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import { FLUSH_PAUSE_MS, ROUND_MS, Sender } from '../../../src/pipeline/send/sender.ts';
 import { noAnswer, type SendResult, type Transport } from '../../../src/pipeline/send/transport.ts';
@@ -21,7 +21,7 @@ const SECOND_MS = 1000;
 
 let clock: FakeClock;
 let counters: Counters;
-let queue: SqliteQueue;
+let queue: Queue;
 let backEnd: BackEnd;
 let sender: Sender;
 let log: Record<string, unknown>[];
@@ -34,7 +34,7 @@ beforeEach(async () => {
   counters = new Counters();
   const config = limitsOf({ metrics: 10_000_000 });
   const maxRequestBytes = { metrics: 1_000_000, logs: 1_000_000 };
-  queue = SqliteQueue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
+  queue = Queue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
   backEnd = await BackEnd.start();
   log = [];
   empty = noAnswer('down');

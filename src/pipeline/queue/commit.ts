@@ -1,0 +1,109 @@
+// What goes into the queue and comes out of it. A row is one compressed request of a tick, with an index of the services
+// in its uncompressed bytes: splitting, order and the account are per service.
+
+import type { QueueConfig } from '../../config/config.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Counters } from '../../lib/counters.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Batch, BatchPart, SampleCount, Signal } from '../../model/batch.ts';
+
+/** How a row's body is compressed, in the words of Content-Encoding. */
+export type Encoding = 'gzip' | 'zstd' | 'none';
+
+export interface QueueOptions {
+  readonly config: QueueConfig;
+  /** From `otlp.max_request`: the largest row, uncompressed, unless a single point is larger. */
+  readonly maxRequestBytes: Readonly<Record<Signal, number>>;
+  /** How rows are compressed until `compressAs` changes it. */
+  readonly compression: Readonly<Record<Signal, Encoding>>;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  readonly logger: Logger;
+}
+
+/** One queued request. `body` is the compressed payload; parts index the uncompressed bytes. */
+export interface QueueRow {
+  readonly id: number;
+  readonly signal: Signal;
+  readonly encoding: Encoding;
+  readonly body: Buffer;
+  readonly rawBytes: number;
+  readonly parts: readonly BatchPart[];
+  readonly madeAtMs: number;
+}
+
+/** A blob by kind and key, such as the start times of a target or the log cursor of a partition; null deletes it. */
+export interface StateChange {
+  readonly kind: string;
+  readonly key: string;
+  readonly blob: Buffer | null;
+}
+
+/**
+ * The data of one tick: its batches, the state that belongs to them, and the number of samples read. Payloads may be
+ * compressed on other threads: they must not change until the commit has ended.
+ */
+export interface Commit {
+  readonly batches: readonly Batch[];
+  readonly state: readonly StateChange[];
+  /** Samples read per service, by outcome: see account.ts. */
+  readonly reads: readonly SampleCount[];
+}
+
+/**
+ * How a commit ended.
+ *
+ *   stored  in the file; metrics without room have evicted the oldest, or were evicted themselves
+ *   held    the file cannot be written: metrics are kept in memory, sent from there, and written once the file works
+ *   full    logs have no room; nothing is stored, and the caller must not advance its cursor
+ *   failed  nothing is stored
+ */
+export type CommitOutcome =
+  | { readonly kind: 'stored' }
+  | { readonly kind: 'held'; readonly message: string }
+  | { readonly kind: 'full' }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** The outcome of one service's points in a row, or in a part of one. */
+export interface Settlement {
+  readonly service: string;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly setAside: number;
+}
+
+/** The unsettled part of a row: the points without a decision. */
+export type RowRest = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;
+
+/** A request, or a piece of one, that the back end refused for good; kept in a bounded table for inspection. */
+export interface SetAside {
+  readonly signal: Signal;
+  readonly service: string;
+  readonly points: number;
+  /** The back end's message. */
+  readonly reason: string;
+  /** An uncompressed request with at least the first of the points. */
+  readonly sample: Buffer;
+  readonly atMs: number;
+}
+
+/** The rows of one signal together. */
+export interface Sums {
+  /** Queued requests. */
+  readonly rows: number;
+  /** Compressed; the limit counts these. */
+  readonly bytes: number;
+  /** Points or log records. */
+  readonly points: number;
+}
+
+/** When the oldest and the newest row of a signal were made; null when there is none. */
+export interface RowTimes {
+  readonly oldestAtMs: number | null;
+  readonly newestAtMs: number | null;
+}
+
+/** One signal's rows in the queue. */
+export interface QueueStats extends Sums, RowTimes {
+  readonly maxBytes: number;
+}
