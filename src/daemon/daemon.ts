@@ -16,7 +16,7 @@ import { Permits, untilAborted } from '../lib/bell.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
-import { Pipeline, type PipelineTarget } from '../pipeline.ts';
+import { Pipeline } from '../pipeline.ts';
 import { Schedule } from '../pipeline/collect/schedule.ts';
 import { otherIdsOf, planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { SeriesBudget } from '../pipeline/derive/options.ts';
@@ -41,7 +41,7 @@ import { KnownApis } from '../service/redact.ts';
 import { configWith, Discovery } from './discovery.ts';
 import { bringBack, forgottenSeries, inTurns, setAside } from './gone-series.ts';
 import { type LivePage, readLivePage } from './live-page.ts';
-import type { OwnTelemetry, startTelemetry } from './own-telemetry.ts';
+import type { OwnTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
 import { TargetLog } from './target-log.ts';
@@ -93,7 +93,6 @@ export class Daemon {
   readonly #pipeline: Pipeline;
   readonly #budget: SeriesBudget;
   readonly #meter: TranslateMeter;
-  readonly #pipelineTargets: readonly PipelineTarget[];
   readonly #stopping = new AbortController();
   /** Ends scrapes under way. */
   readonly #givingUp = new AbortController();
@@ -106,8 +105,8 @@ export class Daemon {
 
   /** No closure made here may use `former`: it would keep all former daemons in memory. */
   private constructor(options: DaemonOptions, parts: DaemonParts) {
-    const { config, clock, logger } = options;
-    const { counters, queue, discovery } = parts;
+    const { config, clock, logger, former } = options;
+    const { counters, queue, clients, discovery, modules } = parts;
     this.config = config;
     this.logger = logger;
     this.#clock = clock;
@@ -116,34 +115,38 @@ export class Daemon {
     this.senders = parts.senders;
     this.knownApis = parts.apis;
     this.discovery = discovery;
-    this.startedAtMs = options.former?.startedAtMs ?? clock.nowMs();
-    this.#wasReady = options.former?.hasCycled === true;
-    this.#clients = parts.clients;
-    this.#clients.follow();
+    this.startedAtMs = former?.startedAtMs ?? clock.nowMs();
+    this.#wasReady = former?.hasCycled === true;
+    this.#clients = clients;
+    clients.follow();
     const planned = config.metrics.isEnabled ? planTargets(config) : [];
     const log = new ThrottledLog(logger, clock);
-    const timeline = timelineOf(options);
+    const { intervalMs, limits } = config.metrics;
+    const isSamePace = former?.config.metrics.intervalMs === intervalMs;
+    const timeline = isSamePace ? former.timeline : new Timeline(intervalMs);
     this.timeline = timeline;
-    this.forecast = options.former?.forecast ?? new QueueForecast(queue, clock, counters);
-    this.targets = targetLogs(planned, options, log);
-    const onDemand = onDemandParts(options, parts, this.targets);
-    this.logs = parts.openLogs?.(onDemand) ?? null;
-    this.backups = parts.openBackups?.(onDemand) ?? null;
-    const budget = new SeriesBudget(config.metrics.limits);
+    this.forecast = former?.forecast ?? new QueueForecast(queue, clock, counters);
+    const logged = targetLogs(planned, options, log);
+    this.targets = logged;
+    const named = (service: ServiceConfig): ServiceResource => resourceOf(service, logged);
+    const onDemand = { config, clients, queue, clock, counters, logger, resourceOf: named };
+    const createReader = modules.formats?.createLineReader;
+    this.logs =
+      modules.logs && createReader ? new modules.logs.Logs({ ...onDemand, createReader }) : null;
+    this.backups = modules.backups && new modules.backups.Backups(onDemand);
+    const budget = new SeriesBudget(limits);
     this.#budget = budget;
-    const { former } = options;
     const meter = former === undefined ? new TranslateMeter(counters) : former.#meter;
     this.#meter = meter;
     const context = { config, clock, parts, budget, timeline, meter, discovery };
-    const targets = this.targets.map(target => pipelineTarget(target, context));
-    this.#pipelineTargets = targets;
+    const targets = logged.map(target => pipelineTarget(target, context));
     for (const warning of memoryWarnings(config.memory)) logger.warn({}, warning);
     for (const note of memoryNotes(config.memory)) logger.info({}, note);
-    if (config.metrics.limits.memoryBytes < SMALL_MEMORY_BYTES) keepHeapSmall();
+    // A large archive has gigabytes of lines, each of them in memory for a short time.
+    if (limits.memoryBytes < SMALL_MEMORY_BYTES || this.logs !== null) keepHeapSmall();
     this.#startTelemetry = () =>
-      parts.startTelemetry?.({ config, clock, counters, log, queue }) ?? null;
-    const { startedAtMs } = this;
-    this.#unfollowProcess = followProcess(counters, clock, startedAtMs);
+      modules.telemetry?.startTelemetry({ config, clock, counters, log, queue }) ?? null;
+    this.#unfollowProcess = followProcess(counters, clock, this.startedAtMs);
     this.#schedule = scheduleOf(planned, options, counters);
     const giveUp = this.#givingUp.signal;
     this.#pipeline = new Pipeline({ targets, schedule: this.#schedule, queue, clock, log, giveUp });
@@ -171,14 +174,8 @@ export class Daemon {
       ? former.senders
       : await openSenders({ config, apis, queue, clock, counters, logger });
     const buffers = new BodyBufferPool();
-    // Loaded on demand: the SDK takes 12 MB.
-    const startTelemetry = config.telemetry.isEnabled
-      ? (await import('./own-telemetry.ts')).startTelemetry
-      : null;
-    const openLogs = config.logs.isEnabled ? await logsOpener() : null;
-    const openBackups = config.backups.isEnabled ? await backupsOpener() : null;
-    const opens = { startTelemetry, openLogs, openBackups };
-    const parts = { counters, queue, apis, senders, clients, buffers, discovery, ...opens };
+    const modules = await loadModules(config);
+    const parts = { counters, queue, apis, senders, clients, buffers, discovery, modules };
     const daemon = new Daemon(options, parts);
     apis.follow(apisOf(config));
     if (former !== undefined) await former.#handOver(daemon);
@@ -200,21 +197,21 @@ export class Daemon {
 
   /** Gives each target the series that a former process or daemon knew. */
   async #restore(former: Daemon | undefined): Promise<void> {
-    for (const [index, { id, translation }] of this.#pipelineTargets.entries()) {
-      const log = this.targets[index];
-      if (log === undefined || former?.targets.includes(log) === true) continue;
-      const taken = former === undefined ? null : await this.#takenOver(former, log.target);
-      const { state: found, changes } = taken ?? (await this.#stored(log.target));
-      const state = found === null ? null : ownState(found, id => this.#isOf(log.target, id));
+    const isKept = this.config.queue.directory !== null;
+    for (const log of this.targets) {
+      if (former?.targets.includes(log) === true) continue;
+      const { target, table } = log;
+      const taken = former === undefined ? null : await this.#takenOver(former, target);
+      const { state: found, changes } = taken ?? (await this.#stored(target));
+      const state = found === null ? null : ownState(found, id => this.#isOf(target, id));
       const left = this.#budget.limits.series - this.#budget.series;
-      const { table } = translation;
       table.restored = state === null ? null : limitRestored(state, left);
       // Our clock may have been set: no page may be older than the last one.
       Object.assign(table.clock, state?.clock);
       if (changes.length === 0 && state === found) continue;
       // In one step with the new place of the series, so that no end of the process loses them.
       const blobs = await inTurns(saveState(table));
-      const entries = translation.isKept && state !== null ? stateEntries(id, blobs) : [];
+      const entries = isKept && state !== null ? stateEntries(target.id, blobs) : [];
       await this.queue.commit({ batches: [], state: [...changes, ...entries], reads: [] });
     }
     await this.#forgetUnowned();
@@ -468,10 +465,17 @@ interface DaemonParts {
   readonly clients: ServiceClients;
   readonly buffers: BodyBufferPool;
   readonly discovery: Discovery | null;
-  /** null if it is switched off; so are the next two. */
-  readonly startTelemetry: typeof startTelemetry | null;
-  readonly openLogs: ((parts: OnDemandParts) => Logs) | null;
-  readonly openBackups: ((parts: OnDemandParts) => Backups) | null;
+  readonly modules: Awaited<ReturnType<typeof loadModules>>;
+}
+
+/** What is loaded on demand, to save memory (the SDK of telemetry takes 12 MB); null if it is switched off. */
+async function loadModules({ telemetry, logs, backups }: Config) {
+  return {
+    telemetry: telemetry.isEnabled ? await import('./own-telemetry.ts') : null,
+    logs: logs.isEnabled ? await import('../logs/logs.ts') : null,
+    formats: logs.isEnabled ? await import('../logs/formats/reader.ts') : null,
+    backups: backups.isEnabled ? await import('../backups/backups.ts') : null,
+  };
 }
 
 /** With shards, or if services without an entry are sent: whose services a page may have. */
@@ -515,13 +519,6 @@ async function openDiscovery(
   return await Discovery.prepare(options, former?.discovery ?? null);
 }
 
-function timelineOf({ config, former }: DaemonOptions): Timeline {
-  const { intervalMs } = config.metrics;
-  return former?.config.metrics.intervalMs === intervalMs
-    ? former.timeline
-    : new Timeline(intervalMs);
-}
-
 /** The log of each target; the former daemon's if the target did not change. */
 function targetLogs(
   planned: readonly Target[],
@@ -537,33 +534,4 @@ function scheduleOf(
   counters: Counters,
 ): Schedule {
   return new Schedule(planned, { clock, counters, dueMs: target => former?.dueMs(target) });
-}
-
-/** What logs and backups are built from. Both are loaded on demand, to save memory. */
-type OnDemandParts = ReturnType<typeof onDemandParts>;
-
-async function logsOpener(): Promise<(parts: OnDemandParts) => Logs> {
-  const { Logs: LogPullers } = await import('../logs/logs.ts');
-  const { createLineReader: createReader } = await import('../logs/formats/reader.ts');
-  return parts => {
-    // A large archive has gigabytes of lines, each of them in memory for a short time.
-    keepHeapSmall();
-    return new LogPullers({ ...parts, createReader });
-  };
-}
-
-async function backupsOpener(): Promise<(parts: OnDemandParts) => Backups> {
-  const { Backups: BackupWatchers } = await import('../backups/backups.ts');
-  return parts => new BackupWatchers(parts);
-}
-
-function onDemandParts(
-  options: DaemonOptions,
-  parts: Pick<DaemonParts, 'clients' | 'queue' | 'counters'>,
-  targets: readonly TargetLog[],
-) {
-  const { config, clock, logger } = options;
-  const { clients, queue, counters } = parts;
-  const named = (service: ServiceConfig): ServiceResource => resourceOf(service, targets);
-  return { config, clients, queue, clock, counters, logger, resourceOf: named };
 }
