@@ -2,7 +2,7 @@
 // It is unlinked as soon as it is opened, so that nobody else can open it and nothing remains when the process is killed.
 
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, type WriteStream } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -15,15 +15,16 @@ export class SpoolFile {
   /** The bytes passed to `write`. */
   bytes = 0;
   readonly #file: FileHandle;
-  readonly #waiting: Buffer[] = [];
-  #waitingBytes = 0;
-  #writtenBytes = 0;
-  #isAskedToStop = false;
-  #writing: Promise<void> | null = null;
-  #onDrain: () => void = () => undefined;
+  readonly #stream: WriteStream;
 
   private constructor(file: FileHandle) {
     this.#file = file;
+    this.#stream = file.createWriteStream({ highWaterMark: WAITING_BYTES_MAX, autoClose: false });
+    this.#stream.on('error', error => {
+      this.failure = error;
+      // A caller that waits must learn of it.
+      this.#stream.emit('drain');
+    });
   }
 
   /** Rejects with the system's error if no file can be created in the directory. */
@@ -49,21 +50,17 @@ export class SpoolFile {
   write(chunk: Buffer): boolean {
     if (this.failure !== null) return true;
     this.bytes += chunk.length;
-    this.#waiting.push(Buffer.from(chunk));
-    this.#waitingBytes += chunk.length;
-    this.#writing ??= this.#writeWaiting();
-    this.#isAskedToStop = this.#waitingBytes > WAITING_BYTES_MAX;
-    return !this.#isAskedToStop;
+    return this.#stream.write(Buffer.from(chunk));
   }
 
   /** There is one listener; a later one replaces it. */
   onDrain(listener: () => void): void {
-    this.#onDrain = listener;
+    this.#stream.removeAllListeners('drain').on('drain', listener);
   }
 
   /** Resolves when everything is in the file, or `failure` is set. */
-  async end(): Promise<void> {
-    await this.#writing;
+  end(): Promise<void> {
+    return new Promise(resolve => this.#stream.end(() => resolve()));
   }
 
   /** Reads up to `length` bytes; fewer only at the end. */
@@ -80,38 +77,7 @@ export class SpoolFile {
 
   /** Must not be called during a read. */
   async close(): Promise<void> {
-    await this.#writing;
+    this.#stream.destroy();
     await this.#file.close();
-  }
-
-  /** Never rejects. */
-  async #writeWaiting(): Promise<void> {
-    for (let chunk = this.#waiting.shift(); chunk !== undefined; chunk = this.#waiting.shift()) {
-      try {
-        await this.#writeWhole(chunk);
-      } catch (error) {
-        this.failure = error instanceof Error ? error : new Error(String(error));
-        this.#waiting.length = 0;
-      }
-      this.#waitingBytes = this.failure === null ? this.#waitingBytes - chunk.length : 0;
-      if (this.#isAskedToStop && this.#waitingBytes <= WAITING_BYTES_MAX / 2) {
-        this.#isAskedToStop = false;
-        this.#onDrain();
-      }
-    }
-    this.#writing = null;
-  }
-
-  async #writeWhole(chunk: Buffer): Promise<void> {
-    for (let from = 0; from < chunk.length; ) {
-      const { bytesWritten } = await this.#file.write(
-        chunk,
-        from,
-        chunk.length - from,
-        this.#writtenBytes,
-      );
-      from += bytesWritten;
-      this.#writtenBytes += bytesWritten;
-    }
   }
 }
