@@ -11,15 +11,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
-import { napUntil, Permits } from './lib/bell.ts';
+import { Permits } from './lib/bell.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
-import {
-  collectPageGarbage,
-  collectRefusedPage,
-  compileForWork,
-  makeRoomForReads,
-} from './lib/footprint.ts';
+import { collectGarbage, compileForWork, makeRoomForReads } from './lib/footprint.ts';
 import type { ThrottledLog } from './lib/log.ts';
 import type { Batch } from './model/batch.ts';
 import type { Page, PageReport, ScrapeTime } from './model/page.ts';
@@ -97,7 +92,7 @@ export function* translate(
     const { layout } = table;
     const memoryBytes = translation.derive.budget.bytesFor(table);
     page = yield* decodePage(scrape.page, table, { ...limits, memoryBytes });
-    if (isLarge) collectPageGarbage();
+    if (isLarge) collectGarbage('regular');
     yield;
     path = layout !== null && layout === table.layout ? 'repeating' : 'full';
     if (!page.isUsable) reason = page.limit === null ? 'not_metrics' : `limit_${page.limit}`;
@@ -116,8 +111,8 @@ export function* translate(
   const derived = yield* derive(table, outcome, translation.derive);
   const batch = yield* encodePage(table, translation.encode, writer, startedAtMs);
   const state = translation.isKept ? yield* saveState(table) : null;
-  if (SHORT_OF_MEMORY.has(reason)) collectRefusedPage();
-  else if (isLarge) collectPageGarbage();
+  if (SHORT_OF_MEMORY.has(reason)) collectGarbage('last-resort');
+  else if (isLarge) collectGarbage('regular');
   return { page, path, reason, derived, batch, state };
 }
 
@@ -185,7 +180,7 @@ export class Pipeline {
         ticks.add(tick);
       }
       const ms = schedule.nextDueMs() - clock.monotonicMs();
-      await napUntil(schedule.hastened, seen, { clock, ms, stop });
+      await schedule.hastened.wait(seen, stop, { clock, ms });
     }
     await Promise.all([...ticks, ...hastening]);
   }

@@ -9,7 +9,7 @@ import { loadConfig } from '../config/load.ts';
 import type { ReadTextFile } from '../config/text-file.ts';
 import { Daemon } from './daemon.ts';
 import { formatMistake, OperatorError } from '../errors.ts';
-import { type Bell, napUntil } from '../lib/bell.ts';
+import type { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 import { createLogger, type Logger } from '../lib/log.ts';
 
@@ -100,7 +100,7 @@ export class Supervisor {
     this.#daemon.start();
     let seen = 0;
     while (!stop.aborted) {
-      await napUntil(hangUp, seen, { clock: this.#options.clock, ms: LOOK_MS, stop });
+      await hangUp.wait(seen, stop, { clock: this.#options.clock, ms: LOOK_MS });
       const isAsked = hangUp.rings !== seen;
       seen = hangUp.rings;
       if (stop.aborted) return;

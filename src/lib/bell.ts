@@ -23,51 +23,29 @@ export class Bell {
     return this.#waiters.size;
   }
 
-  /** Calls `wake` at the next ring. Returns a function that cancels it. */
-  once(wake: () => void): () => void {
-    this.#waiters.add(wake);
-    return () => void this.#waiters.delete(wake);
-  }
-
   /**
-   * Resolves at the first ring after `seen`, at once if it has rung since, or when the signal is aborted. A caller that
-   * stops waiting must abort, or the waiters pile up.
+   * Resolves at the first ring after `seen`, at once if it has rung since; or when `stop` is aborted, or the time is over.
+   * A caller that stops waiting must abort, or the waiters pile up. Without an AbortController of its own: to abort one
+   * costs more than all the rest of a short nap.
    */
-  wait(seen: number, signal?: AbortSignal): Promise<void> {
-    if (this.#rings !== seen || signal?.aborted === true) return Promise.resolve();
+  wait(
+    seen: number,
+    stop?: AbortSignal,
+    time?: { readonly clock: Clock; readonly ms: number },
+  ): Promise<void> {
+    if (this.#rings !== seen || stop?.aborted === true) return Promise.resolve();
     return new Promise(resolve => {
-      const wake = (): void => {
-        cancel();
-        signal?.removeEventListener('abort', wake);
+      const end = (): void => {
+        cancelTimer?.();
+        this.#waiters.delete(end);
+        stop?.removeEventListener('abort', end);
         resolve();
       };
-      const cancel = this.once(wake);
-      signal?.addEventListener('abort', wake, { once: true });
+      const cancelTimer = time?.clock.after(time.ms, end);
+      this.#waiters.add(end);
+      stop?.addEventListener('abort', end, { once: true });
     });
   }
-}
-
-/**
- * Waits for `ms`, for a ring after `seen`, or until `stop`. Without an AbortController of its own: to abort one costs more
- * than all the rest of a short nap.
- */
-export function napUntil(
-  bell: Bell,
-  seen: number,
-  { clock, ms, stop }: { readonly clock: Clock; readonly ms: number; readonly stop: AbortSignal },
-): Promise<void> {
-  if (bell.rings !== seen || stop.aborted) return Promise.resolve();
-  return new Promise(resolve => {
-    const end = (): void => {
-      cancelTimer();
-      cancelRing();
-      stop.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancelTimer = clock.after(ms, end);
-    const cancelRing = bell.once(end);
-    stop.addEventListener('abort', end, { once: true });
-  });
 }
 
 /** Resolves when the signal is aborted, at once if it already is. Does not keep the process alive. */

@@ -6,7 +6,7 @@
 //   --max-semi-space-size=1         5 MB: young garbage is collected in pieces of 1 MB
 //   --no-opt --no-maglev            10 MB: no optimizing compilers until there is work for them (compileForWork)
 //   --expose-gc                     3 to 4 MB: one collection after the start (collectStartGarbage); and the size of a
-//                                   large page, if there is little memory (collectPageGarbage)
+//                                   large page, if there is little memory (collectGarbage)
 //   MALLOC_ARENA_MAX=1,             250 MB of 895 with a million series: large blocks are returned to the system
 //   MALLOC_MMAP_THRESHOLD_=262144
 //
@@ -96,19 +96,15 @@ const SETTLED_MS = 5000;
 export async function collectStartGarbage(clock: Clock, stop: AbortSignal): Promise<void> {
   await clock.sleep(SETTLED_MS, stop);
   if (stop.aborted || isWell) return;
-  // "Last resort" also drops code that has not run again, which is most of the code compiled for the start.
-  globalThis.gc?.({ type: 'major', flavor: 'last-resort', execution: 'sync' });
+  // All: also code that has not run again, which is most of the code compiled for the start.
+  collectGarbage('last-resort');
 }
 
 /**
  * Collects the garbage of a large page at once: buffers outside of V8's heap, which V8 collects late. Takes 20 to
- * 100 ms; for pages that are large for the available memory.
+ * 100 ms; for pages that are large for the available memory. `last-resort` also shrinks the heap, and takes up to
+ * 300 ms: after a page that was refused for its size.
  */
-export function collectPageGarbage(): void {
-  globalThis.gc?.({ type: 'major', execution: 'sync' });
-}
-
-/** The same after a page that was refused for its size: also shrinks the heap. Takes up to 300 ms. */
-export function collectRefusedPage(): void {
-  globalThis.gc?.({ type: 'major', flavor: 'last-resort', execution: 'sync' });
+export function collectGarbage(flavor: 'regular' | 'last-resort'): void {
+  globalThis.gc?.({ type: 'major', flavor, execution: 'sync' });
 }

@@ -6,7 +6,7 @@
 // since it last accepted it, they wait, and one small request probes for all (decision 57). A report only waits after its
 // own refusal, so that a missing permission for one area does not stop the others.
 
-import { Bell, napUntil } from '../lib/bell.ts';
+import { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { PullSchedule } from '../lib/cron.ts';
@@ -152,7 +152,7 @@ export class PullReport {
       leftMs > 0 && !stop.aborted && this.looks.rings === seen;
       leftMs = untilMs - clock.monotonicMs()
     )
-      await napUntil(this.looks, seen, { clock, ms: leftMs, stop });
+      await this.looks.wait(seen, stop, { clock, ms: leftMs });
   }
 
   /** When the next attempt is due (wall clock); null while one is running or none is planned. */

@@ -16,7 +16,6 @@ import type { ServiceClients } from '../../src/service/clients.ts';
 import type { ServiceHttp } from '../../src/service/http-client.ts';
 import { KeyWatch, PullReport, type PullReportOptions } from '../../src/service/pull-report.ts';
 import { requestError, type RequestReason, type Result } from '../../src/service/service-error.ts';
-import { napUntil } from '../../src/lib/bell.ts';
 import { FakeClock } from './fake-clock.ts';
 
 /** The answer of a request that takes `ms`; status 0 means that none came in this time. */
@@ -195,7 +194,7 @@ export class KeyWorld {
         }
       }
       while (dueMs <= clock.monotonicMs()) dueMs += intervalMs;
-      await napUntil(report.looks, seen, { clock, ms: dueMs - clock.monotonicMs(), stop });
+      await report.looks.wait(seen, stop, { clock, ms: dueMs - clock.monotonicMs() });
     }
   }
 

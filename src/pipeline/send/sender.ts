@@ -26,7 +26,7 @@
 // The sender stores nothing: rows that are not settled when the process ends are still in the queue.
 
 import { backoffMs, type Backoff } from '../../lib/hold-off.ts';
-import { Bell, napUntil } from '../../lib/bell.ts';
+import { Bell } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
 import { failpoint } from '../../lib/failpoint.ts';
@@ -231,7 +231,7 @@ export class Sender {
       const busy = this.#lanes.filter(({ state }) => state !== 'idle');
       const isHeldOff = busy.length > 0 && busy.every(lane => lane.isHeldOff);
       if (leftMs <= 0 || isHeldOff || this.#isClosing) return false;
-      await napUntil(this.#bell, seen, { clock, ms: leftMs, stop: this.#closing.signal });
+      await this.#bell.wait(seen, this.#closing.signal, { clock, ms: leftMs });
     }
   }
 
@@ -251,9 +251,8 @@ export class Sender {
   /** Without a bell for rows that could not be read just now. */
   async #waitForRow(seen: number): Promise<void> {
     const { clock, queue, signal } = this.#options;
-    const nap = { clock, ms: READ_AGAIN_MS, stop: this.#closing.signal };
     if (queue.stats(signal).rows === 0) await this.#bell.wait(seen);
-    else await napUntil(this.#bell, seen, nap);
+    else await this.#bell.wait(seen, this.#closing.signal, { clock, ms: READ_AGAIN_MS });
   }
 
   /** Takes the oldest row that no lane has; null when there is none. */
