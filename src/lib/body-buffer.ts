@@ -68,11 +68,6 @@ const IDLE_BYTES_MAX = 24 * 1024 * 1024;
 /** Lends buffers for one round each, the last used one first, so that it has only as many as rounds overlap. */
 export class BodyBufferPool {
   readonly #idle: BodyBuffer[] = [];
-  readonly #idleBytesMax: number;
-
-  constructor(idleBytesMax: number = IDLE_BYTES_MAX) {
-    this.#idleBytesMax = idleBytesMax;
-  }
 
   take(): BodyBuffer {
     return this.#idle.pop() ?? new BodyBuffer();
@@ -81,7 +76,7 @@ export class BodyBufferPool {
   /** The content of the buffer must not be used afterwards. */
   give(buffer: BodyBuffer): void {
     const bytes = this.idleBytes + buffer.capacityBytes;
-    if (this.#idle.length === 0 || bytes <= this.#idleBytesMax) this.#idle.push(buffer);
+    if (this.#idle.length === 0 || bytes <= IDLE_BYTES_MAX) this.#idle.push(buffer);
   }
 
   get idleBytes(): number {

@@ -106,7 +106,8 @@ interface Passage {
   swallowedCount: number;
 }
 
-const LIMITS = { intervalMs: 60_000, keys: 1024 };
+const INTERVAL_MS = 60_000;
+const KEYS_MAX = 1024;
 const OTHER_KEYS = '\u0000other';
 
 /**
@@ -118,13 +119,11 @@ export class ThrottledLog {
   /** The same log without a throttle. */
   readonly plain: Logger;
   readonly #clock: Clock;
-  readonly #limits: typeof LIMITS;
   readonly #passages = new Map<string, Passage>();
 
-  constructor(plain: Logger, clock: Clock, limits: Partial<typeof LIMITS> = {}) {
+  constructor(plain: Logger, clock: Clock) {
     this.plain = plain;
     this.#clock = clock;
-    this.#limits = { ...LIMITS, ...limits };
   }
 
   warn(key: string, fields: LogFields, message: string): void {
@@ -141,7 +140,7 @@ export class ThrottledLog {
   #pass(key: string): number | null {
     const nowMs = this.#clock.monotonicMs();
     const passage = this.#passages.get(key) ?? this.#admit(key, nowMs);
-    if (nowMs - passage.atMs < this.#limits.intervalMs) {
+    if (nowMs - passage.atMs < INTERVAL_MS) {
       passage.swallowedCount++;
       return null;
     }
@@ -153,13 +152,12 @@ export class ThrottledLog {
 
   /** Makes room for a new key by removing quiet keys; if there are none, uses the shared key. */
   #admit(key: string, nowMs: number): Passage {
-    const { intervalMs, keys } = this.#limits;
-    if (this.#passages.size >= keys) {
+    if (this.#passages.size >= KEYS_MAX) {
       for (const [old, passage] of this.#passages)
-        if (passage.swallowedCount === 0 && nowMs - passage.atMs >= intervalMs)
+        if (passage.swallowedCount === 0 && nowMs - passage.atMs >= INTERVAL_MS)
           this.#passages.delete(old);
     }
-    const admitted = this.#passages.size >= keys ? OTHER_KEYS : key;
+    const admitted = this.#passages.size >= KEYS_MAX ? OTHER_KEYS : key;
     const passage = this.#passages.get(admitted) ?? { atMs: -Infinity, swallowedCount: 0 };
     this.#passages.set(admitted, passage);
     return passage;

@@ -9,8 +9,6 @@ export interface TokenBucketOptions {
   readonly ratePerSecond: number;
   /** How many tokens accumulate while none is taken. */
   readonly burst: number;
-  /** The most takers that wait at once; further ones are refused. */
-  readonly waitersMax?: number;
 }
 
 /** A token, or the minimum time until the next one. */
@@ -34,13 +32,13 @@ interface Waiter {
 }
 
 const GRANTED: Grant = { isGranted: true };
+/** The most takers that wait at once; further ones are refused. */
 const WAITERS_MAX = 1024;
 
 export class TokenBucket {
   readonly #clock: Clock;
   readonly #ratePerMs: number;
   readonly #burst: number;
-  readonly #waitersMax: number;
   /** In order of priority, then of arrival. */
   readonly #waiters: Waiter[] = [];
   /** The end of the hold (monotonic) of each class, by priority. */
@@ -53,7 +51,6 @@ export class TokenBucket {
     this.#clock = options.clock;
     this.#ratePerMs = options.ratePerSecond / 1000;
     this.#burst = options.burst;
-    this.#waitersMax = options.waitersMax ?? WAITERS_MAX;
     this.#tokens = options.burst;
     this.#filledAtMs = options.clock.monotonicMs();
   }
@@ -69,7 +66,7 @@ export class TokenBucket {
       this.#tokens--;
       return Promise.resolve(GRANTED);
     }
-    if (waitMs > maxWaitMs || this.#waiters.length >= this.#waitersMax)
+    if (waitMs > maxWaitMs || this.#waiters.length >= WAITERS_MAX)
       return Promise.resolve(refusal(waitMs));
     return this.#wait(options, nowMs + maxWaitMs);
   }

@@ -6,14 +6,14 @@ const METRICS = 0;
 const LOGS = 2;
 
 /** A bucket of two tokens, refilled every 100 ms, and the list of takers in order. */
-function setUp(waitersMax = 100): {
+function setUp(): {
   clock: FakeClock;
   bucket: TokenBucket;
   served: string[];
   take: (name: string, priority: number, maxWaitMs?: number, signal?: AbortSignal) => Promise<void>;
 } {
   const clock = new FakeClock();
-  const bucket = new TokenBucket({ clock, ratePerSecond: 10, burst: 2, waitersMax });
+  const bucket = new TokenBucket({ clock, ratePerSecond: 10, burst: 2 });
   const served: string[] = [];
   const take = async (
     name: string,
@@ -121,8 +121,9 @@ test('an aborted taker leaves the queue and takes no token', async () => {
 });
 
 test('the queue is bounded', async () => {
-  const { clock, served, take } = setUp(1);
-  for (const name of ['a', 'b', 'waits', 'too many']) void take(name, METRICS);
+  const { clock, served, take } = setUp();
+  const waiting = Array.from({ length: 1024 }, () => 'waits');
+  for (const name of ['a', 'b', ...waiting, 'too many']) void take(name, METRICS, 1e9);
   await clock.advance(0);
   expect(served).toEqual(['a', 'b', 'too many refused for 100 ms']);
 });
