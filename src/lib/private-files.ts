@@ -69,18 +69,23 @@ export function checkPrivateFile(path: string): void {
   if (found.uid === userId() && (found.mode & OTHERS) !== 0) chmodSync(path, 0o600);
 }
 
+/** Opens a file for `work`, and closes it. A file that is created is its owner's only. */
+export function withFile<T>(path: string, flags: string | number, work: (file: number) => T): T {
+  const file = openSync(path, flags, 0o600);
+  try {
+    return work(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
 /**
  * Makes the entries of a directory survive a power cut. Does nothing if the directory cannot be read or its file system
  * does not support it, like SQLite.
  */
 export function syncDirectory(path: string): void {
   try {
-    const directory = openSync(path, 'r');
-    try {
-      fsyncSync(directory);
-    } finally {
-      closeSync(directory);
-    }
+    withFile(path, 'r', fsyncSync);
   } catch {
     // The next commit reports a failing disk.
   }

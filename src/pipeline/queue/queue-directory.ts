@@ -10,12 +10,10 @@
 
 import { randomFillSync } from 'node:crypto';
 import {
-  closeSync,
   constants,
   existsSync,
   fsyncSync,
   lstatSync,
-  openSync,
   readdirSync,
   readSync,
   renameSync,
@@ -35,9 +33,10 @@ import {
   makePrivateDirectory,
   syncDirectory,
   UnsafeFileError,
+  withFile,
 } from '../../lib/private-files.ts';
 import { QueueFile } from './queue-file.ts';
-import { isHeaderDamaged, mendHeader, salvage, type SalvageReport } from './recovery.ts';
+import { isHeaderDamaged, mendFirstPage, salvage, type SalvageReport } from './recovery.ts';
 import { isDiskFull, storageProblem } from './schema.ts';
 
 /** The files that SQLite has open. */
@@ -100,13 +99,13 @@ export class QueueDirectory {
   }
 
   /**
-   * Salvages the readable part of the damaged queue, and puts the damaged file aside with its header repaired. Returns
+   * Salvages the readable part of the damaged queue, and puts the damaged file aside with its first page repaired. Returns
    * its new name, and what was salvaged. The queue must be closed. Throws when the bytes cannot be read: then the disk fails, and the file may be intact.
    */
   replace(atMs: number): { readonly corruptFile: string; readonly report: SalvageReport } {
     for (const suffix of ['', '-wal']) readThrough(`${this.#queuePath}${suffix}`);
     this.#remove('salvage.sqlite');
-    mendHeader(this.#queuePath);
+    mendFirstPage(this.#queuePath);
     const report = salvage(this.#queuePath, this.file('salvage.sqlite'));
     failpoint('salvage-done');
     const corruptFile = this.#putAside(atMs);
@@ -182,20 +181,16 @@ export class QueueDirectory {
 /** Readable by its owner only. An existing file keeps its mode. */
 function createFile(path: string): void {
   const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
-  closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_RDWR, 0o600));
+  withFile(path, O_CREAT | O_NOFOLLOW | O_RDWR, () => undefined);
 }
 
 /** Throws the system's error when a file cannot be read to its end. */
 function readThrough(path: string): void {
   if (!existsSync(path)) return;
-  const file = openSync(path, 'r');
-  try {
+  withFile(path, 'r', file => {
     const bytes = Buffer.allocUnsafe(2 ** 20);
-    let at = 0;
-    for (let read = -1; read !== 0; at += read) read = readSync(file, bytes, 0, bytes.length, at);
-  } finally {
-    closeSync(file);
-  }
+    while (readSync(file, bytes) > 0);
+  });
 }
 
 const ELSEWHERE =
@@ -325,14 +320,11 @@ export class Reserve {
       // An existing file has another size, or is a link.
       this.#remove();
       const { O_CREAT, O_EXCL, O_WRONLY } = constants;
-      const file = openSync(this.#path, O_CREAT | O_EXCL | O_WRONLY, 0o600);
-      try {
+      withFile(this.#path, O_CREAT | O_EXCL | O_WRONLY, file => {
         // Random, because some file systems need no space for a run of equal bytes.
         writeSync(file, randomFillSync(Buffer.allocUnsafeSlow(this.#bytes)));
         fsyncSync(file);
-      } finally {
-        closeSync(file);
-      }
+      });
       return this.#isWhole();
     } catch {
       this.#remove();

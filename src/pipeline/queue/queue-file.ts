@@ -2,19 +2,11 @@
 // memory under the path MEMORY. It knows neither limits nor the meaning of counts. Each function is part of the open
 // transaction, if there is one.
 
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-} from 'node:fs';
+import { constants, existsSync, fstatSync, fsyncSync, ftruncateSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
-import { FilePlace } from '../../lib/private-files.ts';
+import { FilePlace, withFile } from '../../lib/private-files.ts';
 import type { BatchPart, Signal } from '../../model/batch.ts';
 import type { Encoding, QueueRow, RowTimes, SetAside, Sums } from './commit.ts';
 import { rowBytes, rowPoints, type NewRow } from './rows.ts';
@@ -104,7 +96,10 @@ export class QueueFile {
       if (frames < 0 || !existsSync(path)) return;
       const bytes =
         frames === 0 ? 0 : LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + PAGE_BYTES);
-      cutFile(path, bytes);
+      withFile(path, constants.O_WRONLY | constants.O_NOFOLLOW, file => {
+        if (fstatSync(file).size > bytes) ftruncateSync(file, bytes);
+        fsyncSync(file);
+      });
     } catch {
       // The next commit overwrites it. If the process ends before that, the failed commit may return and be sent twice.
     }
@@ -408,15 +403,5 @@ function decodeParts(text: string): readonly BatchPart[] {
     return parts.map(([service, points, offset, length]) => ({ service, points, offset, length }));
   } catch {
     return [];
-  }
-}
-
-function cutFile(path: string, bytes: number): void {
-  const file = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
-  try {
-    if (fstatSync(file).size > bytes) ftruncateSync(file, bytes);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
   }
 }

@@ -1,16 +1,23 @@
 // Recovers the data of a damaged queue file. Two parts may be damaged:
 //
-//   the header   One wrong byte makes the whole file unreadable for SQLite. Most of its bytes are the same in every
-//                file of ours, so they are corrected in place. A file of another program is not changed.
+//   the header,  One wrong byte makes the whole file unreadable for SQLite. Most of these bytes are the same in every
+//   the schema   file of ours, so they are corrected in place. A file of another program is not changed.
 //   the pages    Every readable row with a valid checksum is copied into a new file, so that a lost page costs only the
 //                rows on it. The damaged file is not changed.
 
-import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { readSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
+import { withFile } from '../../lib/private-files.ts';
 import type { Signal } from '../../model/batch.ts';
-import { bufferOf, checksumOf, QueueFile, rowOf, type Columns } from './queue-file.ts';
-import { APPLICATION_ID, FORMAT_VERSION, isSoundNumber, PAGE_BYTES } from './schema.ts';
+import { bufferOf, checksumOf, type Columns, MEMORY, QueueFile, rowOf } from './queue-file.ts';
+import {
+  APPLICATION_ID,
+  FORMAT_VERSION,
+  isSoundNumber,
+  openDatabase,
+  PAGE_BYTES,
+} from './schema.ts';
 
 interface Field {
   readonly offset: number;
@@ -37,38 +44,59 @@ const FIXED: readonly Field[] = [
   { offset: 56, bytes: int32(1) },
 ];
 
-const HEADER_BYTES = 100;
-
 /** True when a file is ours and its header is damaged. Throws when it cannot be read. */
 export function isHeaderDamaged(path: string): boolean {
-  return damagedFields(path).length > 0;
+  return damagedFields(firstPageOf(path)).length > 0;
 }
 
-/** Corrects the damaged header of a file of ours, in place. */
-export function mendHeader(path: string): void {
-  const fields = damagedFields(path);
-  if (fields.length === 0) return;
-  const file = openSync(path, 'r+');
-  try {
-    for (const { offset, bytes } of fields) writeSync(file, bytes, 0, bytes.length, offset);
-  } finally {
-    closeSync(file);
-  }
+/** Corrects the damaged header and the damaged text of the schema of a file of ours, in place. */
+export function mendFirstPage(path: string): void {
+  const page = firstPageOf(path);
+  if (!MARKS.every(field => isSound(page, field))) return;
+  withFile(path, 'r+', file => {
+    for (const { offset, bytes } of [...damagedFields(page), ...damagedTexts(page)])
+      writeSync(file, bytes, 0, bytes.length, offset);
+  });
 }
 
-function damagedFields(path: string): readonly Field[] {
-  const header = Buffer.alloc(HEADER_BYTES);
-  const file = openSync(path, 'r');
-  try {
-    readSync(file, header, 0, HEADER_BYTES, 0);
-  } finally {
-    closeSync(file);
+function firstPageOf(path: string): Buffer {
+  const page = Buffer.alloc(PAGE_BYTES);
+  withFile(path, 'r', file => readSync(file, page));
+  return page;
+}
+
+function isSound(page: Buffer, { offset, bytes, orBytes }: Field): boolean {
+  const found = page.subarray(offset, offset + bytes.length);
+  return found.equals(bytes) || orBytes?.equals(found) === true;
+}
+
+function damagedFields(page: Buffer): readonly Field[] {
+  const isOurs = MARKS.every(field => isSound(page, field));
+  return isOurs ? FIXED.filter(field => !isSound(page, field)) : [];
+}
+
+/** The texts of the schema that are there with a few wrong bytes. All texts are on the first page. */
+function damagedTexts(page: Buffer): readonly Field[] {
+  using sound = openDatabase(MEMORY);
+  const rows = sound.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all();
+  return rows
+    .map(row => Buffer.from(String(row['sql'])))
+    .filter(bytes => !page.includes(bytes))
+    .map(bytes => ({ offset: placeOf(bytes, page), bytes }))
+    .filter(({ offset }) => offset >= 0);
+}
+
+const WRONG_BYTES_MAX = 8;
+
+/** Where a page has a text with a few wrong bytes; -1 where it does not. */
+function placeOf(text: Buffer, page: Buffer): number {
+  for (let offset = 0; offset + text.length <= page.length; offset++) {
+    let wrong = 0;
+    for (let i = 0; i < text.length && wrong <= WRONG_BYTES_MAX; i++)
+      if (page[offset + i] !== text[i]) wrong++;
+    if (wrong <= WRONG_BYTES_MAX) return offset;
   }
-  const has = ({ offset, bytes, orBytes }: Field): boolean => {
-    const found = header.subarray(offset, offset + bytes.length);
-    return found.equals(bytes) || orBytes?.equals(found) === true;
-  };
-  return MARKS.every(has) ? FIXED.filter(field => !has(field)) : [];
+  return -1;
 }
 
 function int32(value: number): Buffer {
@@ -93,12 +121,15 @@ const ROWS_PER_STEP = 16;
 export function salvage(damagedPath: string, freshPath: string): SalvageReport {
   const fresh = QueueFile.open(freshPath);
   try {
-    const damaged = openDamaged(damagedPath);
-    try {
-      return takeOver(damaged, fresh);
-    } finally {
-      damaged?.close();
-    }
+    using damaged = openDamaged(damagedPath);
+    if (damaged === null) return { rows: 0, lostRows: 0, states: 0, lostStates: 0 };
+    const batches = takeBatches(damaged, fresh);
+    return fresh.transact(() => {
+      const states = takeStates(damaged, fresh);
+      takeAccount(damaged, fresh);
+      takeSetAside(damaged, fresh);
+      return { ...batches, ...states };
+    });
   } finally {
     fresh.close();
   }
@@ -106,24 +137,18 @@ export function salvage(damagedPath: string, freshPath: string): SalvageReport {
 
 function openDamaged(path: string): DatabaseSync | null {
   try {
-    const damaged = new DatabaseSync(path, { readOnly: true, defensive: false });
+    const damaged = new DatabaseSync(path, {
+      readOnly: true,
+      defensive: false,
+      // Otherwise a number that is too large would end the reading.
+      readBigInts: true,
+    });
     // Without this SQLite cannot read a file whose tail is missing.
     damaged.exec('PRAGMA writable_schema = ON');
     return damaged;
   } catch {
     return null;
   }
-}
-
-function takeOver(damaged: DatabaseSync | null, fresh: QueueFile): SalvageReport {
-  if (damaged === null) return { rows: 0, lostRows: 0, states: 0, lostStates: 0 };
-  const batches = takeBatches(damaged, fresh);
-  return fresh.transact(() => {
-    const states = takeStates(damaged, fresh);
-    takeAccount(damaged, fresh);
-    takeSetAside(damaged, fresh);
-    return { ...batches, ...states };
-  });
 }
 
 function takeBatches(
@@ -134,12 +159,8 @@ function takeBatches(
   const note = ({ id }: Columns): void => void (isSoundNumber(id) && known.add(id));
   // The table and its index may be damaged in different places.
   readFromBothEnds(damaged, 'SELECT id FROM batch NOT INDEXED', ['id'], note);
-  readFromBothEnds(
-    damaged,
-    'SELECT id FROM batch INDEXED BY batch_by_signal',
-    ['signal', 'id'],
-    note,
-  );
+  const byIndex = 'SELECT id FROM batch INDEXED BY batch_by_signal';
+  readFromBothEnds(damaged, byIndex, ['signal', 'id'], note);
   const ids = [...known].sort((a, b) => a - b);
   let rows = 0;
   // In steps, to keep the log of the new file small.
@@ -154,8 +175,7 @@ function takeRows(damaged: DatabaseSync, fresh: QueueFile, ids: readonly number[
   for (const id of ids)
     readUntilDamage(damaged, `SELECT * FROM batch WHERE id = ${String(id)}`, columns => {
       const row = rowOf(columns);
-      if (row.id !== id || checksumOf(row, String(columns['parts'])) !== columns['checksum'])
-        return;
+      if (checksumOf(row, String(columns['parts'])) !== columns['checksum']) return;
       if (!isSoundNumber(row.madeAtMs) || !isSoundNumber(row.rawBytes)) return;
       fresh.insert(row);
       rows++;
@@ -179,12 +199,12 @@ function takeStates(
 ): Pick<SalvageReport, 'states' | 'lostStates'> {
   const taken = new Set<string>();
   const lost = new Set<string>();
-  readFromBothEnds(damaged, 'SELECT * FROM state NOT INDEXED', ['rowid'], columns => {
-    const { kind, key } = columns;
+  const sql = 'SELECT * FROM state NOT INDEXED';
+  readFromBothEnds(damaged, sql, ['rowid'], ({ kind, key, checksum, ...rest }) => {
     const name = `${String(kind)} ${String(key)}`;
-    const blob = bufferOf(columns['blob']);
+    const blob = bufferOf(rest['blob']);
     if (taken.has(name)) return;
-    if (crc32(blob) !== columns['checksum']) {
+    if (crc32(blob) !== checksum) {
       lost.add(name);
       return;
     }
@@ -196,7 +216,7 @@ function takeStates(
 
 function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
   const taken = new Set<string>();
-  const sql = 'SELECT service, key, count FROM account';
+  const sql = 'SELECT * FROM account';
   readFromBothEnds(damaged, sql, ['service', 'key'], ({ service, key, count }) => {
     const name = `${String(service)}\u0000${String(key)}`;
     if (taken.has(name) || !isSoundNumber(count)) return;
@@ -242,35 +262,21 @@ function readUntilDamage(
   sql: string,
   take: (columns: Columns) => void,
 ): void {
-  const next = rowsOf(damaged, sql);
-  for (let columns = next(); columns !== null; columns = next()) take(columns);
-}
-
-/** Returns the next row; null at the end and after an error. */
-function rowsOf(damaged: DatabaseSync, sql: string): () => Columns | null {
   let rows: Iterator<Columns> | undefined;
-  return () => {
+  for (;;) {
+    let columns: Columns;
     try {
-      rows ??= iterate(damaged, sql);
+      rows ??= damaged.prepare(sql).iterate();
       const { done, value } = rows.next();
-      return done === true ? null : withNumbers(value);
+      if (done === true) return;
+      const entries = Object.entries(value).map(([name, one]) => [
+        name,
+        typeof one === 'bigint' ? Number(one) : one,
+      ]);
+      columns = Object.fromEntries(entries) as Columns;
     } catch {
-      return null;
+      return;
     }
-  };
-}
-
-/** A number that is too large would end the reading, without `setReadBigInts`. */
-function iterate(damaged: DatabaseSync, sql: string): Iterator<Columns> {
-  const statement = damaged.prepare(sql);
-  statement.setReadBigInts(true);
-  return statement.iterate();
-}
-
-function withNumbers(columns: Columns): Columns {
-  const entries = Object.entries(columns).map(([name, value]) => [
-    name,
-    typeof value === 'bigint' ? Number(value) : value,
-  ]);
-  return Object.fromEntries(entries) as Columns;
+    take(columns);
+  }
 }

@@ -419,12 +419,24 @@ test('with any bytes damaged, the queue opens, works, and sends nothing wrong', 
   );
 });
 
-test('a schema that is damaged but can be read is replaced', async () => {
-  const stage = copyOf(await createStage());
-  const at = readFileSync(stage.path).indexOf('encoding TEXT');
-  overwrite(stage.path, at + 'encoding'.length, Buffer.from('_'));
-  expect((await reopen(stage)).corruptFiles).toHaveLength(1);
-  expect((await reopen(stage)).services).toEqual([]);
+test('a damaged text of the schema costs nothing', async () => {
+  const original = await createStage();
+  const file = readFileSync(original.path);
+  for (const text of [
+    'CREATE TABLE batch',
+    'INTEGER PRIMARY KEY',
+    'encoding TEXT',
+    'kind TEXT',
+    'PRIMARY KEY (service, key)',
+    'WITHOUT ROWID',
+    'CREATE INDEX',
+  ]) {
+    const stage = copyOf(original);
+    overwrite(stage.path, file.indexOf(text), Buffer.from('#%'));
+    const { corruptFiles, ...found } = await reopen(stage);
+    expect(found, text).toEqual({ services: ALL, states: ROWS, evicted: 0 });
+    expect(corruptFiles).toHaveLength(1);
+  }
 });
 
 test('the statistics of another program are no damage', async () => {
