@@ -212,6 +212,11 @@ export class Change {
     return this.#counts.size === 0 && SIGNALS.every(signal => this.sums[signal].rows === 0);
   }
 
+  /** By how much the points that wait change. */
+  get points(): number {
+    return SIGNALS.reduce((sum, signal) => sum + this.sums[signal].points, 0);
+  }
+
   /** The points of a new row. */
   made({ parts }: Pick<NewRow, 'parts'>): void {
     for (const { service, points } of parts) this.count(service, 'point/made', points);

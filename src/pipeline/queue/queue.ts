@@ -36,6 +36,7 @@ import {
   expire,
   joinOutcomes,
   removeDamaged,
+  settledPoints,
   settleRow,
   storeCommit,
   storeHeld,
@@ -472,11 +473,14 @@ export class Queue {
   #settleAll(): void {
     for (const [id, outcome] of this.#unsettled) {
       const settle = (): Change => this.#write(file => settleRow(file, id, outcome), 'at any cost');
-      if (this.#guard('settle', settle) === null) {
+      const change = this.#guard('settle', settle);
+      if (change === null) {
         // Only the rest of a row may lack space; removing a row needs almost none.
         if (outcome.rest !== null) continue;
         return;
       }
+      // Its index was damaged since it was read: the account must be balanced.
+      if (settledPoints(outcome) + change.points !== 0) this.#accountVersion = -1;
       failpoint('settle-done');
       this.#unsettled.delete(id);
       if (outcome.rest === null) this.#pinned.delete(id);

@@ -41,6 +41,14 @@ export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outco
   return { settlements, aside: [...first.aside, ...second.aside], rest: second.rest };
 }
 
+/** The points that a settlement decides about. */
+export function settledPoints({ settlements }: Outcome): number {
+  return settlements.reduce(
+    (sum, { accepted, rejected, setAside }) => sum + accepted + rejected + setAside,
+    0,
+  );
+}
+
 /**
  * Stores a commit: its rows, counts and state. Throws when the disk is full and old rows cannot make room.
  */

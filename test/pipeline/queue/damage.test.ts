@@ -330,6 +330,20 @@ test('damage that appears while the queue is in use is repaired without a restar
   await queue.close();
 });
 
+test('a row that is damaged after it was read: the account balances once it is settled', async () => {
+  const { options, directory, path } = copyOf(await createStage());
+  const queue = Queue.open(options, directory);
+  const row = await firstRow(queue);
+  const file = new DatabaseSync(path);
+  file.exec(`UPDATE batch SET parts = '[' WHERE id = ${String(row.id)}`);
+  file.close();
+  await acceptRow(queue, row);
+  expect(await services(queue, 'metrics')).toEqual(ALL.slice(1));
+  expectBalance(queue);
+  expect(queue.account.get('s0', 'point/accepted')).toBe(10);
+  await queue.close();
+});
+
 describe('a damaged header', () => {
   const spoiled = (original: Stage, at: number): Stage => {
     const stage = copyOf(original);
