@@ -88,12 +88,15 @@ const NO_SUMS: Sums = { rows: 0, bytes: 0, points: 0 };
 /** The outcome of every sample and point, by service. */
 export class Account {
   readonly #services = new Map<string, Map<string, number>>();
+  /** Those that are counted one by one. */
+  readonly #own = new Set<string>();
   #sums: Readonly<Record<Signal, Sums>> = { metrics: NO_SUMS, logs: NO_SUMS };
 
   /** Adds to one number of one service. */
   add(service: string, key: string, count: number): void {
     if (count === 0) return;
     const name = this.nameFor(service);
+    if (name === service) this.#own.add(name);
     let numbers = this.#services.get(name);
     if (numbers === undefined) this.#services.set(name, (numbers = new Map()));
     numbers.set(key, (numbers.get(key) ?? 0) + count);
@@ -129,12 +132,16 @@ export class Account {
 
   /** The counts of a change under the names that they get here, for the file: it would grow with every new service. */
   named(change: Change): readonly Count[] {
-    const added = new Set<string>();
     return change.counts().map(({ service, key, count }) => {
-      const name = added.has(service) ? service : this.nameFor(service, added.size);
-      if (name === service && !this.#services.has(name)) added.add(name);
+      const name = this.nameFor(service);
+      if (name === service) this.#own.add(name);
       return { service: name, key, count };
     });
+  }
+
+  /** These services are counted one by one, however many others have come. */
+  reserve(services: readonly string[]): void {
+    for (const service of services) this.#own.add(service);
   }
 
   /** Adds a committed change. */
@@ -183,10 +190,10 @@ export class Account {
     return change;
   }
 
-  /** The name under which a service is counted, after so many others have come. */
-  nameFor(service: string, others = 0): string {
-    if (this.#services.has(service)) return service;
-    return this.#services.size + others < ACCOUNT_SERVICES_MAX ? service : OTHER_SERVICES;
+  /** The name under which a service is counted. */
+  nameFor(service: string): string {
+    const hasPlace = this.#own.has(service) || this.#own.size < ACCOUNT_SERVICES_MAX;
+    return hasPlace ? service : OTHER_SERVICES;
   }
 }
 
