@@ -30,6 +30,18 @@ export class AgeClock {
     this.#offsetMs = Math.min(offsetMs, nowMs - newestMs);
   }
 
+  /** The clock for the ages of the rows in a file. */
+  static of(file: QueueFile, clock: Clock): AgeClock {
+    return new AgeClock(clock, readClockOffset(file), file.newestAtMs());
+  }
+
+  /** Keeps the offset in the file. */
+  save(file: QueueFile): void {
+    const { offsetMs } = this;
+    if (readClockOffset(file) !== offsetMs)
+      file.putState(STATE.kind, STATE.key, Buffer.from(String(offsetMs)));
+  }
+
   get offsetMs(): number {
     this.#look();
     return this.#offsetMs;
@@ -60,18 +72,9 @@ export class AgeClock {
   }
 }
 
-/** The clock for the ages of the rows in a file. */
-export function openAgeClock(file: QueueFile, clock: Clock): AgeClock {
-  return new AgeClock(clock, readClockOffset(file), file.newestAtMs());
-}
-
 /** Wall clock minus the times of the rows in a file, in milliseconds. */
 export function readClockOffset(file: QueueFile): number {
   const saved = file.readState(STATE.kind, STATE.key);
   const offsetMs = Buffer.isBuffer(saved) ? Number(saved) : 0;
   return Number.isFinite(offsetMs) ? offsetMs : 0;
-}
-
-export function writeClockOffset(file: QueueFile, offsetMs: number): void {
-  file.putState(STATE.kind, STATE.key, Buffer.from(String(offsetMs)));
 }

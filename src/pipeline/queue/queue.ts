@@ -12,7 +12,7 @@ import { Permits } from '../../lib/bell.ts';
 import { ThrottledLog } from '../../lib/log.ts';
 import { type Signal, SIGNALS } from '../../model/batch.ts';
 import { Account, Change, type Eviction, type EvictionReason, QUEUE_COUNTERS } from './account.ts';
-import { openAgeClock, writeClockOffset, type AgeClock } from './age-clock.ts';
+import { AgeClock } from './age-clock.ts';
 import { Held } from './held.ts';
 import { openError } from './queue-directory.ts';
 import type { QueueFile } from './queue-file.ts';
@@ -85,8 +85,6 @@ export class Queue {
   #accountVersion = -1;
   /** When the oldest and the newest row were made, by the wall clock, as last read. */
   #times: Record<Signal, RowTimes> = { metrics: NO_TIMES, logs: NO_TIMES };
-  /** The age clock's offset in the file, and the storage's version when it was written. */
-  #savedOffset = { offsetMs: 0, version: -1 };
   /** The highest row id in this process or in the file. */
   #lastId: number;
   /** See `trouble()`. */
@@ -101,15 +99,14 @@ export class Queue {
     this.#compression = options.compression;
     this.#storage = storage;
     this.#held = new Held(options.config.metrics.maxBytes);
-    this.#ages = storage.read(file => openAgeClock(file, options.clock));
+    this.#ages = storage.read(file => AgeClock.of(file, options.clock));
     this.#lastId = storage.read(file => file.lastId());
     this.#showGauges();
   }
 
   /** Opens or creates the queue in a directory, or in memory if that is null. Throws an OperatorError. */
   static open(options: QueueOptions, directory: string | null): Queue {
-    const maxBytes = options.config.metrics.maxBytes + options.config.logs.maxBytes;
-    const storage = Storage.open({ ...options, directory, maxBytes });
+    const storage = Storage.open(options, directory);
     try {
       const queue = new Queue(options, storage);
       queue.#refresh();
@@ -491,18 +488,13 @@ export class Queue {
 
   /** Runs `work` as one transaction on the file, and writes its counts. Throws SQLite's errors, having changed nothing. */
   #write(work: (file: QueueFile) => Change, cost?: 'at any cost'): Change {
-    const { offsetMs } = this.#ages;
     const writeAll = (file: QueueFile): Change => {
       const change = work(file);
       file.addCounts(this.account.named(change));
-      const isSaved = offsetMs === this.#savedOffset.offsetMs;
-      if (!isSaved || storage.version !== this.#savedOffset.version)
-        writeClockOffset(file, offsetMs);
+      this.#ages.save(file);
       return change;
     };
-    const storage = this.#storage;
-    const change = storage.write(writeAll, cost);
-    this.#savedOffset = { offsetMs, version: storage.version };
+    const change = this.#storage.write(writeAll, cost);
     this.#apply(change);
     return change;
   }
@@ -542,24 +534,20 @@ export class Queue {
 
   /** Does not refresh the account: a caller may compare the two. If the file cannot be read, the last times remain. */
   #readTimes(signal: Signal): void {
+    // Held rows are the newest.
+    const held = this.#held.file?.ages(signal) ?? NO_TIMES;
+    const wallMs = (timeMs: number | null): number | null =>
+      timeMs === null ? null : this.#ages.wallMs(timeMs);
     try {
-      this.#times[signal] = this.#storage.read(file => this.#timesOf(file, signal));
+      const stored = this.#storage.read(file => file.ages(signal));
+      this.#times[signal] = {
+        oldestAtMs: wallMs(stored.oldestAtMs ?? held.oldestAtMs),
+        newestAtMs: wallMs(held.newestAtMs ?? stored.newestAtMs),
+      };
     } catch (error) {
       if (!isStorageFailure(error)) throw error;
       this.#storageError('read', causeText(error));
     }
-  }
-
-  /** Held rows are the newest. */
-  #timesOf(file: QueueFile, signal: Signal): RowTimes {
-    const stored = file.ages(signal);
-    const held = this.#held.file?.ages(signal) ?? NO_TIMES;
-    const wallMs = (timeMs: number | null): number | null =>
-      timeMs === null ? null : this.#ages.wallMs(timeMs);
-    return {
-      oldestAtMs: wallMs(stored.oldestAtMs ?? held.oldestAtMs),
-      newestAtMs: wallMs(held.newestAtMs ?? stored.newestAtMs),
-    };
   }
 
   /** The account may differ from the file, because the file was opened again or could not be read. */

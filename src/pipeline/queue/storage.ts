@@ -40,13 +40,6 @@ export const FILE_COUNTERS = {
 /** This many unused pages stay in the database for new rows. */
 const UNUSED_PAGES_MAX = 2048;
 
-export interface StorageOptions extends Pick<QueueOptions, 'clock' | 'counters' | 'logger'> {
-  /** Null: in memory, and lost when the process ends. */
-  readonly directory: string | null;
-  /** The limit of the queue, which sets the size of the reserve. */
-  readonly maxBytes: number;
-}
-
 /** What a storage has in its directory, besides the database. */
 interface Disk {
   readonly directory: QueueDirectory;
@@ -67,7 +60,7 @@ export class Storage {
   gone: string | null = null;
   /** Notes for the operator, as sentences. */
   readonly notes: string[] = [];
-  readonly #options: StorageOptions;
+  readonly #options: QueueOptions;
   readonly #counters: CountersOf<typeof FILE_COUNTERS>;
   readonly #log: ThrottledLog;
   readonly #closing = new AbortController();
@@ -76,22 +69,26 @@ export class Storage {
   /** True while another process has the directory, and the file in it. */
   #isTaken = false;
 
-  private constructor(options: StorageOptions, disk: Disk | null) {
+  private constructor(options: QueueOptions, disk: Disk | null) {
     this.#options = options;
     this.#counters = options.counters.of(FILE_COUNTERS);
     this.#log = new ThrottledLog(options.logger, options.clock);
     this.#disk = disk;
   }
 
-  /** Throws an OperatorError if the directory is held or not writable, or contains a foreign file. */
-  static open(options: StorageOptions): Storage {
-    const { directory: path, maxBytes, logger } = options;
+  /**
+   * In the directory, or in memory if that is null. Throws an OperatorError if the directory is held or not writable, or
+   * contains a foreign file.
+   */
+  static open(options: QueueOptions, path: string | null): Storage {
     if (path === null) return new Storage(options, null);
+    const { metrics, logs } = options.config;
+    const maxBytes = metrics.maxBytes + logs.maxBytes;
     const reserveBytes = Math.round(
       Math.min(Math.max(maxBytes / 64, RESERVE_BYTES_MIN), RESERVE_BYTES_MAX),
     );
     // The reserve must hold several logs, or deleting it would not make room for a checkpoint.
-    const directory = new QueueDirectory(path, reserveBytes / 4, logger);
+    const directory = new QueueDirectory(path, reserveBytes / 4, options.logger);
     let note: string | null;
     try {
       note = directory.secure();
