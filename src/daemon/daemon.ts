@@ -25,7 +25,6 @@ import {
   limitRestored,
   MARKS,
   ownState,
-  readState,
   saveState,
   STARTS,
   stateEntries,
@@ -39,7 +38,7 @@ import { apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { KnownApis } from '../service/redact.ts';
 import { configWith, Discovery } from './discovery.ts';
-import { bringBack, forgottenSeries, inTurns, setAside } from './gone-series.ts';
+import { bringBack, forgotten, inTurns, keyOf, setAside, storedSeries } from './gone-series.ts';
 import { type LivePage, readLivePage } from './live-page.ts';
 import type { OwnTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
@@ -269,7 +268,7 @@ export class Daemon {
       const place = { address: api.baseUrl, id };
       const known: RestoredState | null = state;
       state = await bringBack(queue, place, known);
-      if (state !== known) changes.push(...forgottenSeries(place));
+      if (state !== known) changes.push(...forgotten(keyOf(place)));
     }
     return { state, changes };
   }
@@ -279,10 +278,9 @@ export class Daemon {
     const changes: StateChange[] = [];
     let state: RestoredState | null = null;
     for (const id of [target.id, ...otherIdsOf(target)]) {
-      const starts = await this.queue.readState(STARTS, id);
-      const marks = await this.queue.readState(MARKS, id);
-      if (starts === null || marks === null) continue;
-      state = joined(state, readState(starts, marks));
+      const part = await storedSeries(this.queue, id);
+      if (part === null) continue;
+      state = joined(state, part);
       if (id !== target.id) changes.push(...forgotten(id));
     }
     return { state, changes };
@@ -494,11 +492,6 @@ interface Known {
 function joined(state: RestoredState | null, part: RestoredState | null): RestoredState | null {
   if (state === null || part === null) return state ?? part;
   return { ...joinStates(state, part), releasedMs: laterMs(state.releasedMs, part.releasedMs) };
-}
-
-/** Deletes the state of a target that has another id now. */
-function forgotten(id: string): StateChange[] {
-  return [STARTS, MARKS].map(kind => ({ kind, key: id, blob: null }));
 }
 
 function without(

@@ -22,7 +22,7 @@ import { namesOnPage } from '../pipeline/derive/places.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { Translated } from '../pipeline.ts';
-import { forgottenSeries, keyOf } from './gone-series.ts';
+import { forgotten, keyOf } from './gone-series.ts';
 
 export const DISCOVERY_COUNTERS = {
   changes: {
@@ -154,7 +154,7 @@ export class Discovery {
   static async prepare(options: DiscoveryOptions, former: Discovery | null): Promise<Discovery> {
     const memory =
       former !== null && former.#address === addressOf(options)
-        ? copyOf(former.#memory)
+        ? structuredClone(former.#memory)
         : await stored(options);
     const discovery = new Discovery(options, memory);
     const unwanted = [...memory.known]
@@ -251,7 +251,7 @@ export class Discovery {
       const { forgetBackups } = await import('../backups/service-backups.ts');
       const service = this.#serviceOf(id, name);
       state.push(...(await forgetLogs(queue, config.logs, service)), forgetBackups(id));
-      state.push(...forgottenSeries({ address: this.#address, id }));
+      state.push(...forgotten(keyOf({ address: this.#address, id })));
     }
     if (expired.length > 0)
       log.plain.info(
@@ -400,11 +400,6 @@ function readList(blob: Buffer | null): Pick<Stored, 'services' | 'gone'> {
   } catch {
     return nothing;
   }
-}
-
-function copyOf({ known, gone, ...rest }: Memory): Memory {
-  const copies = [...known].map(([id, one]): [string, Known] => [id, { ...one }]);
-  return { ...rest, known: new Map(copies), gone: new Map(gone) };
 }
 
 /** False for a page that may have been cut at a line: its end is missing. */

@@ -31,24 +31,32 @@ export async function setAside(place: SeriesPlace, state: RestoredState): Promis
 }
 
 /**
- * The target's state with the series of a service that has returned. Their place is to be emptied (forgottenSeries)
- * together with the storing of that state.
+ * The target's state with the series of a service that has returned. Their place is to be emptied (forgotten) together
+ * with the storing of that state.
  */
 export async function bringBack(
   queue: Pick<Queue, 'readState'>,
   place: SeriesPlace,
   state: RestoredState | null,
 ): Promise<RestoredState | null> {
-  const key = keyOf(place);
-  const starts = await queue.readState(STARTS, key);
-  const marks = await queue.readState(MARKS, key);
-  const part = starts === null || marks === null ? null : readState(starts, marks);
-  if (part === null) return state;
-  return state === null ? part : joinStates(state, part);
+  const part = await storedSeries(queue, keyOf(place));
+  if (part === null || state === null) return part ?? state;
+  return joinStates(state, part);
 }
 
-export function forgottenSeries(place: SeriesPlace): StateChange[] {
-  return [STARTS, MARKS].map(kind => ({ kind, key: keyOf(place), blob: null }));
+/** The series that are stored under a key: that of a place, or the id of a target. */
+export async function storedSeries(
+  queue: Pick<Queue, 'readState'>,
+  key: string,
+): Promise<RestoredState | null> {
+  const starts = await queue.readState(STARTS, key);
+  const marks = await queue.readState(MARKS, key);
+  return starts === null || marks === null ? null : readState(starts, marks);
+}
+
+/** Deletes them. */
+export function forgotten(key: string): StateChange[] {
+  return [STARTS, MARKS].map(kind => ({ kind, key, blob: null }));
 }
 
 /** The result of work in slices, with a turn of the event loop after each. */
@@ -58,7 +66,6 @@ export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   return step.value;
 }
 
-/** The key of its blobs. */
 export function keyOf({ address, id }: SeriesPlace): string {
   return JSON.stringify([address, id]);
 }

@@ -1,7 +1,7 @@
 // Where the series of a service are while it is gone: in the queue, once, below the address of its API.
 
 import { beforeEach, expect, test } from 'vitest';
-import { bringBack, forgottenSeries, setAside } from '../../src/daemon/gone-series.ts';
+import { bringBack, forgotten, keyOf, setAside } from '../../src/daemon/gone-series.ts';
 import type { RestoredState } from '../../src/model/memory.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { States } from '../support/states.ts';
@@ -32,7 +32,7 @@ test('they return once, with all that the target has by then', async () => {
   const returned = await bringBack(queue, A, null);
   expect(returned?.indexById.size).toBe(2);
   expect(states.blobs.size, 'until the state of the target has them').toBe(2);
-  await store(forgottenSeries(A));
+  await store(forgotten(keyOf(A)));
   expect(await bringBack(queue, A, returned)).toBe(returned);
 });
 
@@ -61,7 +61,7 @@ test('what is forgotten does not return, and what is damaged is as if it were no
   for (const key of states.blobs.keys()) states.blobs.set(key, Buffer.from('junk'));
   expect(await bringBack(queue, A, null)).toBeNull();
   await gone();
-  await states.commit({ batches: [], reads: [], state: forgottenSeries(A) });
+  await states.commit({ batches: [], reads: [], state: forgotten(keyOf(A)) });
   expect(states.blobs.size).toBe(0);
   expect(await bringBack(queue, A, null)).toBeNull();
 });
