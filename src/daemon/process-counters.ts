@@ -5,7 +5,6 @@ import { performance } from 'node:perf_hooks';
 import { cpuUsage, memoryUsage } from 'node:process';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
-import { LoopWatch } from '../lib/loop-watch.ts';
 import { programVersion } from '../lib/version.ts';
 
 export const PROCESS_COUNTERS = {
@@ -71,5 +70,44 @@ function recentMaximum(clock: Clock, take: () => number): () => number {
       startedMs = nowMs;
     }
     return longest;
+  };
+}
+
+const { nodeTiming } = performance;
+
+/**
+ * Measures the longest turn of the event loop: the time from one turn to the next, without the time in which the loop
+ * waited for events. It measures at the end of each turn, in an immediate that does not keep the loop alive.
+ */
+class LoopWatch {
+  #longestMs = 0;
+  #lastMs = performance.now();
+  /** The time that the loop has waited for events since its start. */
+  #lastIdleMs = nodeTiming.idleTime;
+  #next: NodeJS.Immediate;
+
+  constructor() {
+    this.#next = setImmediate(this.#look).unref();
+  }
+
+  /** The longest turn that ended since the last call, in milliseconds; 0 if none did. */
+  take(): number {
+    const longestMs = this.#longestMs;
+    this.#longestMs = 0;
+    return longestMs;
+  }
+
+  close(): void {
+    clearImmediate(this.#next);
+  }
+
+  readonly #look = (): void => {
+    const nowMs = performance.now();
+    const idleMs = nodeTiming.idleTime;
+    const turnMs = nowMs - this.#lastMs - (idleMs - this.#lastIdleMs);
+    if (turnMs > this.#longestMs) this.#longestMs = turnMs;
+    this.#lastMs = nowMs;
+    this.#lastIdleMs = idleMs;
+    this.#next = setImmediate(this.#look).unref();
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { followProcess, PROCESS_COUNTERS } from '../../src/daemon/process-counters.ts';
 import { Counters, type CountersOf, renderCounters } from '../../src/lib/counters.ts';
@@ -43,6 +44,9 @@ test('a busy event loop shows for one to two minutes', async () => {
     block(500);
     return delay.get();
   };
+  // Waiting does not count.
+  await sleep(300);
+  expect(delay.get()).toBeLessThan(0.25);
   await expect.poll(blocked, { timeout: 5000 }).toBeGreaterThan(0.25);
   expect(delay.get()).toBeLessThan(2);
   expect(active.get() - activeBefore).toBeGreaterThan(0.4);
