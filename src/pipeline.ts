@@ -23,12 +23,7 @@ import { inTurns, type Schedule } from './pipeline/collect/schedule.ts';
 import type { Scraper, ScrapeResult } from './pipeline/collect/scrape.ts';
 import { Decoding } from './pipeline/decode/decode.ts';
 import { Replay } from './pipeline/decode/replay.ts';
-import {
-  derive,
-  type DeriveReport,
-  type ScrapeOutcome,
-  SHORT_OF_MEMORY,
-} from './pipeline/derive/derive.ts';
+import { derive, type DeriveReport, SHORT_OF_MEMORY } from './pipeline/derive/derive.ts';
 import type { DeriveOptions } from './pipeline/derive/options.ts';
 import { saveState, stateEntries, type StateBlobs } from './pipeline/derive/state.ts';
 import { type EncodeOptions, encodePage } from './pipeline/encode/encode.ts';
@@ -40,8 +35,6 @@ import type { Queue } from './pipeline/queue/queue.ts';
 const SLICE_LINES = 256;
 /** Steps run this long before they yield to the event loop. */
 const TURN_MS = 10;
-/** Ready pages of a tick wait this long for the others before they are committed. */
-const GATHER_MS = 500;
 
 /** A page larger than this fraction (1/N) of the memory limit for pages is large. */
 const LARGE_SHARE = 64;
@@ -85,29 +78,24 @@ export function* translate(
   const { table, limits } = translation;
   let page: PageReport | null = null;
   let path: Translated['path'] = null;
-  let reason = scrape.kind === 'page' ? '' : scrape.reason;
-  const isLarge =
-    scrape.kind === 'page' && scrape.page.bytes.length * LARGE_SHARE > limits.memoryBytes;
+  let reason = '';
+  let bodyBytes = 0;
+  let isLarge = false;
   if (scrape.kind === 'page') {
     const { layout } = table;
+    bodyBytes = scrape.page.bytes.length;
+    isLarge = bodyBytes * LARGE_SHARE > limits.memoryBytes;
     const memoryBytes = translation.derive.budget.bytesFor(table);
     page = yield* decodePage(scrape.page, table, { ...limits, memoryBytes });
     if (isLarge) collectGarbage('regular');
     yield;
     path = layout !== null && layout === table.layout ? 'repeating' : 'full';
     if (!page.isUsable) reason = page.limit === null ? 'not_metrics' : `limit_${page.limit}`;
-  }
+  } else reason = scrape.reason;
   const { startedAtMs, monotonicMs, durationMs, serverAtMs } =
     scrape.kind === 'page' ? scrape.page : scrape;
-  const outcome: ScrapeOutcome = {
-    startedAtMs,
-    monotonicMs,
-    durationMs,
-    serverAtMs,
-    bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
-    report: reason === '' ? page : null,
-    reason,
-  };
+  const time = { startedAtMs, monotonicMs, durationMs, serverAtMs };
+  const outcome = { ...time, bodyBytes, report: reason === '' ? page : null, reason };
   const derived = yield* derive(table, outcome, translation.derive);
   const batch = yield* encodePage(table, translation.encode, writer, startedAtMs);
   const state = translation.isKept ? yield* saveState(table) : null;
@@ -200,11 +188,8 @@ export class Pipeline {
    * error.
    */
   async tick(indexes: readonly number[]): Promise<void> {
-    const { queue, clock, log, schedule, targets, giveUp } = this.#options;
-    const onFailed = (cause: string): void =>
-      log.error('commit', { cause }, 'cannot queue the points of a tick: they are lost');
-    const buffers = this.#payloads;
-    const gather = new Gather(queue, { clock, waitMs: GATHER_MS, buffers, onFailed });
+    const { clock, schedule, targets, giveUp } = this.#options;
+    const gather = new Gather({ ...this.#options, buffers: this.#payloads });
     let readBytes = 0;
     const scrapeOne = async (index: number): Promise<void> => {
       const target = targets[index] ?? bug(`no target ${index}`);

@@ -4,10 +4,13 @@
 
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { ThrottledLog } from '../../lib/log.ts';
 import type { Batch, BatchPart, SampleCount } from '../../model/batch.ts';
-import type { Commit, CommitOutcome, StateChange } from './commit.ts';
+import type { Commit, StateChange } from './commit.ts';
 import type { Queue } from './queue.ts';
 
+/** Ready pages of a tick wait this long for the others before they are committed. */
+const WAIT_MS = 500;
 /** A payload of this size is committed alone, without a copy. */
 const WHOLE_BYTES = 4 * 1024 * 1024;
 /** The most bytes that are gathered for one commit. */
@@ -21,13 +24,12 @@ export interface Gathered {
   readonly state: readonly StateChange[];
 }
 
-/** `waitMs`: how long the first batch waits for others. `buffers`: where the memory comes from. */
 export interface GatherOptions {
+  readonly queue: Queue;
   readonly clock: Clock;
-  readonly waitMs: number;
+  readonly log: ThrottledLog;
+  /** Where the memory comes from. */
   readonly buffers: BodyBufferPool;
-  /** Called when a commit failed and its points are lost, which only happens when the queue is closed. */
-  readonly onFailed: (message: string) => void;
 }
 
 /** What is gathered for one commit. */
@@ -42,7 +44,6 @@ interface Pending {
 }
 
 export class Gather {
-  readonly #queue: Queue;
   readonly #options: GatherOptions;
   /** The next commit; null while it is empty. */
   #next: Pending | null = null;
@@ -51,8 +52,7 @@ export class Gather {
   /** The commits at the ends of waiting times. */
   #timed: Promise<unknown> = Promise.resolve();
 
-  constructor(queue: Queue, options: GatherOptions) {
-    this.#queue = queue;
+  constructor(options: GatherOptions) {
     this.#options = options;
   }
 
@@ -86,8 +86,7 @@ export class Gather {
   }
 
   #startTimer(): () => void {
-    const { clock, waitMs } = this.#options;
-    return clock.after(waitMs, () => {
+    return this.#options.clock.after(WAIT_MS, () => {
       this.#cancelTimer = null;
       this.#timed = Promise.all([this.#timed, this.#commit()]);
     });
@@ -109,7 +108,12 @@ export class Gather {
   }
 
   async #store(commit: Commit): Promise<void> {
-    const outcome: CommitOutcome = await this.#queue.commit(commit);
-    if (outcome.kind === 'failed') this.#options.onFailed(outcome.message);
+    const { queue, log } = this.#options;
+    const outcome = await queue.commit(commit);
+    // Only when the queue is closed.
+    if (outcome.kind === 'failed') {
+      const cause = outcome.message;
+      log.error('commit', { cause }, 'cannot queue the points of a tick: they are lost');
+    }
   }
 }
