@@ -285,7 +285,7 @@ export class Reserve {
     return this.#isHeld;
   }
 
-  /** Checks whether the file is still there: somebody may have deleted it. */
+  /** Checks whether the file is still there. Not each time: when all files were deleted, the open ones have room. */
   look(): void {
     this.#isHeld = this.#isWhole();
   }

@@ -37,9 +37,9 @@ export class QueueView {
   /** All rows without their bodies, oldest first. */
   heads(signal: Signal): readonly RowHead[] {
     return this.#read(() => {
-      const heads = [...this.#file.ids(signal)].map(id => this.#file.head(id));
       const offsetMs = readClockOffset(this.#file);
-      return heads
+      return [...this.#file.ids(signal)]
+        .map(id => this.#file.head(id))
         .filter(head => head !== null)
         .map(head => ({ ...head, madeAtMs: head.madeAtMs + offsetMs }));
     });
@@ -48,10 +48,14 @@ export class QueueView {
   /** One row after the other, oldest first; null for a row that cannot be read or is damaged. */
   *rows(signal: Signal): Generator<QueueRow | null> {
     // All ids at once: an open cursor would keep a transaction open.
-    for (const id of this.#read(() => [...this.#file.ids(signal)])) {
-      const found = this.#find(id);
-      if (found !== 'gone') yield found;
-    }
+    for (const id of this.#read(() => [...this.#file.ids(signal)]))
+      try {
+        const found = this.#file.read(id);
+        // Else it was sent meanwhile.
+        if (found !== null) yield found.isSound ? found.row : null;
+      } catch {
+        yield null;
+      }
   }
 
   account(): Account {
@@ -87,17 +91,6 @@ export class QueueView {
 
   close(): void {
     this.#file.close();
-  }
-
-  /** `gone` when the row was sent meanwhile. */
-  #find(id: number): QueueRow | null | 'gone' {
-    try {
-      const found = this.#file.read(id);
-      if (found === null) return 'gone';
-      return found.isSound ? found.row : null;
-    } catch {
-      return null;
-    }
   }
 
   #read<T>(work: () => T): T {

@@ -60,6 +60,12 @@ const REMEDIES: Readonly<Record<EvictionReason, string>> = {
   damaged: 'check the disk of queue.directory',
 };
 
+const REPORTS = {
+  full: 'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
+  held: 'cannot write the file of the queue; metrics are kept in memory and sent from there',
+  failed: 'cannot store a batch',
+} as const;
+
 /** Operations that are retried after the file failed. */
 type StorageOperation = 'read' | 'store' | 'settle' | 'expire';
 
@@ -146,7 +152,6 @@ export class Queue {
   async commit(commit: Commit): Promise<CommitOutcome> {
     const outcome = await this.#commits.run(() => this.#commit(commit));
     this.#report(outcome, commit);
-    if (outcome.kind === 'held' || outcome.kind === 'failed') this.#trouble = outcome.message;
     if (outcome.kind === 'stored') failpoint('commit-done');
     if (outcome.kind === 'stored' || outcome.kind === 'held') this.#tellListeners();
     return outcome;
@@ -161,20 +166,11 @@ export class Queue {
     this.#counters.commits.add(1, kind);
     if (kind === 'full' || kind === 'failed')
       for (const batch of batches) this.#counters.refused.add(rowPoints(batch), batch.signal, kind);
-    if (kind === 'full')
-      this.#log.warn(
-        'full',
-        {},
-        'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
-      );
-    if (kind === 'held')
-      this.#log.error(
-        'held',
-        { cause: outcome.message },
-        'cannot write the file of the queue; metrics are kept in memory and sent from there',
-      );
-    if (kind === 'failed')
-      this.#log.error('failed', { cause: outcome.message }, 'cannot store a batch');
+    if (kind === 'full') this.#log.warn(kind, {}, REPORTS.full);
+    if (kind === 'held' || kind === 'failed') {
+      this.#trouble = outcome.message;
+      this.#log.error(kind, { cause: outcome.message }, REPORTS[kind]);
+    }
   }
 
   /**
