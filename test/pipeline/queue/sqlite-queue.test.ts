@@ -3,10 +3,14 @@ import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
 import { OperatorError } from '../../../src/errors.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { Counters } from '../../../src/lib/counters.ts';
 import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
 import type { QueueOptions, SetAside } from '../../../src/pipeline/queue/commit.ts';
-import { Queue } from '../../../src/pipeline/queue/queue.ts';
+import { openQueue, Queue } from '../../../src/pipeline/queue/queue.ts';
+import { FILE_COUNTERS } from '../../../src/pipeline/queue/storage.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
@@ -54,17 +58,6 @@ function mistakeOf(open: () => unknown): string {
 }
 
 describe('after a restart', () => {
-  test('an empty queue is empty', async () => {
-    const directory = temporaryDirectory();
-    const options = queueOptions();
-    await visit(directory, options, () => undefined);
-    await visit(directory, options, async queue => {
-      expect(await services(queue, 'metrics')).toEqual([]);
-      expect(queue.stats('metrics').rows).toBe(0);
-      expect(queue.corruptFiles()).toEqual([]);
-    });
-  });
-
   test('everything is unchanged: rows, state, account, set-aside points', async () => {
     const directory = temporaryDirectory();
     const options = queueOptions({ compression: { metrics: 'zstd', logs: 'gzip' } });
@@ -284,4 +277,39 @@ describe('the directory', () => {
       'it has format 2, made by another version',
     );
   });
+});
+
+test('each transaction counts, with its time', async () => {
+  const counters = new Counters();
+  const options = { ...queueOptions({ counters }), clock: systemClock };
+  await visit(temporaryDirectory(), options, async queue => {
+    const { writes, writeSeconds } = counters.of(FILE_COUNTERS);
+    const [before, secondsBefore] = [writes.get(), writeSeconds.get()];
+    const startedMs = performance.now();
+    for (let i = 0; i < 3; i++) await put(queue, { a: 1 }, Date.now());
+    expect(writes.get() - before).toBe(3);
+    const seconds = writeSeconds.get() - secondsBefore;
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThan((performance.now() - startedMs) / 1000);
+  });
+});
+
+test('a configuration: rows use the compression of their signal, and are smaller if they are sent as JSON', async () => {
+  const rowsFor = async (protocol: string): Promise<readonly number[]> => {
+    const signal = { protocol, compression: 'zstd' };
+    const config = {
+      queue: limitsOf({ metrics: 1_000_000, logs: 1_000_000 }),
+      otlp: { maxRequestBytes: 8000, metrics: signal, logs: signal },
+    } as unknown as Config;
+    const queue = openQueue(config, queueOptions());
+    await put(queue, { a: 300 });
+    const rows = await queue.oldest('metrics', 100, NONE);
+    for (const { encoding } of rows) expect(encoding).toBe('zstd');
+    await queue.close();
+    return rows.map(row => row.rawBytes);
+  };
+  expect(await rowsFor('http/protobuf')).toHaveLength(1);
+  const json = await rowsFor('http/json');
+  expect(json.length).toBeGreaterThan(5);
+  expect(Math.max(...json)).toBeLessThanOrEqual(1000);
 });
