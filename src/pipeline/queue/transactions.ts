@@ -10,7 +10,6 @@ import type { Commit, QueueRow, RowRest, SetAside, Settlement } from './commit.t
 import { rowBytes, rowPoints, sumBytes } from './rows.ts';
 import { StorageError } from './schema.ts';
 
-/** The limits of a transaction. */
 export interface Situation {
   /** Rows that are being sent: they are not evicted. */
   readonly pinned: ReadonlySet<number>;
@@ -34,14 +33,12 @@ export interface Outcome {
 /** The most bytes that are kept of a damaged row. */
 const SAMPLE_BYTES_MAX = 64 * 1024;
 
-/** Joins two settlements of one row, in order. */
 export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outcome {
   if (first === undefined) return second;
   const settlements = [...first.settlements, ...second.settlements];
   return { settlements, aside: [...first.aside, ...second.aside], rest: second.rest };
 }
 
-/** The points that a settlement decides about. */
 export function settledPoints({ settlements }: Outcome): number {
   return settlements.reduce(
     (sum, { accepted, rejected, setAside }) => sum + accepted + rejected + setAside,
@@ -79,14 +76,13 @@ export function storeHeld(file: QueueFile, row: QueueRow, situation: Situation):
   return change;
 }
 
-/** Evicts metrics that are too old. */
 export function expire(
   file: QueueFile,
   { pinned, madeBeforeMs }: Pick<Situation, 'pinned' | 'madeBeforeMs'>,
 ): Change {
   const change = new Change();
-  const isExpired = (head: RowHead): boolean => head.madeAtMs < madeBeforeMs;
-  for (const head of oldestMetricsWhile(file, pinned, isExpired)) evict(file, change, head, 'age');
+  const situation = { pinned, evictedFor: 'age' } as const;
+  evictWhile(file, change, situation, head => head.madeAtMs < madeBeforeMs);
   return change;
 }
 
@@ -168,16 +164,14 @@ function evictOldest(
   file: QueueFile,
   change: Change,
   bytes: number,
-  { pinned, evictedFor }: Pick<Situation, 'pinned' | 'evictedFor'>,
+  situation: Pick<Situation, 'pinned' | 'evictedFor'>,
 ): number {
   let freedBytes = 0;
-  const isNeeded = (head: RowHead): boolean => {
+  evictWhile(file, change, situation, head => {
     const isNeeded = freedBytes < bytes;
     if (isNeeded) freedBytes += rowBytes(head);
     return isNeeded;
-  };
-  for (const head of oldestMetricsWhile(file, pinned, isNeeded))
-    evict(file, change, head, evictedFor);
+  });
   return freedBytes;
 }
 
@@ -188,12 +182,14 @@ function evict(file: QueueFile, change: Change, head: RowHead, reason: EvictionR
   change.evicted(head, reason);
 }
 
-/** The oldest metrics up to the first unwanted one, without pinned ones. An array, because the caller deletes them. */
-function oldestMetricsWhile(
+/** Evicts the oldest metrics up to the first unwanted one, without pinned ones. */
+function evictWhile(
   file: QueueFile,
-  pinned: ReadonlySet<number>,
+  change: Change,
+  { pinned, evictedFor }: Pick<Situation, 'pinned' | 'evictedFor'>,
   isWanted: (head: RowHead) => boolean,
-): readonly RowHead[] {
+): void {
+  // First all heads: a row must not be deleted while the ids are read.
   const heads: RowHead[] = [];
   for (const id of file.ids('metrics')) {
     const head = pinned.has(id) ? null : file.head(id);
@@ -201,5 +197,5 @@ function oldestMetricsWhile(
     if (!isWanted(head)) break;
     heads.push(head);
   }
-  return heads;
+  for (const head of heads) evict(file, change, head, evictedFor);
 }
