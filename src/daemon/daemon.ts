@@ -87,13 +87,11 @@ export class Daemon {
   readonly #clock: Clock;
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
-  /** One live page at a time. */
   readonly #livePages = new Permits(1);
   readonly #pipeline: Pipeline;
   readonly #budget: SeriesBudget;
   readonly #meter: TranslateMeter;
   readonly #stopping = new AbortController();
-  /** Ends scrapes under way. */
   readonly #givingUp = new AbortController();
   readonly #unfollowProcess: () => void;
   readonly #startTelemetry: () => OwnTelemetry | null;

@@ -54,7 +54,6 @@ export async function storedSeries(
   return starts === null || marks === null ? null : readState(starts, marks);
 }
 
-/** Deletes them. */
 export function forgotten(key: string): StateChange[] {
   return [STARTS, MARKS].map(kind => ({ kind, key, blob: null }));
 }

@@ -133,7 +133,6 @@ const TEMPORALITIES = {
   lowmemory: AggregationTemporalityPreference.LOWMEMORY,
 } as const;
 
-/** Reads all counters at once. */
 function createProducer(
   counters: Counters,
   clock: Clock,

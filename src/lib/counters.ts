@@ -17,7 +17,6 @@ interface CounterDeclaration {
 /** The counters of one part of the program; the keys are only used in code. */
 export type CounterGroup = Readonly<Record<string, CounterDeclaration>>;
 
-/** The counters of a group, by the keys of its declaration. */
 export type CountersOf<Group extends CounterGroup> = {
   readonly [Key in keyof Group]: Counter<LabelsOf<Group[Key]>>;
 };

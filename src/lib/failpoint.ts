@@ -54,7 +54,6 @@ export function failpoint(name: Exclude<Failpoint, typeof LOSE_ROW>): void {
   if (armed !== null && isArmed(name)) process.kill(process.pid, 'SIGKILL');
 }
 
-/** True at the armed pass. */
 export function isArmed(name: Failpoint): boolean {
   if (armed !== name) return false;
   passesLeft--;

@@ -24,7 +24,6 @@ export function follow(pointer: JsonPointer, json: unknown): unknown {
   return value;
 }
 
-/** The value of a JSON text; undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -34,7 +33,6 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** True for an object that is neither null nor an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -17,7 +17,6 @@ import { dirname, resolve } from 'node:path';
 
 /** The file at a path is not safe to use; nothing was changed. */
 export class UnsafeFileError extends Error {
-  /** What to do about it. */
   readonly remedy: string;
 
   constructor(message: string, remedy: string) {
@@ -109,7 +108,6 @@ export class FilePlace {
   }
 }
 
-/** Null if there is no file. */
 function identityOf(path: string): string | null {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
@@ -130,7 +128,6 @@ function checkOwner(path: string, uid: number): void {
   );
 }
 
-/** Null on systems without user ids. */
 function userId(): number | null {
   return process.geteuid?.() ?? null;
 }

@@ -1,12 +1,10 @@
 // Time zones by name. UTC does not need Intl, whose data cost 8 MB and 20 ms at the first use.
 
-/** True for the names of UTC. */
 export function isUtc(name: string): boolean {
   const upper = name.toUpperCase();
   return upper === 'UTC' || upper === 'ETC/UTC';
 }
 
-/** True for a name that Intl knows. */
 export function isTimeZone(name: string): boolean {
   if (isUtc(name)) return true;
   try {

@@ -17,11 +17,9 @@ export type Grant =
   | { readonly isGranted: false; readonly retryAfterMs: number };
 
 export interface TakeOptions {
-  /** 0 is served first. */
   readonly priority: number;
   /** Refused at once if the wait is known to be longer, else when this time is over. */
   readonly maxWaitMs: number;
-  /** An aborted taker is refused. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -85,14 +85,12 @@ type StoredRow = Pick<RowHead, 'signal' | 'parts' | 'body'>;
 
 const NO_SUMS: Sums = { rows: 0, bytes: 0, points: 0 };
 
-/** The outcome of every sample and point, by service. */
 export class Account {
   readonly #services = new Map<string, Map<string, number>>();
   /** Those that are counted one by one. */
   readonly #own = new Set<string>();
   #sums: Readonly<Record<Signal, Sums>> = { metrics: NO_SUMS, logs: NO_SUMS };
 
-  /** Adds to one number of one service. */
   add(service: string, key: string, count: number): void {
     if (count === 0) return;
     const name = this.nameFor(service);
@@ -118,7 +116,6 @@ export class Account {
     return this.#services;
   }
 
-  /** The numbers of all services together. */
   total(): ReadonlyMap<string, number> {
     const sum = new Map<string, number>();
     for (const numbers of this.#services.values())
@@ -144,7 +141,6 @@ export class Account {
     for (const service of services) this.#own.add(service);
   }
 
-  /** Adds a committed change. */
   apply(change: Change): void {
     for (const { service, key, count } of change.counts()) this.add(service, key, count);
     this.#sums = {
@@ -190,7 +186,6 @@ export class Account {
     return change;
   }
 
-  /** The name under which a service is counted. */
   nameFor(service: string): string {
     const hasPlace = this.#own.has(service) || this.#own.size < ACCOUNT_SERVICES_MAX;
     return hasPlace ? service : OTHER_SERVICES;
@@ -214,7 +209,6 @@ export class Change {
     return [...this.#counts.values()];
   }
 
-  /** True when no number changes. */
   get isEmpty(): boolean {
     return this.#counts.size === 0 && SIGNALS.every(signal => this.sums[signal].rows === 0);
   }
@@ -224,7 +218,6 @@ export class Change {
     return SIGNALS.reduce((sum, signal) => sum + this.sums[signal].points, 0);
   }
 
-  /** The points of a new row. */
   made({ parts }: Pick<NewRow, 'parts'>): void {
     for (const { service, points } of parts) this.count(service, 'point/made', points);
   }

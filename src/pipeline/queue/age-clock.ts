@@ -9,7 +9,6 @@ import type { QueueFile } from './queue-file.ts';
 /** Smaller steps are corrections, which this clock follows. */
 const STEP_MS_MIN = 60_000;
 
-/** The state that keeps the offset. */
 const STATE = { kind: 'clock', key: 'offset' } as const;
 
 export class AgeClock {
@@ -18,7 +17,6 @@ export class AgeClock {
   #lead: number;
   /** The sum of all steps of the wall clock. */
   #offsetMs: number;
-  /** The time of the last step. */
   #stepAtMs = -Infinity;
 
   /** `offsetMs`: saved by an earlier process. `newestMs`: the time of the newest row on this clock. */
@@ -35,7 +33,6 @@ export class AgeClock {
     return new AgeClock(clock, readClockOffset(file), file.newestAtMs());
   }
 
-  /** Keeps the offset in the file. */
   save(file: QueueFile): void {
     const { offsetMs } = this;
     if (readClockOffset(file) !== offsetMs)

@@ -87,9 +87,7 @@ export interface SetAside {
   readonly atMs: number;
 }
 
-/** The rows of one signal together. */
 export interface Sums {
-  /** Queued requests. */
   readonly rows: number;
   /** Compressed; the limit counts these. */
   readonly bytes: number;
@@ -103,7 +101,6 @@ export interface RowTimes {
   readonly newestAtMs: number | null;
 }
 
-/** One signal's rows in the queue. */
 export interface QueueStats extends Sums, RowTimes {
   readonly maxBytes: number;
 }

@@ -16,11 +16,9 @@ const WHOLE_BYTES = 4 * 1024 * 1024;
 /** The most bytes that are gathered for one commit. */
 const GATHERED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** One target's page within a tick. */
 export interface Gathered {
   readonly batch: Batch;
   readonly reads: readonly SampleCount[];
-  /** Stored together with the batch. */
   readonly state: readonly StateChange[];
 }
 

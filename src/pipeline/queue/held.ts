@@ -33,7 +33,6 @@ export class Held {
     return this.#state.get(stateName(kind, key))?.blob;
   }
 
-  /** The held changes of a kind. */
   stateChanges(kind: string): readonly StateChange[] {
     return [...this.#state.values()].filter(change => change.kind === kind);
   }

@@ -39,7 +39,6 @@ import { QueueFile } from './queue-file.ts';
 import { isHeaderDamaged, mendFirstPage, salvage, type SalvageReport } from './recovery.ts';
 import { isDiskFull, storageProblem } from './schema.ts';
 
-/** The files that SQLite has open. */
 const FILES = ['queue.sqlite', 'queue.sqlite-wal', 'queue.sqlite-shm'] as const;
 
 export class QueueDirectory {
@@ -66,7 +65,6 @@ export class QueueDirectory {
     return note;
   }
 
-  /** The path of a file in the directory. */
   file(name: string): string {
     return join(this.path, name);
   }
@@ -146,7 +144,6 @@ export class QueueDirectory {
     syncDirectory(this.path);
   }
 
-  /** Returns the new name of the damaged file. */
   #putAside(atMs: number): string {
     const name = this.#freeName(new Date(atMs).toISOString().replaceAll(/[-:]|\.\d+/g, ''));
     renameSync(this.#queuePath, this.file(name));

@@ -19,10 +19,8 @@ import {
   type OpenOptions,
 } from './schema.ts';
 
-/** The path of a database in memory. */
 export const MEMORY = ':memory:';
 
-/** One row as SQLite gives it. */
 export type Columns = { readonly [column: string]: unknown };
 
 /** A row without the bytes of its body; `parts` is [] when they are damaged. */
@@ -30,7 +28,6 @@ export interface RowHead extends Pick<QueueRow, 'id' | 'signal' | 'madeAtMs' | '
   readonly body: { readonly length: number };
 }
 
-/** One number of the account. */
 export interface Count {
   readonly service: string;
   readonly key: string;
@@ -62,14 +59,11 @@ export class QueueFile {
     this.#places = suffixes.map(suffix => new FilePlace(`${path}${suffix}`));
   }
 
-  /**
-   * Opens or creates the file, or opens MEMORY. Throws SQLite's errors, and a StorageError for a file that is not ours.
-   */
+  /** Opens or creates the file, or opens MEMORY. Throws as openDatabase. */
   static open(path: string, options?: OpenOptions): QueueFile {
     return new QueueFile(path, openDatabase(path, options));
   }
 
-  /** Runs `work` as one transaction. Rethrows its errors. */
   transact<T>(work: () => T): T {
     this.#run('BEGIN IMMEDIATE');
     try {

@@ -71,12 +71,10 @@ export class QueueView {
     return blob === 'damaged' ? null : (blob ?? null);
   }
 
-  /** The latest set-aside entries, newest first. */
   setAside(count: number): readonly SetAside[] {
     return this.#read(() => this.#file.setAside(count));
   }
 
-  /** Names of damaged files that were put aside in the directory. */
   corruptFiles(): readonly string[] {
     return corruptFilesIn(this.directory);
   }

@@ -47,10 +47,8 @@ import {
 /** Reading the numbers may reveal damage, after which they are read again; at most this many times. */
 const REFRESHES_MAX = 3;
 
-/** The text of `trouble()` on a full disk. */
 const DISK_FULL = 'its disk is full: new metrics replace the oldest';
 
-/** The same while answers of the back end cannot be stored. */
 const UNSETTLED = "cannot store the back end's answers: the file cannot be written";
 
 const REMEDIES: Readonly<Record<EvictionReason, string>> = {
@@ -83,9 +81,7 @@ export class Queue {
   readonly #commits = new Permits(1);
   readonly #listeners = new Set<() => void>();
   readonly #pinned = new Set<number>();
-  /**
-   * Settlements that could not be written yet. Their rows stay pinned; readers see only the unsettled rest.
-   */
+  /** Settlements that could not be written yet. Their rows stay pinned; readers see only the unsettled rest. */
   readonly #unsettled = new Map<number, Outcome>();
   /** The storage's version when the account was read from it. */
   #accountVersion = -1;
@@ -93,7 +89,6 @@ export class Queue {
   #times: Record<Signal, RowTimes> = { metrics: NO_TIMES, logs: NO_TIMES };
   /** The highest row id in this process or in the file. */
   #lastId: number;
-  /** See `trouble()`. */
   #trouble: string | null = null;
   #compression: Readonly<Record<Signal, Encoding>>;
   #isClosed = false;
@@ -173,9 +168,7 @@ export class Queue {
     }
   }
 
-  /**
-   * The oldest rows of a signal, except `skip`, in order; [] when there are none. The caller owns the bodies.
-   */
+  /** The oldest rows of a signal, except `skip`, in order; [] when there are none. The caller owns the bodies. */
   oldest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]> {
     if (this.#isClosed || this.#isEmpty(signal)) return Promise.resolve([]);
     const before = this.account.sums(signal).rows;
@@ -231,7 +224,6 @@ export class Queue {
     return Promise.resolve();
   }
 
-  /** The latest set-aside entries, newest first. */
   readSetAside(count: number): Promise<readonly SetAside[]> {
     const read = (): readonly SetAside[] => this.#storage.read(file => file.setAside(count));
     return Promise.resolve(this.#guard('read', read) ?? []);
@@ -277,7 +269,6 @@ export class Queue {
     return this.#storage.corruptFiles();
   }
 
-  /** Sets the compression of new rows. */
   compressAs(signal: Signal, encoding: Encoding): void {
     this.#compression = { ...this.#compression, [signal]: encoding };
   }
@@ -328,7 +319,6 @@ export class Queue {
     }
   }
 
-  /** The rows of a commit, with new ids. */
   async #makeRows({ batches }: Commit): Promise<readonly QueueRow[]> {
     const { maxRequestBytes } = this.#options;
     const rows: QueueRow[] = [];
@@ -396,7 +386,6 @@ export class Queue {
     return { ...this.account.sums(signal), maxBytes: this.#options.config[signal].maxBytes };
   }
 
-  /** Older metrics are evicted. */
   get #madeBeforeMs(): number {
     return this.#ages.nowMs() - this.#options.config.metrics.maxAgeMs;
   }
@@ -449,7 +438,6 @@ export class Queue {
     return this.#held.file?.has(id) ?? false;
   }
 
-  /** Evicts metrics that are too old. */
   #expire(): void {
     const situation = { pinned: this.#pinned, madeBeforeMs: this.#madeBeforeMs };
     const work = (file: QueueFile): Change => expire(file, situation);
@@ -495,7 +483,6 @@ export class Queue {
     return change;
   }
 
-  /** Applies a change that was committed, in the file or among the held commits. */
   #apply(change: Change): void {
     this.account.apply(change);
     for (const eviction of change.evictions) this.#reportEviction(eviction);

@@ -17,7 +17,6 @@ import { countPoints, splitRequest } from './split.ts';
 
 export type NewRow = Omit<QueueRow, 'id'>;
 
-/** Bytes of one service that form a request. */
 export interface Slice {
   readonly service: string;
   readonly points: number;

@@ -152,7 +152,6 @@ function checkFormat(db: DatabaseSync): void {
     throw new StorageError(`it has format ${String(version)}, made by another version`);
 }
 
-/** The number that a pragma returns. */
 function pragma(db: DatabaseSync, name: string): number {
   const row = db.prepare(`PRAGMA ${name}`).get();
   return Number(Object.values(row ?? {})[0]);

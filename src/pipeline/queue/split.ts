@@ -77,7 +77,6 @@ function splitMessage(
   return messages;
 }
 
-/** A tag and a length. */
 const ENVELOPE_BYTES_MAX = 8;
 
 /** The bytes of children; contiguous ones are one range. */

@@ -58,7 +58,6 @@ export class Storage {
   version = 0;
   /** A message that names files which were deleted or replaced and cannot be written again; null when there are none. */
   gone: string | null = null;
-  /** Notes for the operator, as sentences. */
   readonly notes: string[] = [];
   readonly #options: QueueOptions;
   readonly #counters: CountersOf<typeof FILE_COUNTERS>;
@@ -111,7 +110,6 @@ export class Storage {
     }
   }
 
-  /** Names of the damaged files kept in the directory. */
   corruptFiles(): readonly string[] {
     return this.#disk === null ? [] : corruptFilesIn(this.#disk.directory.path);
   }
