@@ -54,32 +54,35 @@ interface Setup {
   readonly causes: unknown[];
 }
 
-/** Telemetry over a queue that keeps the rows, or calls `commit`. */
+const STORED: CommitOutcome = { kind: 'stored' };
+const FAILED: CommitOutcome = { kind: 'failed', message: 'disk full' };
+
+/** Telemetry over a queue that gives these answers, and keeps the rows that it has stored. */
 function start({
   config = configOf(),
-  commit,
+  answer = () => STORED,
   counters = new Counters(),
   time = clock,
 }: {
   readonly config?: Config;
-  readonly commit?: Queue['commit'];
+  readonly answer?: () => CommitOutcome | Promise<CommitOutcome>;
   readonly counters?: Counters;
   readonly time?: Clock;
 } = {}): Setup {
   const { requests } = counters.of(REQUESTS);
   const queued: OtlpPoint[][] = [];
   const causes: unknown[] = [];
-  const keep: Queue['commit'] = ({ batches }) => {
+  const commit: Queue['commit'] = async ({ batches }) => {
     const [batch] = batches;
     const rows = otlpPoints(saneMetrics(batch?.payload ?? Buffer.alloc(0)));
     expect(rows).toHaveLength(batch?.parts[0]?.points ?? 0);
-    queued.push(rows);
-    return Promise.resolve({ kind: 'stored' });
+    const outcome = await answer();
+    if (outcome === STORED) queued.push(rows);
+    return outcome;
   };
   const warn = ({ cause }: Readonly<Record<string, unknown>>): void => void causes.push(cause);
   const log = new ThrottledLog({ ...silentLogger, warn }, time);
-  const queue = { commit: commit ?? keep };
-  const telemetry = startTelemetry({ config, clock: time, counters, log, queue });
+  const telemetry = startTelemetry({ config, clock: time, counters, log, queue: { commit } });
   open.push(telemetry);
   return { telemetry, counters, requests, queued, causes };
 }
@@ -179,25 +182,22 @@ test('with delta temporality a sum is the growth since the last request', async 
   expect(rows.map(row => `${row.temporality} ${row.value}`)).toStrictEqual(['delta 5', 'delta 2']);
 });
 
-test('with delta temporality the growth of a failed request is in the next one', async () => {
-  const rows: OtlpPoint[] = [];
-  let isFull = true;
-  const { telemetry, requests } = start({
+test('a failed request is counted and logged; with delta temporality its growth is in the next one', async () => {
+  let outcome: CommitOutcome = FAILED;
+  const { telemetry, counters, requests, queued, causes } = start({
     config: configOf({ otlp: { temporality: 'delta' } }),
-    commit: ({ batches }) => {
-      if (isFull) return Promise.resolve({ kind: 'failed', message: 'disk full' });
-      const points = otlpPoints(saneMetrics(batches[0]?.payload ?? Buffer.alloc(0)));
-      rows.push(...named(points, 'prom2otlp_requests_total'));
-      return Promise.resolve({ kind: 'stored' });
-    },
+    answer: () => outcome,
   });
   requests.add(5, 'orders');
   await telemetry.flush();
-  isFull = false;
+  expect(causes).toStrictEqual(['disk full']);
+  expect(counters.of(OWN_TELEMETRY_COUNTERS).failures.get()).toBe(1);
+  outcome = STORED;
   requests.add(2, 'orders');
   await telemetry.flush();
   requests.add(1, 'orders');
   await telemetry.flush();
+  const rows = queued.flatMap(request => named(request, 'prom2otlp_requests_total'));
   expect(rows.map(({ value }) => value)).toEqual([7, 1]);
   expect(rows[1]?.startNs).toBe(rows[0]?.timeNs);
 });
@@ -239,17 +239,8 @@ test.each(['cumulative', 'delta'] as const)(
 );
 
 test('requests go out by themselves, once per interval', async () => {
-  let calls = 0;
-  const called = Promise.withResolvers<void>();
-  start({
-    config: everyTenMs(),
-    commit: () => {
-      if (++calls === 3) called.resolve();
-      return Promise.resolve({ kind: 'stored' });
-    },
-  });
-  await called.promise;
-  expect(calls).toBeGreaterThanOrEqual(3);
+  const { queued } = start({ config: everyTenMs() });
+  await expect.poll(() => queued.length).toBeGreaterThanOrEqual(3);
 });
 
 test('closing queues the last counts, and nothing follows', async () => {
@@ -262,28 +253,8 @@ test('closing queues the last counts, and nothing follows', async () => {
   expect(causes).toStrictEqual([]);
 });
 
-test('a failed commit is counted and logged, and the next request is queued', async () => {
-  let isFull = true;
-  let stored = 0;
-  const { telemetry, counters, causes } = start({
-    commit: () => {
-      if (isFull) return Promise.resolve({ kind: 'failed', message: 'disk full' });
-      stored++;
-      return Promise.resolve({ kind: 'stored' });
-    },
-  });
-  await telemetry.flush();
-  expect(causes).toStrictEqual(['disk full']);
-  expect(counters.of(OWN_TELEMETRY_COUNTERS).failures.get()).toBe(1);
-  isFull = false;
-  await telemetry.flush();
-  expect(stored).toBe(1);
-});
-
 test('closing over a failed commit reports it and ends', async () => {
-  const { telemetry, causes } = start({
-    commit: () => Promise.resolve({ kind: 'failed', message: 'disk full' }),
-  });
+  const { telemetry, causes } = start({ answer: () => FAILED });
   await telemetry.close();
   expect(causes).toStrictEqual(['disk full']);
 });
@@ -293,7 +264,7 @@ test('closing does not wait for a commit that never ends, and asks for no second
   let calls = 0;
   const { telemetry } = start({
     config: { ...config, telemetry: { ...config.telemetry, intervalMs: 50 } },
-    commit: () => {
+    answer: () => {
       calls++;
       return new Promise(() => undefined);
     },
@@ -307,14 +278,14 @@ test('a slow queue gets one request at a time, also after the timeout of the SDK
   let calls = 0;
   const { causes } = start({
     config: everyTenMs(),
-    commit: () => {
+    answer: () => {
       calls++;
       return answer.promise;
     },
   });
   await expect.poll(() => causes[0]).toBe('the previous request is still in progress');
   expect(calls).toBe(1);
-  answer.resolve({ kind: 'stored' });
+  answer.resolve(STORED);
   await expect.poll(() => calls).toBeGreaterThan(1);
 });
 

@@ -1,31 +1,19 @@
 // What the log says of a target's pages: bounded, whatever the page holds.
 
 import { expect, test } from 'vitest';
-import { type LogFields, type Logger, ThrottledLog } from '../../src/lib/log.ts';
+import { createLogger, ThrottledLog } from '../../src/lib/log.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { Target as PlannedTarget } from '../../src/pipeline/collect/plan-targets.ts';
 import { TargetLog } from '../../src/daemon/target-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type Seen, Target, type TargetOptions } from '../support/target.ts';
 
-interface Line {
-  readonly level: string;
-  readonly message: string;
-  readonly fields: LogFields;
-}
+type Line = Readonly<Record<string, unknown>>;
 
 function logged(options: TargetOptions, texts: readonly string[]): readonly Line[] {
   const lines: Line[] = [];
-  const write =
-    (level: string) =>
-    (fields: LogFields, message: string): void =>
-      void lines.push({ level, fields, message });
-  const logger: Logger = {
-    debug: write('debug'),
-    info: write('info'),
-    warn: write('warn'),
-    error: write('error'),
-  };
+  const destination = { write: (text: string) => void lines.push(JSON.parse(text) as Line) };
+  const logger = createLogger({ level: 'debug', format: 'json', destination });
   const clock = new FakeClock();
   const planned = { name: 'api.example.com (db1)' } as PlannedTarget;
   const log = new TargetLog(planned, new ThrottledLog(logger, clock));
@@ -45,12 +33,12 @@ test('thousands of services that no entry names, gone with the next page, are on
     Array.from({ length: 3000 }, (_, i) => `a{namespace="x${number}_${i}"} 1\n`).join('');
   const options = { services: ['db1'], unconfigured: 'send' } as const;
   const lines = logged(options, [`${page(0)}a{namespace="db1"} 1\n`, page(1)]);
-  expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
+  expect(lines.map(({ level, msg }) => `${String(level)} ${String(msg)}`)).toEqual([
     'warn the service is down on a page that is good',
     'warn services that no entry names are down on a page that is good; the first is named',
   ]);
-  expect(lines[0]?.fields).toMatchObject({ service: 'db1', reason: 'absent' });
-  expect(lines[1]?.fields).toMatchObject({ services: 3000, first: 'x0_0', reason: 'absent' });
+  expect(lines[0]).toMatchObject({ service: 'db1', reason: 'absent' });
+  expect(lines[1]).toMatchObject({ services: 3000, first: 'x0_0', reason: 'absent' });
 });
 
 test('refused series are told by family and count, never by the value of a label', () => {
@@ -61,7 +49,7 @@ test('refused series are told by family and count, never by the value of a label
     .join('');
   const lines = logged(options, [page, page]);
   expect(lines).toHaveLength(1);
-  expect(lines[0]?.message).toMatch(/^new series are dropped/);
-  expect(lines[0]?.fields).toMatchObject({ samples: 4, families: { b: 3, c: 1 } });
+  expect(lines[0]?.['msg']).toMatch(/^new series are dropped/);
+  expect(lines[0]).toMatchObject({ samples: 4, families: { b: 3, c: 1 } });
   expect(JSON.stringify(lines)).not.toContain('secret');
 });

@@ -3,10 +3,9 @@
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OtlpPoint } from '../support/otlp-points.ts';
-import type { LifeOptions } from './support/bridge.ts';
+import type { Life, LifeOptions } from './support/bridge.ts';
 import { expectBalance } from './support/figures.ts';
 import { Ledger, type Findings } from './support/ledger.ts';
-import type { Life } from './support/life.ts';
 import type { Source } from './support/source.ts';
 import { Stage } from './support/stage.ts';
 

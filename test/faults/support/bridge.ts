@@ -4,7 +4,16 @@ import { cpSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { type Running, start, tempDirectory, until } from '../../support/program.ts';
-import { LIFE_HEADER, type Life } from './life.ts';
+
+/** Each says its number, from 1 on, with everything it sends: the sink may learn late that one has ended. */
+export const LIFE_HEADER = 'x-life';
+
+/** A process, from its start to its end. */
+export interface Life {
+  readonly number: number;
+  /** It did not end by itself. */
+  isKilled: boolean;
+}
 
 export interface BridgeOptions {
   readonly sourceUrl: string;

@@ -7,7 +7,7 @@
 // - a start stays where it is; a delta begins where the one before ended
 
 import type { OtlpPoint } from '../../support/otlp-points.ts';
-import type { Life } from './life.ts';
+import type { Life } from './bridge.ts';
 import { distributionOf, type Series, type ServedPage, type Source } from './source.ts';
 
 export interface LedgerOptions {

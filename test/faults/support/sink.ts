@@ -11,7 +11,7 @@ import { otlpPoints, type OtlpPoint } from '../../support/otlp-points.ts';
 import { until } from '../../support/program.ts';
 import { WireGate } from '../../support/wire-sanity.ts';
 import { caughtUp } from './connections.ts';
-import { LIFE_HEADER } from './life.ts';
+import { LIFE_HEADER } from './bridge.ts';
 
 /**
  * What becomes of a request:

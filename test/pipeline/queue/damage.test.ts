@@ -30,6 +30,7 @@ import { batchOf, logsBatch, metricsBatch, metricsBytes } from '../../support/ot
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
   acceptRow,
+  ASIDE,
   commitOf,
   expectBalance,
   firstRow,
@@ -394,13 +395,7 @@ test('with a damaged head of a set-aside entry, the queue opens and keeps its ro
   const original = await createStage();
   const queue = Queue.open(original.options, original.directory);
   const { id } = await firstRow(queue);
-  const entry = {
-    signal: 'metrics',
-    service: 'a',
-    points: 10,
-    atMs: Date.UTC(2026, 2, 4),
-  } as const;
-  const aside = { ...entry, reason: 'THE REASON', sample: Buffer.from('x') };
+  const aside = { ...ASIDE, points: 10, reason: 'THE REASON' };
   expect(queue.pin(id)).toBe(true);
   await queue.settle(id, [{ service: 's0', accepted: 0, rejected: 0, setAside: 10 }], [aside]);
   await queue.close();
@@ -510,15 +505,11 @@ describe('a number that is damaged', () => {
     await queue.close();
   });
 
-  test('as the time of the newest row, it makes no other row too old', async () => {
-    const stage = await damaged(
-      'UPDATE batch SET made_at_ms = 7e15 WHERE id = (SELECT max(id) FROM batch)',
-    );
-    expect((await reopen(stage)).services).toEqual(ALL);
-  });
-
-  test('as the size of a row, it evicts no other row', async () => {
-    const stage = await damaged('UPDATE batch SET counted_bytes = 7e15 WHERE id = 30');
+  test.each([
+    ['the time of the newest row', 'made_at_ms = 7e15 WHERE id = (SELECT max(id) FROM batch)'],
+    ['the size of a row', 'counted_bytes = 7e15 WHERE id = 30'],
+  ])('as %s, it evicts no other row', async (_, change) => {
+    const stage = await damaged(`UPDATE batch SET ${change}`);
     expect(await reopen(stage)).toMatchObject({ services: ALL, evicted: 0 });
   });
 

@@ -73,6 +73,13 @@ function commitOf(service: string, signal: 'metrics' | 'logs' = 'metrics'): Comm
   };
 }
 
+/** The queue of the next process. */
+function reopened(options: QueueOptions, directory: string): Queue {
+  const next = Queue.open({ ...options, counters: new Counters() }, directory);
+  expectBalance(next);
+  return next;
+}
+
 /** Commits until one does not simply succeed. Returns the number of commits before it, and its outcome. */
 async function commitUntilFull(queue: Queue): Promise<[number, CommitOutcome]> {
   for (let i = 0; ; i++) {
@@ -160,10 +167,9 @@ describe.runIf(canMount)('on a full disk', () => {
     expectBalance(queue);
     const account = queue.account.total();
     await queue.close();
-    const again = Queue.open({ ...options, counters: new Counters() }, directory);
+    const again = reopened(options, directory);
     expect(again.stats('metrics').rows).toBe(others.length);
     expect(again.account.total()).toEqual(account);
-    expectBalance(again);
     await again.close();
   });
 
@@ -184,7 +190,7 @@ describe.runIf(canMount)('on a full disk', () => {
     expectBalance(queue);
     const account = queue.account.total();
     await queue.close();
-    const again = Queue.open({ ...options, counters: new Counters() }, directory);
+    const again = reopened(options, directory);
     expect(again.stats('metrics').rows).toBe(1);
     expect(again.account.total()).toEqual(account);
     // With free space everything works as before.
@@ -221,9 +227,8 @@ describe.runIf(canMount)('on a full disk', () => {
     expect(await services(queue, 'metrics')).toEqual(['a', 'c']);
     expectBalance(queue);
     await queue.close();
-    const again = Queue.open({ ...options, counters: new Counters() }, directory);
+    const again = reopened(options, directory);
     expect(await services(again, 'metrics')).toEqual(['a', 'c']);
-    expectBalance(again);
     await again.close();
   });
 
@@ -234,12 +239,12 @@ describe.runIf(canMount)('on a full disk', () => {
     const { rows } = queue.stats('metrics');
     await queue.close();
     fill();
-    const again = Queue.open({ ...options, counters: new Counters() }, directory);
+    const again = reopened(options, directory);
     const found = await again.oldest('metrics', 1000, NONE);
     expect(found).toHaveLength(rows);
     for (const row of found) await acceptRow(again, row);
     await again.close();
-    const last = Queue.open({ ...options, counters: new Counters() }, directory);
+    const last = reopened(options, directory);
     expect(last.stats('metrics').rows).toBe(0);
     await last.close();
   });

@@ -103,6 +103,15 @@ export function expectBalance(queue: Queue): void {
   expect(queued).toBe(queue.stats('metrics').points + queue.stats('logs').points);
 }
 
+export const ASIDE: SetAside = {
+  signal: 'metrics',
+  service: 'a',
+  points: 1,
+  reason: 'no',
+  sample: Buffer.from('x'),
+  atMs: Date.UTC(2026, 2, 4, 9),
+};
+
 /** Declares the suite for a store; `open` is called once per test. */
 export function describeQueue(name: string, open: (options: QueueOptions) => Promise<Queue>): void {
   describe(name, () => {
@@ -138,14 +147,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       await put(queue, { a: 5, b: 5 });
       const row = await firstRow(queue);
       expect(queue.pin(row.id)).toBe(true);
-      const aside: SetAside = {
-        signal: 'metrics',
-        service: 'b',
-        points: 2,
-        reason: 'no',
-        sample: Buffer.from('x'),
-        atMs: 5,
-      };
+      const aside = { ...ASIDE, service: 'b', points: 2 };
       await queue.settle(
         row.id,
         [
@@ -188,7 +190,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 12, oldestAtMs: now - 5 });
       expect(queue.account.get('b', 'point/accepted')).toBe(4);
       expectBalance(queue);
-      // It is not evicted while it is pinned; after that its eviction counts only the rest.
+      // A pinned row is not evicted; after that its eviction counts only the rest.
       for (const id of ['d', 'e', 'f']) await put(queue, { [id]: 10 });
       expect((await services(queue, 'metrics'))[0]).toBe('b');
       queue.unpin(row.id);
@@ -200,14 +202,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
 
     test('set-aside entries are bounded and listed newest first', async () => {
       queue = await open(queueOptions());
-      const entry = (points: number): SetAside => ({
-        signal: 'metrics',
-        service: 'a',
-        points,
-        reason: 'no',
-        sample: Buffer.from('x'),
-        atMs: 5,
-      });
+      const entry = (points: number): SetAside => ({ ...ASIDE, points });
       const store = async (asides: readonly SetAside[]): Promise<void> => {
         await put(queue, { a: 1 });
         const [row] = await queue.oldest('metrics', 1, NONE);
@@ -223,20 +218,6 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       );
       await store([{ ...entry(1), sample: Buffer.alloc(16 * 1024 * 1024) }]);
       expect(await queue.readSetAside(5000)).toHaveLength(1);
-    });
-
-    test('a commit counts the samples read per service', async () => {
-      queue = await open(queueOptions());
-      const reads = [
-        { service: 'a', outcome: 'used', count: 7 },
-        { service: 'a', outcome: 'repeated', count: 2 },
-        { service: 'b', outcome: 'used', count: 1 },
-      ];
-      await queue.commit({ batches: [], state: [], reads });
-      await queue.commit({ batches: [], state: [], reads });
-      expect(queue.account.get('a', 'sample/used')).toBe(14);
-      expect(queue.account.get('a', 'sample/repeated')).toBe(4);
-      expect(queue.account.get('b', 'sample/used')).toBe(2);
     });
 
     test('state is kept by kind and key, replaced, and deleted by null', async () => {
@@ -281,22 +262,6 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expectBalance(queue);
     });
 
-    test('a pinned row is not evicted', async () => {
-      queue = await open(queueOptions({ config: limitsOf({ metrics: shareFor(2) }) }));
-      const store = async (id: string): Promise<unknown> => await put(queue, { [id]: 10 });
-      await store('a');
-      await store('b');
-      const a = await firstRow(queue);
-      expect(queue.pin(a.id)).toBe(true);
-      await store('c');
-      expect(await services(queue, 'metrics')).toEqual(['a', 'c']);
-      queue.unpin(a.id);
-      await store('d');
-      expect(await services(queue, 'metrics')).toEqual(['c', 'd']);
-      expect(queue.pin(a.id)).toBe(false);
-      expectBalance(queue);
-    });
-
     test('a batch larger than the limit is evicted itself, and evicts nothing else', async () => {
       queue = await open(queueOptions({ config: limitsOf({ metrics: shareFor(1) }) }));
       await put(queue, { a: 10 });
@@ -338,7 +303,11 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       const commit = (text: string): Commit => ({
         batches: [logsBatch('a', [line], now), metricsBatch({ a: 1 }, now)],
         state: [{ kind: 'cursor', key: 'a', blob: Buffer.from(text) }],
-        reads: [{ service: 'a', outcome: 'used', count: 1 }],
+        reads: [
+          { service: 'a', outcome: 'used', count: 7 },
+          { service: 'a', outcome: 'repeated', count: 2 },
+          { service: 'b', outcome: 'used', count: 1 },
+        ],
       });
       expect(await queue.commit(commit('one'))).toEqual({ kind: 'stored' });
       const before = Object.fromEntries(queue.account.total());
@@ -350,6 +319,9 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       const row = await firstRow(queue, 'logs');
       await acceptRow(queue, row);
       expect(await queue.commit(commit('two'))).toEqual({ kind: 'stored' });
+      expect(queue.account.get('a', 'sample/used')).toBe(14);
+      expect(queue.account.get('a', 'sample/repeated')).toBe(4);
+      expect(queue.account.get('b', 'sample/used')).toBe(2);
       expectBalance(queue);
     });
 

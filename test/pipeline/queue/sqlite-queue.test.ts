@@ -8,13 +8,14 @@ import { OperatorError } from '../../../src/errors.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { Counters } from '../../../src/lib/counters.ts';
 import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
-import type { QueueOptions, SetAside } from '../../../src/pipeline/queue/commit.ts';
+import type { QueueOptions } from '../../../src/pipeline/queue/commit.ts';
 import { openQueue, Queue } from '../../../src/pipeline/queue/queue.ts';
 import { FILE_COUNTERS } from '../../../src/pipeline/queue/storage.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
   acceptRow,
+  ASIDE,
   commitOf,
   describeQueue,
   expectBalance,
@@ -62,14 +63,7 @@ describe('after a restart', () => {
     const directory = temporaryDirectory();
     const options = queueOptions({ compression: { metrics: 'zstd', logs: 'gzip' } });
     const now = options.clock.nowMs();
-    const aside: SetAside = {
-      signal: 'metrics',
-      service: 'b',
-      points: 2,
-      reason: 'no',
-      sample: Buffer.from('x'),
-      atMs: now,
-    };
+    const aside = { ...ASIDE, service: 'b', points: 2 };
     const before = await visit(directory, options, async queue => {
       await put(queue, { b: 5 });
       const row = await firstRow(queue);
