@@ -187,9 +187,10 @@ export class Daemon {
   #keepGauges(): void {
     const isWelcome = this.config.unconfiguredServices === 'send';
     const targets = new Map(this.targets.map(({ target }) => [target.id, target]));
-    this.#meter.keep(id => {
+    this.#meter.keep((id, service) => {
       const target = targets.get(id);
-      return target && (one => (isWelcome ? this.#isOf(target, one) : target.configured.has(one)));
+      if (target === undefined) return false;
+      return isWelcome ? this.#isOf(target, service) : target.configured.has(service);
     });
   }
 

@@ -12,6 +12,7 @@
 import type { AutoConfig, Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
+import { parseJson } from '../lib/json-pointer.ts';
 import { printableLine } from '../lib/printable.ts';
 import { shardOf } from '../lib/shard.ts';
 import type { ThrottledLog } from '../lib/log.ts';
@@ -378,9 +379,11 @@ function addressOf({ config }: DiscoveryOptions): string {
   return config.auto.api.baseUrl;
 }
 
+/** What is stored; nothing if that is damaged, or of another version. */
 async function stored(options: DiscoveryOptions): Promise<Memory> {
   const blob = await options.queue?.readState(LIST, addressOf(options));
-  const { services, gone } = readList(blob ?? null);
+  const list = parseJson(blob?.toString() ?? '') as Stored | undefined;
+  const { services, gone } = list?.version === 1 ? list : { services: [], gone: [] };
   return {
     known: new Map(services.map(({ id, name }) => [id, { name, absentMs: 0, otherNameMs: 0 }])),
     gone: new Map(gone.map(one => [one.id, one])),
@@ -388,18 +391,6 @@ async function stored(options: DiscoveryOptions): Promise<Memory> {
     changes: [],
     lastGoodMs: null,
   };
-}
-
-/** Nothing for a blob of another version. */
-function readList(blob: Buffer | null): Pick<Stored, 'services' | 'gone'> {
-  const nothing = { services: [], gone: [] };
-  if (blob === null) return nothing;
-  try {
-    const list = JSON.parse(blob.toString()) as Stored;
-    return list.version === 1 ? list : nothing;
-  } catch {
-    return nothing;
-  }
 }
 
 /** False for a page that may have been cut at a line: its end is missing. */

@@ -78,15 +78,12 @@ export class TranslateMeter {
     return [...new Map(entries).values()];
   }
 
-  /** After a reload, which says what a target has: its id, and a test for services; undefined for no target. */
-  keep(targetOf: (id: string) => ((service: string) => boolean) | undefined): void {
+  /** After a reload, which says whether a target still has a service. */
+  keep(has: (target: string, service: string) => boolean): void {
     for (const [target, last] of this.#targets) {
-      const has = targetOf(target);
-      if (has === undefined) this.#targets.delete(target);
-      else {
-        const services = last.services.filter(({ id }) => has(id));
-        this.#targets.set(target, { ...last, services });
-      }
+      const services = last.services.filter(({ id }) => has(target, id));
+      if (services.length === 0) this.#targets.delete(target);
+      else this.#targets.set(target, { ...last, services });
     }
   }
 

@@ -295,6 +295,10 @@ export class Queue {
     this.#storage.close();
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async #commit(commit: Commit): Promise<CommitOutcome> {
     const closed = {
       kind: 'failed',
