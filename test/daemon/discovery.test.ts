@@ -79,6 +79,8 @@ async function pages(
   }
 }
 
+const namesOf = ({ services }: Discovery): string[] =>
+  services.map(({ id, name }) => `${id} ${name}`);
 const idsOf = ({ services }: Discovery): string[] => services.map(({ id }) => id);
 const counted = (change: string): number => counters.of(DISCOVERY_COUNTERS).changes.get(change);
 const many = (count: number, from = 0): string[] =>
@@ -88,11 +90,7 @@ describe('a service comes', () => {
   test('with the first page that has it, under the name on that page', async () => {
     const discovery = await open();
     await pages(discovery, 1, ['db2=ledger', 'db1=orders', 'db3']);
-    expect(discovery.services.map(({ id, name }) => `${id} ${name}`)).toEqual([
-      'db1 orders',
-      'db2 ledger',
-      'db3 db3',
-    ]);
+    expect(namesOf(discovery)).toEqual(['db1 orders', 'db2 ledger', 'db3 db3']);
     expect(discovery.hasChanged).toBe(true);
     expect(counted('came')).toBe(3);
     expect(lines.join()).toContain('services came');
@@ -123,16 +121,10 @@ describe('a service comes', () => {
     expect(counters.of(DISCOVERY_COUNTERS).leftOut.get('id')).toBe(4);
   });
 
-  test('with a name that is one printable line', async () => {
+  test('with a name that is one printable line, also on a page that is not complete', async () => {
     const discovery = await open();
-    await pages(discovery, 1, ['db1=a\n\u001B[31mb']);
+    await pages(discovery, 1, ['db1=a\n\u001B[31mb'], false);
     expect(discovery.services[0]?.name).toBe('a ?[31mb');
-  });
-
-  test('also on a page that is not complete', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, ['db1'], false);
-    expect(idsOf(discovery)).toEqual(['db1']);
   });
 });
 
@@ -248,10 +240,7 @@ describe('a name', () => {
     const discovery = await open();
     await pages(discovery, 1, ['db1=orders']);
     await pages(discovery, 1, ['db2=orders']);
-    expect(discovery.services.map(({ id, name }) => `${id} ${name}`)).toEqual([
-      'db1 orders',
-      'db2 orders',
-    ]);
+    expect(namesOf(discovery)).toEqual(['db1 orders', 'db2 orders']);
     await pages(discovery, HOUR, ['db2=orders']);
     expect(idsOf(discovery)).toEqual(['db2']);
   });
@@ -264,7 +253,7 @@ describe('the list', () => {
     await pages(first, HOUR - 1, ['db1=orders']);
     await open({}, first);
     const next = await open();
-    expect(next.services.map(({ id, name }) => `${id} ${name}`)).toEqual(['db1 orders', 'db2 db2']);
+    expect(namesOf(next)).toEqual(['db1 orders', 'db2 db2']);
     expect(next.hasChanged).toBe(false);
     await pages(next, HOUR, ['db1=orders']);
     expect(idsOf(next)).toEqual(['db1', 'db2']);

@@ -294,7 +294,7 @@ test('counts are queued as a separate service, and the account balances', async 
   const counters = new Counters();
   const { x } = counters.of({ x: { name: 'prom2otlp_x_total', help: 'X.', labels: ['a'] } });
   x.add(7, 'b');
-  const queue = openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
+  await using queue = openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
   const telemetry = startTelemetry({
     config,
     clock,
@@ -314,7 +314,6 @@ test('counts are queued as a separate service, and the account balances', async 
   expect(row?.parts).toMatchObject([{ service: OWN_SERVICE, points: points.length, offset: 0 }]);
   expect(queue.account.get(OWN_SERVICE, 'point/made')).toBe(points.length);
   expect(queue.account.queued(OWN_SERVICE)).toBe(points.length);
-  await queue.close();
 });
 
 test('an installation keeps its id, and no two have the same', () => {

@@ -26,18 +26,39 @@ const configText = (name: string, header: string = name, key: string = 'test-key
     log: { level: 'error' },
   });
 
-test('a replaced daemon can be garbage-collected, over many reloads', async () => {
-  using directory = tempDirectory();
-  const file = directory.write('config.json', configText('0'));
+/** A supervisor of a configuration, which can be loaded again with another text; and how to run it. */
+async function supervise(text: string) {
+  const directory = tempDirectory();
+  const file = directory.write('config.json', text);
   const supervisor = await Supervisor.open({ file, environment: {}, clock });
-  const stop = new AbortController();
-  const running = supervisor.run(stop.signal, new Bell());
+  const [stop, hangUp] = [new AbortController(), new Bell()];
+  let running: Promise<void> | undefined;
+  return {
+    supervisor,
+    hangUp,
+    run: (): void => void (running = supervisor.run(stop.signal, hangUp)),
+    reload: async (next: string): Promise<void> => {
+      directory.write('config.json', next);
+      await supervisor.reload();
+      expect(supervisor.lastReload?.mistakes).toEqual([]);
+    },
+    [Symbol.asyncDispose]: async (): Promise<void> => {
+      stop.abort();
+      await running;
+      await supervisor.daemon.stop(AbortSignal.abort());
+      directory[Symbol.dispose]();
+    },
+  };
+}
+
+test('a replaced daemon can be garbage-collected, over many reloads', async () => {
+  await using world = await supervise(configText('0'));
+  const { supervisor } = world;
+  world.run();
   const former: WeakRef<object>[] = [];
   for (let turn = 1; turn <= 3; turn++) {
     former.push(new WeakRef(supervisor.daemon));
-    directory.write('config.json', configText(String(turn)));
-    await supervisor.reload();
-    expect(supervisor.lastReload?.mistakes).toEqual([]);
+    await world.reload(configText(String(turn)));
   }
   const isKept = (one: WeakRef<object>): boolean => one.deref() !== undefined;
   for (let turn = 0; turn < 50 && former.some(isKept); turn++) {
@@ -45,41 +66,30 @@ test('a replaced daemon can be garbage-collected, over many reloads', async () =
     collectGarbage();
   }
   expect(former.filter(isKept)).toHaveLength(0);
-  stop.abort();
-  await running;
-  await supervisor.daemon.stop(AbortSignal.abort());
 });
 
 test('senders are kept until `otlp` changes; they keep secret what the running configuration has', async () => {
-  using directory = tempDirectory();
-  const file = directory.write('config.json', configText('a', 'same'));
-  const supervisor = await Supervisor.open({ file, environment: {}, clock });
+  await using world = await supervise(configText('a', 'same'));
+  const { supervisor } = world;
   const { senders } = supervisor.daemon;
-  directory.write('config.json', configText('b', 'same'));
-  await supervisor.reload();
+  await world.reload(configText('b', 'same'));
   expect(supervisor.daemon.senders, 'only a name has changed').toBe(senders);
-  directory.write('config.json', configText('b', 'same', 'another-key'));
-  await supervisor.reload();
+  await world.reload(configText('b', 'same', 'another-key'));
   expect(supervisor.daemon.senders, 'a key of the service has changed').toBe(senders);
   expect(supervisor.daemon.knownApis.redact('test-key another-key')).toBe('[secret] [secret]');
-  directory.write('config.json', configText('b', 'another'));
-  await supervisor.reload();
+  await world.reload(configText('b', 'another'));
   for (const [index, { sender }] of supervisor.daemon.senders.entries())
     expect(sender).not.toBe(senders[index]?.sender);
-  await supervisor.daemon.stop(AbortSignal.abort());
 });
 
 test('a target keeps its log for as long as its pages mean the same', async () => {
-  using directory = tempDirectory();
   const text = (more: object): string =>
     JSON.stringify({ ...JSON.parse(configText('a')), ...more });
-  const file = directory.write('config.json', text({}));
-  const supervisor = await Supervisor.open({ file, environment: {}, clock });
+  await using world = await supervise(text({}));
+  const { supervisor } = world;
   const isKept = async (more: object): Promise<boolean> => {
     const [former] = supervisor.daemon.targets;
-    directory.write('config.json', text(more));
-    await supervisor.reload();
-    expect(supervisor.lastReload?.mistakes).toEqual([]);
+    await world.reload(text(more));
     return supervisor.daemon.targets[0] === former;
   };
   expect(await isKept({ logs: { enabled: false } })).toBe(true);
@@ -87,26 +97,19 @@ test('a target keeps its log for as long as its pages mean the same', async () =
   expect(await isKept({ metrics: { stale_after: '20m' }, unconfigured_services: 'send' })).toBe(
     false,
   );
-  await supervisor.daemon.stop(AbortSignal.abort());
 });
 
 test('a signal during the start is a reload, too', async () => {
-  using directory = tempDirectory();
-  const file = directory.write('config.json', configText('early'));
-  const supervisor = await Supervisor.open({ file, environment: {}, clock });
-  const [stop, hangUp] = [new AbortController(), new Bell()];
-  hangUp.ring();
+  await using world = await supervise(configText('early'));
+  const { supervisor } = world;
+  world.hangUp.ring();
   const before = supervisor.daemon;
-  const running = supervisor.run(stop.signal, hangUp);
+  world.run();
   await until('a reload', () => supervisor.lastReload !== null);
   expect(supervisor.daemon).not.toBe(before);
-  stop.abort();
-  await running;
-  await supervisor.daemon.stop(AbortSignal.abort());
 });
 
 test('the gauges of a service end when it is removed, those of logs when they are switched off', async () => {
-  using directory = tempDirectory();
   const simulator = await startSimulator({ clock, key: 'test-key', refreshMs: 250 });
   const [kept = '', removed = ''] = simulator.world.services.map(({ id }) => id);
   const text = (ids: readonly string[], more: object = {}): string =>
@@ -117,10 +120,9 @@ test('the gauges of a service end when it is removed, those of logs when they ar
       metrics: { interval: '1s' },
       ...more,
     });
-  const file = directory.write('config.json', text([kept, removed]));
-  const supervisor = await Supervisor.open({ file, environment: {}, clock });
-  const stop = new AbortController();
-  const running = supervisor.run(stop.signal, new Bell());
+  await using world = await supervise(text([kept, removed]));
+  const { supervisor } = world;
+  world.run();
   const gaugesOf = (id: string): readonly string[] => {
     const lines = renderCounters(supervisor.daemon.counters).split('\n');
     const own = lines.filter(
@@ -132,16 +134,11 @@ test('the gauges of a service end when it is removed, those of logs when they ar
   const metrics = ['prom2otlp_service_clock_skew_seconds', 'prom2otlp_service_up'];
   const all = [lag, ...metrics].join();
   await until('all gauges', () => [kept, removed].every(id => gaugesOf(id).join() === all));
-  directory.write('config.json', text([kept]));
-  await supervisor.reload();
+  await world.reload(text([kept]));
   expect(gaugesOf(removed)).toEqual([]);
   expect(gaugesOf(kept), 'before its next page').toEqual(expect.arrayContaining(metrics));
   await until('those of the other service', () => gaugesOf(kept).join() === all);
-  directory.write('config.json', text([kept], { logs: { enabled: false } }));
-  await supervisor.reload();
+  await world.reload(text([kept], { logs: { enabled: false } }));
   expect(gaugesOf(kept)).not.toContain(lag);
-  stop.abort();
-  await running;
-  await supervisor.daemon.stop(AbortSignal.abort());
   await simulator.close();
 });

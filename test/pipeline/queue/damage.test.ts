@@ -304,7 +304,7 @@ describe('an interrupted salvage', () => {
 test('damage that appears while the queue is in use is repaired without a restart', async () => {
   const directory = temporaryDirectory();
   const { options } = await createStage();
-  const queue = Queue.open(options, directory);
+  await using queue = Queue.open(options, directory);
   const now = options.clock.nowMs();
   // More than SQLite's cache holds.
   const putLarge = async (service: string): Promise<void> => {
@@ -328,12 +328,11 @@ test('damage that appears while the queue is in use is repaired without a restar
   await queue.settle(held.id, [{ service: 's0', accepted: 10, rejected: 0, setAside: 0 }], []);
   expect((await services(queue, 'metrics')).at(-1)).toBe('fresh');
   expectBalance(queue);
-  await queue.close();
 });
 
 test('a row that is damaged after it was read: the account balances once it is settled', async () => {
   const { options, directory, path } = copyOf(await createStage());
-  const queue = Queue.open(options, directory);
+  await using queue = Queue.open(options, directory);
   const row = await firstRow(queue);
   const file = new DatabaseSync(path);
   file.exec(`UPDATE batch SET parts = '[' WHERE id = ${String(row.id)}`);
@@ -342,7 +341,6 @@ test('a row that is damaged after it was read: the account balances once it is s
   expect(await services(queue, 'metrics')).toEqual(ALL.slice(1));
   expectBalance(queue);
   expect(queue.account.get('s0', 'point/accepted')).toBe(10);
-  await queue.close();
 });
 
 describe('a damaged header', () => {
@@ -495,14 +493,13 @@ describe('a number that is damaged', () => {
 
   test('while the queue is open, the same', async () => {
     const { options, directory, path } = copyOf(await createStage());
-    const queue = Queue.open(options, directory);
+    await using queue = Queue.open(options, directory);
     const file = new DatabaseSync(path);
     file.exec(`UPDATE batch SET made_at_ms = ${String(HUGE)} WHERE id = 1`);
     file.close();
     expect(await services(queue, 'metrics')).toEqual(ALL.slice(1));
     expectBalance(queue);
     expect(queue.corruptFiles()).toHaveLength(1);
-    await queue.close();
   });
 
   test.each([

@@ -129,9 +129,8 @@ test('deleted files are also written again when the queue is closed', async () =
   const { directory, options, queue } = await createStage();
   rmSync(directory, { recursive: true });
   await queue.close();
-  const again = Queue.open(options, directory);
+  await using again = Queue.open(options, directory);
   expect(await services(again, 'metrics')).toEqual(['b', 'c']);
-  await again.close();
 });
 
 test('only the lock: it is taken again, or the file is left to the process that has it now', async () => {

@@ -1,15 +1,14 @@
 // The durable queue on a full disk: a file system of 2 MiB in memory, which only root can mount.
 
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, existsSync, rmSync, statfsSync } from 'node:fs';
+import { existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
 import type { Commit, CommitOutcome, QueueOptions } from '../../../src/pipeline/queue/commit.ts';
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
+import { SmallDisk } from '../../faults/support/small-disk.ts';
 import { batchOf } from '../../support/otlp-requests.ts';
-import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
   acceptRow,
   expectBalance,
@@ -21,20 +20,8 @@ import {
 
 const BODY_BYTES = 60_000;
 
-/** A directory on its own disk; null if it cannot be mounted. */
-function mountDisk(): string | null {
-  const directory = temporaryDirectory();
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', directory], { stdio: 'pipe' });
-  } catch {
-    return null;
-  }
-  onTestFinished(() => void execFileSync('umount', ['--lazy', directory]));
-  return directory;
-}
-
-const canMount = process.platform === 'linux' && process.getuid?.() === 0;
-if (!canMount) console.log('full-disk: skipped, since only root can mount a small disk');
+const noDisk = SmallDisk.reasonToSkip();
+if (noDisk !== null) console.log(`full-disk: skipped: ${noDisk}`);
 
 interface Disk {
   readonly directory: string;
@@ -45,23 +32,14 @@ interface Disk {
 }
 
 function createDisk(): Disk {
-  const directory = mountDisk() ?? '';
-  if (directory === '') throw new Error('cannot mount a small disk');
-  const filler = join(directory, 'filler');
+  const disk = SmallDisk.mount(2);
+  onTestFinished(() => disk[Symbol.dispose]());
+  const { path: directory } = disk;
   const options = queueOptions({
-    counters: new Counters(),
     config: limitsOf({ metrics: 10_000_000, logs: 5_000_000 }, directory),
     maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
   });
-  const fill = (): void => {
-    for (const chunk of [100_000, 4096, 1])
-      try {
-        for (;;) appendFileSync(filler, Buffer.alloc(chunk, 1));
-      } catch {
-        // Full for chunks of this size.
-      }
-  };
-  return { directory, options, fill, clear: () => rmSync(filler) };
+  return { directory, options, fill: () => disk.fill(), clear: () => disk.clear() };
 }
 
 function commitOf(service: string, signal: 'metrics' | 'logs' = 'metrics'): Commit {
@@ -89,10 +67,10 @@ async function commitUntilFull(queue: Queue): Promise<[number, CommitOutcome]> {
   }
 }
 
-describe.runIf(canMount)('on a full disk', () => {
+describe.skipIf(noDisk !== null)('on a full disk', () => {
   test('new metrics replace the oldest', async () => {
     const { directory, options } = createDisk();
-    const queue = Queue.open(options, directory);
+    await using queue = Queue.open(options, directory);
     const [count, outcome] = await commitUntilFull(queue);
     expect(count).toBeGreaterThan(5);
     expect(outcome.kind).toBe('stored');
@@ -104,12 +82,11 @@ describe.runIf(canMount)('on a full disk', () => {
     expect(evicted?.get('metrics', 's0', 'disk')).toBe(10);
     expect(existsSync(join(directory, 'reserve'))).toBe(true);
     expectBalance(queue);
-    await queue.close();
   });
 
   test('a commit of state alone is stored, and does not end the trouble', async () => {
     const { directory, options } = createDisk();
-    const queue = Queue.open(options, directory);
+    await using queue = Queue.open(options, directory);
     await commitUntilFull(queue);
     expect(queue.trouble()).toMatch(/full/);
     const state = [{ kind: 'last', key: 'metrics', blob: Buffer.from('alone') }];
@@ -119,12 +96,11 @@ describe.runIf(canMount)('on a full disk', () => {
     for (const row of await queue.oldest('metrics', 1000, NONE)) await acceptRow(queue, row);
     await queue.commit(commitOf('later'));
     expect(queue.trouble()).toBeNull();
-    await queue.close();
   });
 
   test('a commit with logs is not stored at all', async () => {
     const { directory, options, fill } = createDisk();
-    const queue = Queue.open(options, directory);
+    await using queue = Queue.open(options, directory);
     expect(await queue.commit(commitOf('a', 'logs'))).toMatchObject({ kind: 'stored' });
     fill();
     const outcome = await queue.commit(commitOf('b', 'logs'));
@@ -133,7 +109,6 @@ describe.runIf(canMount)('on a full disk', () => {
     expect((await queue.readState('last', 'logs'))?.toString()).toBe('a');
     expect(await services(queue, 'logs')).toEqual(['a']);
     expectBalance(queue);
-    await queue.close();
   });
 
   test('the rest of a row waits in memory if it has no room, and blocks nothing', async () => {
@@ -167,10 +142,9 @@ describe.runIf(canMount)('on a full disk', () => {
     expectBalance(queue);
     const account = queue.account.total();
     await queue.close();
-    const again = reopened(options, directory);
+    await using again = reopened(options, directory);
     expect(again.stats('metrics').rows).toBe(others.length);
     expect(again.account.total()).toEqual(account);
-    await again.close();
   });
 
   test('every acknowledgement is stored, even on a full disk', async () => {
@@ -190,19 +164,18 @@ describe.runIf(canMount)('on a full disk', () => {
     expectBalance(queue);
     const account = queue.account.total();
     await queue.close();
-    const again = reopened(options, directory);
+    await using again = reopened(options, directory);
     expect(again.stats('metrics').rows).toBe(1);
     expect(again.account.total()).toEqual(account);
     // With free space everything works as before.
     clear();
     expect(await again.commit(commitOf('later'))).toEqual({ kind: 'stored' });
     expect(existsSync(join(directory, 'reserve'))).toBe(true);
-    await again.close();
   });
 
   test('space freed by acknowledgements serves new rows, and other programs', async () => {
     const { directory, options, fill } = createDisk();
-    const queue = Queue.open(options, directory);
+    await using queue = Queue.open(options, directory);
     await commitUntilFull(queue);
     fill();
     for (const row of await queue.oldest('metrics', 1000, NONE)) await acceptRow(queue, row);
@@ -210,7 +183,6 @@ describe.runIf(canMount)('on a full disk', () => {
     expect(await services(queue, 'metrics')).toEqual(['later']);
     const { bavail, bsize } = statfsSync(directory);
     expect(bavail * bsize).toBeGreaterThan(500_000);
-    await queue.close();
   });
 
   test('a commit without room, because of another program, waits in memory', async () => {
@@ -227,9 +199,8 @@ describe.runIf(canMount)('on a full disk', () => {
     expect(await services(queue, 'metrics')).toEqual(['a', 'c']);
     expectBalance(queue);
     await queue.close();
-    const again = reopened(options, directory);
+    await using again = reopened(options, directory);
     expect(await services(again, 'metrics')).toEqual(['a', 'c']);
-    await again.close();
   });
 
   test('a start finds the stored rows, and can acknowledge them', async () => {
@@ -244,9 +215,8 @@ describe.runIf(canMount)('on a full disk', () => {
     expect(found).toHaveLength(rows);
     for (const row of found) await acceptRow(again, row);
     await again.close();
-    const last = reopened(options, directory);
+    await using last = reopened(options, directory);
     expect(last.stats('metrics').rows).toBe(0);
-    await last.close();
   });
 
   test('a first start reports the cause', () => {

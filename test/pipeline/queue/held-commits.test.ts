@@ -132,7 +132,7 @@ test('the file gets everything once it can be written, in order, and a new proce
   const account = queue.account.total();
   expectBalance(queue);
   await queue.close();
-  const again = Queue.open(options, directory);
+  await using again = Queue.open(options, directory);
   expect(await services(again, 'metrics')).toEqual(['a', 'd', 'e']);
   expect(await stateOf(again)).toBe('e');
   expect(again.account.total()).toEqual(account);
@@ -142,7 +142,6 @@ test('the file gets everything once it can be written, in order, and a new proce
     'sample/used': 50,
   });
   expectBalance(again);
-  await again.close();
 });
 
 test('closing the queue writes the held commits', async () => {
@@ -151,10 +150,9 @@ test('closing the queue writes the held commits', async () => {
   await queue.commit(commitOf('a'));
   unblock();
   await queue.close();
-  const again = Queue.open(options, directory);
+  await using again = Queue.open(options, directory);
   expect(await services(again, 'metrics')).toEqual(['a']);
   expectBalance(again);
-  await again.close();
 });
 
 test('memory is bounded: the oldest are dropped and counted, and the file records it', async () => {
