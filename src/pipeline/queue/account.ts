@@ -93,7 +93,7 @@ export class Account {
 
   add(service: string, key: string, count: number): void {
     if (count === 0) return;
-    const name = this.nameFor(service);
+    const name = this.#nameFor(service);
     if (name === service) this.#own.add(name);
     let numbers = this.#services.get(name);
     if (numbers === undefined) this.#services.set(name, (numbers = new Map()));
@@ -101,7 +101,7 @@ export class Account {
   }
 
   get(service: string, key: string): number {
-    return this.#services.get(this.nameFor(service))?.get(key) ?? 0;
+    return this.#services.get(this.#nameFor(service))?.get(key) ?? 0;
   }
 
   /** Points of a service that are made and not yet in a final state. */
@@ -127,10 +127,10 @@ export class Account {
     return this.#sums[signal];
   }
 
-  /** The counts of a change under the names that they get here, for the file: it would grow with every new service. */
-  named(change: Change): readonly Count[] {
-    return change.counts().map(({ service, key, count }) => {
-      const name = this.nameFor(service);
+  /** Counts under the names that they get here, for the file: it would grow with every new service. */
+  named(counts: readonly Count[]): readonly Count[] {
+    return counts.map(({ service, key, count }) => {
+      const name = this.#nameFor(service);
       if (name === service) this.#own.add(name);
       return { service: name, key, count };
     });
@@ -173,7 +173,7 @@ export class Account {
   #correctionFor(queued: ReadonlyMap<string, number>): Change {
     const found = new Map([...this.#services.keys()].map(service => [service, 0]));
     for (const [service, points] of queued) {
-      const name = this.nameFor(service);
+      const name = this.#nameFor(service);
       found.set(name, (found.get(name) ?? 0) + points);
     }
     const change = new Change();
@@ -186,7 +186,7 @@ export class Account {
     return change;
   }
 
-  nameFor(service: string): string {
+  #nameFor(service: string): string {
     const hasPlace = this.#own.has(service) || this.#own.size < ACCOUNT_SERVICES_MAX;
     return hasPlace ? service : OTHER_SERVICES;
   }

@@ -16,11 +16,7 @@ const WHOLE_BYTES = 4 * 1024 * 1024;
 /** The most bytes that are gathered for one commit. */
 const GATHERED_BYTES_MAX = 16 * 1024 * 1024;
 
-export interface Gathered {
-  readonly batch: Batch;
-  readonly reads: readonly SampleCount[];
-  readonly state: readonly StateChange[];
-}
+type PageCommit = Omit<Commit, 'batches'> & { readonly batch: Batch };
 
 export interface GatherOptions {
   readonly queue: Queue;
@@ -58,7 +54,7 @@ export class Gather {
    * Adds the points of one page. They are committed by flush() or at the end of the waiting time. The payload may
    * change once the promise has settled: by then it is copied, or committed if it is large.
    */
-  async add({ batch, reads, state }: Gathered): Promise<void> {
+  async add({ batch, reads, state }: PageCommit): Promise<void> {
     const { length } = batch.payload;
     if (length >= WHOLE_BYTES) {
       await this.#store({ batches: [batch], reads, state });

@@ -80,8 +80,7 @@ export class Held {
 
   /** Writes everything except the rows into the queue's file, within its transaction. Call `copied` after the commit. */
   copyTo(file: QueueFile, account: Account): void {
-    for (const { service, key, count } of this.#file?.counts() ?? [])
-      file.addCount(account.nameFor(service), key, count);
+    file.addCounts(account.named(this.#file?.counts() ?? []));
     for (const { kind, key, blob } of this.#state.values()) file.putState(kind, key, blob);
     file.addSetAside(this.#file?.setAside(SET_ASIDE_ROWS_MAX).toReversed() ?? []);
   }

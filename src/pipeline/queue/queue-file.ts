@@ -261,18 +261,15 @@ export class QueueFile {
     return this.#all('SELECT key FROM state WHERE kind = ?', kind).map(row => String(row['key']));
   }
 
-  addCount(service: string, key: string, count: number): void {
-    this.#run(
-      `INSERT INTO account (service, key, count) VALUES (?, ?, ?)
-       ON CONFLICT (service, key) DO UPDATE SET count = count + excluded.count`,
-      service,
-      key,
-      count,
-    );
-  }
-
   addCounts(counts: readonly Count[]): void {
-    for (const { service, key, count } of counts) this.addCount(service, key, count);
+    for (const { service, key, count } of counts)
+      this.#run(
+        `INSERT INTO account (service, key, count) VALUES (?, ?, ?)
+         ON CONFLICT (service, key) DO UPDATE SET count = count + excluded.count`,
+        service,
+        key,
+        count,
+      );
   }
 
   counts(): readonly Count[] {

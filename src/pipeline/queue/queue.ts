@@ -478,7 +478,7 @@ export class Queue {
   #write(work: (file: QueueFile) => Change, cost?: 'at any cost'): Change {
     const writeAll = (file: QueueFile): Change => {
       const change = work(file);
-      file.addCounts(this.account.named(change));
+      file.addCounts(this.account.named(change.counts()));
       this.#ages.save(file);
       return change;
     };

@@ -221,7 +221,7 @@ function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
     const name = `${String(service)}\u0000${String(key)}`;
     if (taken.has(name) || !isSoundNumber(count)) return;
     taken.add(name);
-    fresh.addCount(String(service), String(key), count);
+    fresh.addCounts([{ service: String(service), key: String(key), count }]);
   });
 }
 

@@ -55,12 +55,12 @@ test('nor does the file get more services, which would make it grow for ever', (
   for (const service of ['s1', 'last', 'late', 'last', 'later'])
     change.read({ service, outcome: service === 'late' ? 'used' : 'repeated', count: 2 });
   change.settled({ service: 'last', accepted: 1, rejected: 0, setAside: 0 });
-  const named = account.named(change);
+  const named = account.named(change.counts());
   expect(named.map(({ service }) => service)).toEqual(['s1', 'last', 'other', 'other', 'last']);
   account.apply(change);
   for (const { service, key, count } of named)
     if (service !== 's1') expect(account.get(service, key)).toBe(count);
-  expect(account.named(change)).toEqual(named);
+  expect(account.named(change.counts())).toEqual(named);
 });
 
 test('numbers from the files replace all known ones together', () => {
@@ -74,7 +74,7 @@ test('numbers from the files replace all known ones together', () => {
     const row = { id: 1, signal: 'metrics', encoding: 'none', madeAtMs: 5, rawBytes } as const;
     file.insert({ ...row, parts, body });
     // One point of the first service was lost, and two of the second were never counted.
-    file.addCount(service, 'point/made', i === 0 ? 4 : 1);
+    file.addCounts([{ service, key: 'point/made', count: i === 0 ? 4 : 1 }]);
     return file;
   });
   const correction = account.load(files);
