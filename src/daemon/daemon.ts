@@ -437,10 +437,9 @@ export class Daemon {
 
   async #pullOnce(): Promise<void> {
     const over = new AbortController();
-    const timer = this.#clock.sleep(PULL_MS, over.signal).then(() => over.abort());
+    const cancel = this.#clock.after(PULL_MS, () => over.abort());
     await this.logs?.pull(over.signal);
-    over.abort();
-    await timer;
+    cancel();
   }
 
   async #finish(): Promise<void> {

@@ -46,32 +46,13 @@ export function followProcess(counters: Counters, clock: Clock, startedAtMs: num
     return (user + system) / 1e6;
   });
   process.loopTime.follow(() => performance.eventLoopUtilization().active / 1000);
-  const watch = new LoopWatch();
-  const longestMs = recentMaximum(clock, () => watch.take());
-  process.loopDelay.follow(() => longestMs() / 1000);
+  const watch = new LoopWatch(clock);
+  process.loopDelay.follow(() => watch.longestMs() / 1000);
   return () => watch.close();
 }
 
 /** A maximum stays visible for one to two of these, so that readers once a minute see it. */
 const WINDOW_MS = 60_000;
-
-/** The largest value that `take` has returned in this window and the one before. */
-function recentMaximum(clock: Clock, take: () => number): () => number {
-  let startedMs = clock.monotonicMs();
-  let current = 0;
-  let former = 0;
-  return () => {
-    const nowMs = clock.monotonicMs();
-    current = Math.max(current, take());
-    const longest = Math.max(current, former);
-    if (nowMs - startedMs >= WINDOW_MS) {
-      former = current;
-      current = 0;
-      startedMs = nowMs;
-    }
-    return longest;
-  };
-}
 
 const { nodeTiming } = performance;
 
@@ -80,20 +61,30 @@ const { nodeTiming } = performance;
  * waited for events. It measures at the end of each turn, in an immediate that does not keep the loop alive.
  */
 class LoopWatch {
-  #longestMs = 0;
+  readonly #clock: Clock;
+  #windowMs: number;
+  /** The longest turn of this window, and of the one before. */
+  #current = 0;
+  #former = 0;
   #lastMs = performance.now();
   /** The time that the loop has waited for events since its start. */
   #lastIdleMs = nodeTiming.idleTime;
   #next: NodeJS.Immediate;
 
-  constructor() {
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#windowMs = clock.monotonicMs();
     this.#next = setImmediate(this.#look).unref();
   }
 
-  /** The longest turn that ended since the last call, in milliseconds; 0 if none did. */
-  take(): number {
-    const longestMs = this.#longestMs;
-    this.#longestMs = 0;
+  /** The longest turn of the last one to two windows. */
+  longestMs(): number {
+    const nowMs = this.#clock.monotonicMs();
+    const longestMs = Math.max(this.#current, this.#former);
+    if (nowMs - this.#windowMs >= WINDOW_MS) {
+      [this.#former, this.#current] = [this.#current, 0];
+      this.#windowMs = nowMs;
+    }
     return longestMs;
   }
 
@@ -105,7 +96,7 @@ class LoopWatch {
     const nowMs = performance.now();
     const idleMs = nodeTiming.idleTime;
     const turnMs = nowMs - this.#lastMs - (idleMs - this.#lastIdleMs);
-    if (turnMs > this.#longestMs) this.#longestMs = turnMs;
+    this.#current = Math.max(this.#current, turnMs);
     this.#lastMs = nowMs;
     this.#lastIdleMs = idleMs;
     this.#next = setImmediate(this.#look).unref();
