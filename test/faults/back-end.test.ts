@@ -150,58 +150,48 @@ describe.concurrent('a back end that refuses for good', () => {
     ).toBe(true);
   });
 
+  /** From the second batch on, requests with one point of it are refused. Counts what is sent after the first of them. */
+  function poison({ sink, pagePoints }: Stage, status: number) {
+    const sent = { pieces: 0, taken: 0 };
+    let [value, isRefused] = [Number.NaN, false];
+    sink.inspect = points => {
+      const suspect = points.find(isSuspect);
+      if (sink.requests.length > 0 && Number.isNaN(value)) value = Number(suspect?.value);
+      if (isRefused && points.length < pagePoints) sent.pieces++;
+      const isPoison = suspect?.value === value;
+      if (isRefused && !isPoison) sent.taken += points.length;
+      isRefused ||= isPoison;
+      return isPoison ? refuse(status) : null;
+    };
+    return sent;
+  }
+
   for (const status of [400, 422])
     test(`one point in a large batch, with ${String(status)}: it costs that point alone`, async () => {
-      await using stage = await Stage.create({
-        name: `poison ${String(status)}`,
-        source: { width: 400 },
-      });
-      const { sink, bridge } = stage;
-      let poison = Number.NaN;
-      let refused = 0;
-      let pieces = 0;
-      sink.inspect = points => {
-        const suspect = points.find(isSuspect);
-        // The first batch is good.
-        if (sink.requests.length > 0 && Number.isNaN(poison)) poison = Number(suspect?.value);
-        if (refused > 0 && points.length < stage.pagePoints) pieces++;
-        if (suspect?.value !== poison) return null;
-        refused++;
-        return refuse(status);
-      };
+      const name = `poison ${String(status)}`;
+      await using stage = await Stage.create({ name, source: { width: 400 } });
+      const { bridge, pagePoints } = stage;
+      const sent = poison(stage, status);
       const life = bridge.start();
       await stage.until('it is set aside', () => hasSetAside(life));
       await stage.end(life);
-      const figures = stage.judge({ isLossAllowed: true });
-      expect(figures.givenUp).toBe(1);
+      expect(stage.judge({ isLossAllowed: true }).givenUp).toBe(1);
       expect(bridge.account().setAside).toBe(1);
       // The whole batch is one more; a pause may have made it several.
-      expect(pieces).toBeLessThan(REQUESTS_MAX);
+      expect(sent.pieces).toBeLessThan(REQUESTS_MAX);
       console.log(
-        `faults: poison ${String(status)}: ${String(pieces)} pieces of ${String(stage.pagePoints)} points were sent`,
+        `faults: ${name}: ${String(sent.pieces)} pieces of ${String(pagePoints)} points were sent`,
       );
     });
 
   test('one point in a large batch, with 500: the others are taken after a minute, and nothing passes it', async () => {
     await using stage = await Stage.create({ name: 'poison 500', source: { width: 400 } });
-    const { sink, bridge } = stage;
-    let poison = Number.NaN;
-    let refused = 0;
-    let taken = 0;
-    sink.inspect = points => {
-      const suspect = points.find(isSuspect);
-      if (sink.requests.length > 0 && Number.isNaN(poison)) poison = Number(suspect?.value);
-      if (suspect?.value === poison) {
-        refused++;
-        return refuse(500);
-      }
-      if (refused > 0) taken += points.length;
-      return null;
-    };
+    const { sink, bridge, pagePoints } = stage;
+    const sent = poison(stage, 500);
     const life = bridge.start();
     await stage.until(
       'the other points of its batch are taken',
-      () => taken === stage.pagePoints - 1,
+      () => sent.taken === pagePoints - 1,
     );
     expect(await hasSetAside(life)).toBe(false);
     // What it was that it failed on is mended.
