@@ -29,7 +29,7 @@ import type {
   Settlement,
   Sums,
 } from './commit.ts';
-import { logsWithoutRoom, makeRows, rowBytes, rowPoints, sumBytes } from './rows.ts';
+import { logsWithoutRoom, makeRows, type NewRow, rowBytes, rowPoints, sumBytes } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
 import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
@@ -59,6 +59,8 @@ const REMEDIES: Readonly<Record<EvictionReason, string>> = {
 };
 
 const REPORTS = {
+  diskFull:
+    'the disk of the queue is full: until there is space, new metrics replace the oldest or wait in memory',
   full: 'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
   held: 'cannot write the file of the queue; metrics are kept in memory and sent from there',
   failed: 'cannot store a batch',
@@ -113,20 +115,15 @@ export class Queue {
       queue.#refresh();
       // The file must be writable at the start, if only with the reserve.
       queue.#write(() => new Change(), 'at any cost');
-      if (!storage.hasRoom(PAGE_BYTES)) queue.#beginOnFullDisk();
+      if (!storage.hasRoom(PAGE_BYTES)) {
+        queue.#trouble = DISK_FULL;
+        queue.#log.plain.warn({ remedy: REMEDIES.disk }, REPORTS.diskFull);
+      }
       return queue;
     } catch (error) {
       storage.close();
       throw openError(`cannot use the queue in ${String(directory)}`, error);
     }
-  }
-
-  #beginOnFullDisk(): void {
-    this.#trouble = DISK_FULL;
-    this.#log.plain.warn(
-      { remedy: REMEDIES.disk },
-      'the disk of the queue is full: until there is space, new metrics replace the oldest or wait in memory',
-    );
   }
 
   #showGauges(): void {
@@ -191,8 +188,7 @@ export class Queue {
    */
   pin(id: number): boolean {
     if (this.#isGone(id) || this.#isClosed) return false;
-    const isStored = (): boolean => this.#storage.read(file => file.has(id));
-    const has = this.#isHeld(id) || (this.#guard('read', isStored) ?? false);
+    const has = this.#isHeld(id) || this.#read(file => file.has(id)) === true;
     if (has) this.#pinned.add(id);
     return has;
   }
@@ -225,23 +221,20 @@ export class Queue {
   }
 
   readSetAside(count: number): Promise<readonly SetAside[]> {
-    const read = (): readonly SetAside[] => this.#storage.read(file => file.setAside(count));
-    return Promise.resolve(this.#guard('read', read) ?? []);
+    return Promise.resolve(this.#read(file => file.setAside(count)) ?? []);
   }
 
   readState(kind: string, key: string): Promise<Buffer | null> {
     const held = this.#held.readState(kind, key);
     if (held !== undefined) return Promise.resolve(held);
-    const blob = this.#guard('read', () => this.#storage.read(file => file.readState(kind, key)));
+    const blob = this.#read(file => file.readState(kind, key));
     if (blob === 'damaged') this.#storageError('read', `state ${kind} of ${key} is damaged`);
     return Promise.resolve(blob === 'damaged' ? null : (blob ?? null));
   }
 
   /** The keys of all stored blobs of a kind; none if the file cannot be read. */
   stateKeys(kind: string): readonly string[] {
-    const keys = new Set(
-      this.#guard('read', () => this.#storage.read(file => file.stateKeys(kind))),
-    );
+    const keys = new Set(this.#read(file => file.stateKeys(kind)));
     for (const { key, blob } of this.#held.stateChanges(kind))
       if (blob === null) keys.delete(key);
       else keys.add(key);
@@ -300,13 +293,9 @@ export class Queue {
   }
 
   async #commit(commit: Commit): Promise<CommitOutcome> {
-    const closed = {
-      kind: 'failed',
-      message: 'cannot store a batch: the queue is closed',
-    } as const;
-    if (this.#isClosed) return closed;
     const rows = await this.#makeRows(commit);
-    if (this.#isClosed) return closed;
+    if (this.#isClosed)
+      return { kind: 'failed', message: 'cannot store a batch: the queue is closed' };
     try {
       this.#refresh();
       const refused = logsWithoutRoom(rows, this.#space('logs'));
@@ -318,29 +307,32 @@ export class Queue {
       const message = `cannot store a batch: ${causeText(error)}`;
       if (rows.some(row => row.signal === 'logs')) return { kind: 'failed', message };
       const limits = { pinned: this.#pinned, madeBeforeMs: this.#madeBeforeMs };
-      this.#apply(this.#held.hold(commit, rows, limits));
+      this.#apply(this.#held.hold(commit, this.#withIds(rows), limits));
       return { kind: 'held', message };
     }
   }
 
-  async #makeRows({ batches }: Commit): Promise<readonly QueueRow[]> {
+  async #makeRows({ batches }: Commit): Promise<readonly NewRow[]> {
     const { maxRequestBytes } = this.#options;
-    const rows: QueueRow[] = [];
+    const rows: NewRow[] = [];
     for (const batch of batches) {
       const madeAtMs = this.#ages.timeOf(batch.madeAtMs);
       for (const row of await makeRows(batch, this.#compression, maxRequestBytes))
-        rows.push({ ...row, id: ++this.#lastId, madeAtMs });
+        rows.push({ ...row, madeAtMs });
     }
     return rows;
   }
 
+  #withIds(rows: readonly NewRow[]): readonly QueueRow[] {
+    return rows.map(row => ({ ...row, id: ++this.#lastId }));
+  }
+
   /** Stores the commit in one transaction, after everything else that waits to be written. */
-  #store(commit: Commit, made: readonly QueueRow[]): void {
+  #store(commit: Commit, made: readonly NewRow[]): void {
     this.#settleAll();
     this.#storeHeld();
-    const takenId = this.#skipTakenIds();
-    const isFree = made.every(({ id }) => id > takenId);
-    const rows = isFree ? made : made.map(row => ({ ...row, id: ++this.#lastId }));
+    this.#skipTakenIds();
+    const rows = this.#withIds(made);
     const bytes = sumBytes(rows);
     const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
     const situation = this.#situation(hasRoom);
@@ -349,14 +341,10 @@ export class Queue {
     if (bytes > 0 || this.#trouble !== DISK_FULL) this.#trouble = hasRoom ? null : DISK_FULL;
   }
 
-  /**
-   * Skips the ids in use in the file, and returns the last of them. It is higher than ours when somebody deleted our
-   * lock and another process wrote into the file.
-   */
-  #skipTakenIds(): number {
+  /** The file has a higher id than ours when somebody deleted our lock and another process wrote into it. */
+  #skipTakenIds(): void {
     const takenId = this.#storage.read(file => file.lastId());
     this.#lastId = Math.max(this.#lastId, takenId);
-    return takenId;
   }
 
   /** Writes the held commits. Throws SQLite's errors; the rest stays held. */
@@ -561,6 +549,10 @@ export class Queue {
         return;
       }
     }
+  }
+
+  #read<T>(work: (file: QueueFile) => T): T | null {
+    return this.#guard('read', () => this.#storage.read(work));
   }
 
   /** Runs `work`; null when the queue is closed, or the file fails, which is counted and logged. */
