@@ -8,6 +8,7 @@ import type { Config } from './config.ts';
 import { isBlock, type Key } from './declare.ts';
 import { CONFIG } from './keys.ts';
 import { valueAt, type KeyPath } from './places.ts';
+import { ConfigSecret } from './secrets.ts';
 import { readTextFile, type ReadTextFile } from './text-file.ts';
 
 export class WatchedFiles {
@@ -81,13 +82,9 @@ function comparable(value: unknown): string {
     const own: unknown = this[key];
     if (own instanceof RegExp) return own.source;
     if (own instanceof Map) return [...(own as Map<unknown, unknown>)];
-    if (isSecret(own)) return own.reveal();
+    if (own instanceof ConfigSecret) return own.reveal();
     return shown as unknown;
   });
-}
-
-function isSecret(value: unknown): value is { reveal(): string } {
-  return typeof value === 'object' && value !== null && 'reveal' in value;
 }
 
 /**

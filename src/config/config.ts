@@ -2,6 +2,10 @@
 // load.ts makes it; it is read-only from then on. Durations are milliseconds, sizes bytes. From a mark on, the types
 // follow from the keys: tools/config-schema.ts writes them.
 
+import type { ConfigSecret as Secret } from './secrets.ts';
+
+export type { Secret };
+
 export interface Config {
   readonly file: string;
   /** Those that this process takes: all of them, unless `shard` divides them. */
@@ -21,18 +25,6 @@ export interface Config {
   readonly telemetry: TelemetryConfig;
   readonly shard: ShardConfig;
   readonly log: LogConfig;
-}
-
-/** A value that must not be printed: it shows as `[secret]` wherever it is turned into text. */
-export interface Secret {
-  /** The text itself; call it where it is sent, and nowhere else. */
-  reveal(): string;
-  /** The references that it came from, such as `${file:api-key}`; '' if the text itself is in the configuration. */
-  readonly source: string;
-  /** Reads the source (file or variable) again; true when the text has changed. */
-  refresh(): boolean;
-  toString(): string;
-  toJSON(): string;
 }
 
 export interface ServiceConfig {

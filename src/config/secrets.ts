@@ -3,7 +3,6 @@
 
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';
-import type { Secret } from './config.ts';
 import type { ReadTextFile, TextFile } from './text-file.ts';
 
 /** Where references are looked up. The environment is kept: a secret may be read again. */
@@ -75,8 +74,11 @@ export class ExpandedText {
 
 const HIDDEN = '[secret]';
 
-/** The Secret of the configuration. It keeps its text while the source cannot be read or holds nothing usable. */
-export class ConfigSecret implements Secret {
+/**
+ * A value that must not be printed: it shows as `[secret]` wherever it is turned into text. It keeps its text while the
+ * source cannot be read or holds nothing usable.
+ */
+export class ConfigSecret {
   readonly #source: string;
   #text: string;
   readonly #reread: () => string | undefined;
@@ -88,14 +90,17 @@ export class ConfigSecret implements Secret {
     this.#reread = reread;
   }
 
+  /** The references that it came from, such as `${file:api-key}`; '' if the text itself is in the configuration. */
   get source(): string {
     return this.#source;
   }
 
+  /** The text itself; call it where it is sent, and nowhere else. */
   reveal(): string {
     return this.#text;
   }
 
+  /** Reads the source (file or variable) again; true when the text has changed. */
   refresh(): boolean {
     const text = this.#reread();
     if (text === undefined || text === this.#text) return false;
