@@ -4,13 +4,17 @@
 
 import type { OperatorErrorCode } from '../errors.ts';
 import { withoutUrlSecrets } from '../lib/printable.ts';
-import { isPlainMap, UNREADABLE, type KeyPath } from './places.ts';
+import { isPlainMap, UNREADABLE, type KeyPath, type YamlMap } from './places.ts';
 import { ExpandedText } from './secrets.ts';
 
-export interface Violation {
-  readonly path: KeyPath;
+/** Why a name or a value is refused: words that follow `key: `, and what to do about it. */
+export interface Refusal {
   readonly problem: string;
   readonly hint?: string | undefined;
+}
+
+export interface Violation extends Refusal {
+  readonly path: KeyPath;
   /** Where the message points; `value` when absent. A missing key is reported at its parent. */
   readonly at?: 'key' | 'value' | 'parent';
   readonly code?: OperatorErrorCode;
@@ -211,12 +215,6 @@ export function list<T>(element: Kind<T>): Kind<readonly T[]> {
   };
 }
 
-/** Why a name or a value is refused: words that follow `key: `, and what to do about it. */
-export interface Refusal {
-  readonly problem: string;
-  readonly hint?: string | undefined;
-}
-
 /** A map whose keys the user chooses; `judge` gives the problem with one, or undefined when it is legal. */
 export function mapOf<T>(
   judge: (name: string) => Refusal | undefined,
@@ -243,11 +241,7 @@ export function mapOf<T>(
   };
 }
 
-function mapAt(
-  value: unknown,
-  path: KeyPath,
-  report: Report,
-): Readonly<Record<string, unknown>> | undefined {
+function mapAt(value: unknown, path: KeyPath, report: Report): YamlMap | undefined {
   if (value === undefined || value === null) return {};
   if (isPlainMap(value)) return value;
   // A scalar in place of a map may be a secret in the wrong place, so its text does not show.
@@ -261,18 +255,20 @@ export function orNull<T>(kind: Kind<T>): Kind<T | null> {
     type: `${kind.type} | null`,
     json: () => {
       const json = kind.json();
-      const isText = json['type'] === 'string' && Object.keys(json).length === 1;
-      return isText ? { type: ['string', 'null'] } : { anyOf: [json, { type: 'null' }] };
+      return isAnyText(json) ? { type: ['string', 'null'] } : { anyOf: [json, { type: 'null' }] };
     },
     read: (value, path, report) => (value === null ? null : kind.read(value, path, report)),
   };
 }
 
+function isAnyText(json: JsonSchema): boolean {
+  return json['type'] === 'string' && Object.keys(json).length === 1;
+}
+
 /** The same kind, or null for no limit, which is read as Infinity. */
 export function orUnlimited(kind: Kind<number>): Kind<number> {
-  const nullable = orNull(kind);
   return {
-    ...nullable,
+    ...orNull(kind),
     type: kind.type,
     read: (value, path, report) => (value === null ? Infinity : kind.read(value, path, report)),
   };
@@ -290,13 +286,8 @@ export interface LeafInput {
 
 export type Reading<T> = { readonly value: T } | Refusal;
 
-export interface LeafOptions<T> {
-  readonly expected: string;
-  readonly type: string;
+export interface LeafOptions<T> extends Pick<Kind<T>, 'expected' | 'type' | 'isSecret' | 'isFile'> {
   readonly json: JsonSchema;
-  /** True: the value is never shown in a message. */
-  readonly isSecret?: true;
-  readonly isFile?: true;
   readonly read: (input: LeafInput) => Reading<T> | undefined;
   readonly suggest?: (input: LeafInput) => string | undefined;
 }
@@ -305,14 +296,10 @@ const REFERENCE_JSON = { type: 'string', pattern: '\\$\\{(file|env):[^}]+\\}' };
 
 /** A single value: what the YAML gave, or an ExpandedText, whose text is read as if the YAML had it. */
 export function leaf<T>(options: LeafOptions<T>): Kind<T> {
-  const { expected, type, json, isFile, isSecret } = options;
-  const isText = json['type'] === 'string' && Object.keys(json).length === 1;
+  const { json, read: _read, suggest: _suggest, ...facts } = options;
   return {
-    expected,
-    type,
-    ...(isFile && { isFile }),
-    ...(isSecret && { isSecret }),
-    json: () => (isText ? json : { anyOf: [json, REFERENCE_JSON] }),
+    ...facts,
+    json: () => (isAnyText(json) ? json : { anyOf: [json, REFERENCE_JSON] }),
     read: (value, path, report) => {
       const reading = readLeaf(value, options);
       if ('value' in reading) return reading.value;

@@ -3,6 +3,9 @@
 /** A path into the configuration: keys and list indexes. */
 export type KeyPath = readonly PropertyKey[];
 
+/** A map of the YAML. */
+export type YamlMap = Readonly<Record<string, unknown>>;
+
 /** In place of a value that could not be made; the mistake has been reported already. */
 export const UNREADABLE: unique symbol = Symbol('unreadable');
 
@@ -41,7 +44,7 @@ export function valueAt(root: unknown, path: KeyPath): unknown {
 }
 
 /** True for a map of the YAML; false for lists, scalars and expanded scalars. */
-export function isPlainMap(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isPlainMap(value: unknown): value is YamlMap {
   const isObject = typeof value === 'object' && value !== null;
   return isObject && Object.getPrototypeOf(value) === Object.prototype;
 }
