@@ -8,14 +8,14 @@ import type { Config } from './config.ts';
 import { isBlock, kindAt, readAlone, type Kind, type Violation } from './declare.ts';
 import { CONFIG, GRPC_ENDPOINT, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
-import { isPlainMap, pathText, valueAt, type KeyPath, type Places } from './places.ts';
+import { isPlainMap, pathText, valueAt, type KeyPath } from './places.ts';
+import { apiPaths } from './rules.ts';
 import { ExpandedText } from './secrets.ts';
 import { formatDuration, formatQuantity, SIZE } from './units.ts';
 
 /** A valid configuration, and what it was made from. */
 export interface Judgement {
   readonly config: Config;
-  readonly places: Places;
   readonly trees: Readonly<Record<Signal, LayeredTree>>;
 }
 
@@ -35,10 +35,8 @@ const ENDPOINTS = ['endpoint', 'metrics_endpoint', 'logs_endpoint'] as const;
 
 /** The texts of the addresses that are set, by their paths. */
 function addresses(root: unknown): readonly (readonly [path: KeyPath, url: URL])[] {
-  const services = valueAt(root, ['services']);
-  const apis = Array.isArray(services) ? services.map((_, i) => ['services', i, 'api']) : [];
   const paths = [
-    ...[['api'], ...apis].map(path => [...path, 'base_url']),
+    ...apiPaths(root).map(path => [...path, 'base_url']),
     ...ENDPOINTS.map(name => ['otlp', name]),
   ];
   return paths.flatMap(path => {
@@ -128,14 +126,14 @@ export interface EffectiveValue {
 }
 
 /** Every key that has a value, in the order of the declarations; for logs only where a variable differs. */
-export function effectiveValues({ config, places, trees }: Judgement): readonly EffectiveValue[] {
+export function effectiveValues({ config, trees }: Judgement): readonly EffectiveValue[] {
   const lowered = new Map(config.memory.lowered.map(one => [one.key, one.value]));
   const show = (tree: LayeredTree, path: KeyPath, fallback: unknown): EffectiveValue[] => {
     const key = pathText(path);
     const given = valueAt(tree.root, path);
     if (given !== undefined) {
-      const { line } = places.ofValue(path);
-      const from = tree.variableOf(path) ?? `${config.file}:${line}`;
+      const { line } = tree.places.ofValue(path);
+      const from = tree.variableOf(path) ?? `${tree.file}:${line}`;
       return [{ key, value: shown(given, kindAt(CONFIG, path)), from }];
     }
     const limit = lowered.get(key);
@@ -159,9 +157,8 @@ export function effectiveValues({ config, places, trees }: Judgement): readonly 
       return show(tree, own, fallback);
     });
   };
-  const { metrics, logs } = trees;
-  const ofLogs = walk(logs, CONFIG.keys.otlp.kind, ['otlp']);
-  const all = walk(metrics, CONFIG, []);
+  const ofLogs = walk(trees.logs, CONFIG, []);
+  const all = walk(trees.metrics, CONFIG, []);
   const known = new Set(all.map(one => JSON.stringify(one)));
   const others = ofLogs.filter(one => !known.has(JSON.stringify(one)));
   return [...all, ...others.map(one => ({ ...one, key: `${one.key} (logs)` }))];

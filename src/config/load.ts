@@ -10,12 +10,11 @@ import type {
   ApiConfig,
   Config,
   OtlpConfig,
-  OtlpKeys,
   OtlpSignalConfig,
   Secret,
   ServiceConfig,
 } from './config.ts';
-import { kindAt, readKey, type Violation } from './declare.ts';
+import { kindAt, type Violation } from './declare.ts';
 import { type Judgement, warningsOf } from './examine.ts';
 import { CONFIG, GRPC_ENDPOINT, type ApiKeys, type ConfigKeys, type ServiceEntry } from './keys.ts';
 import {
@@ -25,8 +24,8 @@ import {
   type OtelVariables,
 } from './otel-variables.ts';
 import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
-import { isPlainMap, UNREADABLE, valueAt, type KeyPath } from './places.ts';
-import { orderMistakes, violationMistakes, type JudgedTree } from './problems.ts';
+import { isPlainMap, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './places.ts';
+import { orderMistakes, violationMistakes } from './problems.ts';
 import { ruleViolations } from './rules.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
@@ -71,12 +70,15 @@ function judgeText(text: string, options: LoadOptions): Judgement {
   const { file, environment, readFile = readTextFile, memory = null } = options;
   const sources = { directory: dirname(resolve(file)), environment, readFile };
   const tree = readTree(text, file, sources);
-  const variables = readOtelVariables(sources);
   const { root } = tree;
-  if (!isPlainMap(root)) {
-    throw new OperatorError([...tree.mistakes, ...rootMistakes(root, tree, file)]);
-  }
-  return judge(root, { file, tree, variables, memory });
+  if (!isPlainMap(root)) throw new OperatorError([...tree.mistakes, ...rootMistakes(tree)]);
+  const variables = readOtelVariables(sources);
+  const read = (signal: Signal): SignalRead => readFor(signal, { ...tree, root }, variables);
+  const [metrics, logs] = [read('metrics'), read('logs')];
+  const mistakes = [...metrics.mistakes, ...logs.mistakes];
+  if (mistakes.length > 0) throw new OperatorError(orderMistakes(mistakes));
+  const config = resolveConfig({ metrics, logs }, variables.attributes, memory);
+  return { config, trees: { metrics: metrics.tree, logs: logs.tree } };
 }
 
 /** The configuration that consists of defaults alone. */
@@ -94,7 +96,7 @@ function readTree(text: string, file: string, sources: TextSources): YamlTree {
   return readYamlTree(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
 }
 
-function rootMistakes(root: unknown, { places }: YamlTree, file: string): Mistake[] {
+function rootMistakes({ root, places, file }: YamlTree): Mistake[] {
   if (root === UNREADABLE) return [];
   const [message, hint] =
     root === null
@@ -103,73 +105,42 @@ function rootMistakes(root: unknown, { places }: YamlTree, file: string): Mistak
   return [{ code: 'E_CONFIG_SYNTAX', message, hint, file, ...places.ofValue([]) }];
 }
 
-interface Sources {
-  readonly file: string;
-  readonly tree: YamlTree;
-  readonly variables: OtelVariables;
-  /** What the system says of the memory; null: limits are as they were read. */
-  readonly memory: MemoryReadings | null;
+/** The configuration with the variables of one signal. */
+interface SignalRead {
+  readonly signal: Signal;
+  readonly tree: LayeredTree;
+  /** Of use where there are no mistakes. */
+  readonly keys: ConfigKeys;
+  readonly mistakes: readonly Mistake[];
 }
 
-/** The block `otlp` is read twice, because variables may differ per signal; what repeats is shown once. */
-function judge(root: Readonly<Record<string, unknown>>, sources: Sources): Judgement {
-  const { file, tree, variables } = sources;
-  const layered = (signal: Signal): JudgedTree => ({
-    ...layerVariables(root, signal, variables),
-    file,
-    places: tree.places,
-  });
-  const metrics = layered('metrics');
-  const logs = layered('logs');
-  const found: Record<Signal, Violation[]> = { metrics: [], logs: [] };
-  const keys = CONFIG.read(metrics.root, [], violation => found.metrics.push(violation));
-  found.metrics.push(...ruleViolations(metrics.root, 'metrics'));
-  const logsOtlp = readKey(CONFIG.keys.otlp, logs.root['otlp'], ['otlp'], violation =>
-    found.logs.push(violation),
-  );
-  found.logs.push(...ruleViolations(logs.root, 'logs'));
-  const mistakes = [
-    ...tree.mistakes,
-    ...variables.mistakes,
-    ...metrics.mistakes,
-    ...logs.mistakes,
-    ...violationMistakes(found.metrics, metrics),
-    ...violationMistakes(found.logs, logs),
-  ];
-  if (mistakes.length > 0 || keys === undefined) throw new OperatorError(orderMistakes(mistakes));
-  const trees = { metrics, logs };
-  const read = { keys, root: metrics.root, logsOtlp, logsRoot: logs.root, trees };
-  return { config: resolveConfig(read, sources), places: tree.places, trees };
+/** Variables may differ per signal, so all is read for each; mistakes that repeat are shown once. */
+function readFor(signal: Signal, given: YamlTree<YamlMap>, variables: OtelVariables): SignalRead {
+  const tree = layerVariables(given, signal, variables);
+  const found: Violation[] = [];
+  const read = CONFIG.read(tree.root, [], violation => found.push(violation));
+  found.push(...ruleViolations(tree.root, signal));
+  const mistakes = [...tree.mistakes, ...violationMistakes(found, tree)];
+  return { signal, tree, keys: read ?? bug('the root is a map'), mistakes };
 }
 
 /** Likely mistakes in a valid configuration. `isContainer`: the process runs in a container. */
-export function warningMistakes(
-  { config: { file }, places, trees }: Judgement,
-  isContainer: boolean,
-): readonly Mistake[] {
+export function warningMistakes({ trees }: Judgement, isContainer: boolean): readonly Mistake[] {
   return orderMistakes(
-    Object.values(trees).flatMap(tree =>
-      violationMistakes(warningsOf(tree, isContainer), { ...tree, file, places }),
-    ),
+    Object.values(trees).flatMap(tree => violationMistakes(warningsOf(tree, isContainer), tree)),
   );
 }
 
-interface ReadKeys {
-  /** The YAML with the variables of metrics, as it was read and as plain data. */
-  readonly keys: ConfigKeys;
-  readonly root: unknown;
-  /** The same for the block `otlp` with the variables of logs. */
-  readonly logsOtlp: OtlpKeys;
-  readonly logsRoot: unknown;
-  readonly trees: Judgement['trees'];
-}
-
-function resolveConfig(read: ReadKeys, { file, variables, memory: readings }: Sources): Config {
-  const { keys, root } = read;
+function resolveConfig(
+  { metrics, logs }: Readonly<Record<Signal, SignalRead>>,
+  attributes: OtelVariables['attributes'],
+  readings: MemoryReadings | null,
+): Config {
+  const { keys, tree } = metrics;
+  const { file, root } = tree;
   const { api: _api, services: entries, queue, status, ...others } = keys;
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
   const global = { ...keys.api, timeoutMs: globalTimeoutMs(root, keys) };
-  const { attributes } = variables;
   const isAuto = 'goneAfterMs' in entries;
   const services = isAuto ? [] : listedServices(entries, global, attributes);
   const shards = dealShards(
@@ -186,7 +157,7 @@ function resolveConfig(read: ReadKeys, { file, variables, memory: readings }: So
     auto: isAuto ? { ...entries, attributes, api: mergeApi(global, {}) } : null,
     memory,
     metrics: { ...keys.metrics, limits },
-    otlp: resolveOtlp(read),
+    otlp: resolveOtlp(metrics, logs),
     queue: { ...queue, directory },
     status: { ...status.listen, token: status.token },
   };
@@ -198,17 +169,17 @@ function listedServices(
   attributes: Readonly<Record<string, string>>,
 ): ServiceConfig[] {
   // Entries without own keys share one object, so that its key is read again only once.
-  let shared: ApiConfig | undefined;
+  const shared = mergeApi(global, {});
   return entries.map(entry => ({
     id: entry.id,
     name: entry.name ?? entry.id,
     attributes: { ...attributes, ...entry.attributes },
-    api: usesGlobal(entry) ? (shared ??= mergeApi(global, {})) : mergeApi(global, entry.api),
+    api: Object.values(entry.api).every(isUnset) ? shared : mergeApi(global, entry.api),
   }));
 }
 
-function usesGlobal({ api }: ServiceEntry): boolean {
-  return Object.values(api).every(value => value === undefined);
+function isUnset(value: unknown): boolean {
+  return value === undefined;
 }
 
 /** A shorter interval shortens the default timeout. A timeout in the file stays; rules.ts refuses a longer one. */
@@ -218,16 +189,11 @@ function globalTimeoutMs(root: unknown, { api, metrics }: ConfigKeys): number {
   return isDefault ? Math.min(timeoutMs, metrics.intervalMs) : timeoutMs;
 }
 
+/** The global keys have defaults, but for `key`: rules.ts sees to it that one of both has it. */
 function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
-  return {
-    baseUrl: own.baseUrl ?? global.baseUrl ?? bug('no base URL'),
-    key: own.key ?? global.key ?? bug('no key'),
-    headers: mergeHeaders(global.headers ?? {}, own.headers ?? {}),
-    timeoutMs: own.timeoutMs ?? global.timeoutMs ?? bug('no timeout'),
-    ca: own.ca === undefined ? (global.ca ?? null) : own.ca,
-    proxy: own.proxy === undefined ? (global.proxy ?? null) : own.proxy,
-    isInsecureAllowed: own.isInsecureAllowed ?? global.isInsecureAllowed ?? false,
-  };
+  const set = Object.fromEntries(Object.entries(own).filter(([, value]) => !isUnset(value)));
+  const headers = mergeHeaders(global.headers ?? {}, own.headers ?? {});
+  return { ...global, ...set, headers } as ApiConfig;
 }
 
 type Headers = Readonly<Record<string, Secret>>;
@@ -238,22 +204,22 @@ function mergeHeaders(global: Headers, own: Headers): Headers {
   return { ...Object.fromEntries(kept), ...own };
 }
 
-function resolveOtlp({ root, logsRoot, keys: { otlp }, logsOtlp, trees }: ReadKeys): OtlpConfig {
-  const { concurrency, maxRequestBytes, temporality } = otlp;
+function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
+  const { concurrency, maxRequestBytes, temporality } = metrics.keys.otlp;
   return {
-    metricsEndpoint: endpointOf('metrics', otlp, root),
-    logsEndpoint: endpointOf('logs', logsOtlp, logsRoot),
-    metrics: { ...signalKeys(otlp), names: namesOf('metrics', otlp, trees.metrics) },
-    logs: { ...signalKeys(logsOtlp), names: namesOf('logs', logsOtlp, trees.logs) },
+    metricsEndpoint: endpointOf(metrics),
+    logsEndpoint: endpointOf(logs),
+    metrics: signalConfig(metrics),
+    logs: signalConfig(logs),
     concurrency,
     maxRequestBytes,
     temporality,
   };
 }
 
-function signalKeys(otlp: OtlpKeys): OtlpSignalConfig {
-  const { protocol, compression, headers, timeoutMs, tls } = otlp;
-  return { protocol, compression, headers, timeoutMs, tls };
+function signalConfig(read: SignalRead): OtlpSignalConfig {
+  const { protocol, compression, headers, timeoutMs, tls } = read.keys.otlp;
+  return { protocol, compression, headers, timeoutMs, tls, names: namesOf(read) };
 }
 
 /** Keys that hints name, and that a variable may set. */
@@ -268,11 +234,9 @@ const NAMED = [
   'tls.key',
 ];
 
-function namesOf(
-  signal: Signal,
-  { headers }: OtlpKeys,
-  { root, variableOf }: LayeredTree,
-): Readonly<Record<string, string>> {
+function namesOf({ signal, keys, tree }: SignalRead): Readonly<Record<string, string>> {
+  const { headers } = keys.otlp;
+  const { root, variableOf } = tree;
   const names = NAMED.flatMap(name => {
     const key = `otlp.${name}`;
     const own = name === 'endpoint' ? `otlp.${signal}_endpoint` : key;
@@ -285,9 +249,9 @@ function namesOf(
 }
 
 /** The signal's own endpoint, unchanged; else the general one with the signal's path, which gRPC does not have. */
-function endpointOf(signal: Signal, otlp: OtlpKeys, root: unknown): string {
+function endpointOf({ signal, keys: { otlp }, tree }: SignalRead): string {
   const own = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
   if (own !== null) return own;
   if (otlp.protocol !== 'grpc') return `${otlp.endpoint}/v1/${signal}`;
-  return valueAt(root, ['otlp', 'endpoint']) === undefined ? GRPC_ENDPOINT : otlp.endpoint;
+  return valueAt(tree.root, ['otlp', 'endpoint']) === undefined ? GRPC_ENDPOINT : otlp.endpoint;
 }

@@ -7,8 +7,9 @@
 import { resolve } from 'node:path';
 import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
-import { isPlainMap, valueAt, type KeyPath } from './places.ts';
+import { isPlainMap, valueAt, type KeyPath, type YamlMap } from './places.ts';
 import { ExpandedText, expandPath, type Expansion, type TextSources } from './secrets.ts';
+import type { YamlTree } from './yaml-tree.ts';
 
 /** A value as the YAML would have it, or why there is none. */
 type Reading = { readonly value: unknown } | { readonly problem: string; readonly hint?: string };
@@ -23,10 +24,8 @@ interface Variable {
 type Layer = ReadonlyMap<string, Variable>;
 
 export interface OtelVariables {
-  readonly general: Layer;
+  /** Of each signal: the general variables and the program's own, or instead of them its own. */
   readonly layers: Readonly<Record<Signal, Layer>>;
-  /** For the program's own telemetry and log. */
-  readonly own: Layer;
   /** Of OTEL_RESOURCE_ATTRIBUTES, without those that each service has of its own. */
   readonly attributes: Readonly<Record<string, string>>;
   /** What is wrong with OTEL_RESOURCE_ATTRIBUTES; that of the others shows where they are used. */
@@ -47,9 +46,9 @@ const VARIABLES: readonly (readonly [suffix: string, key: string, read: Read])[]
   ['CLIENT_CERTIFICATE', 'otlp.tls.cert', readFilePath],
   ['CLIENT_KEY', 'otlp.tls.key', readFilePath],
 ];
-const TEMPORALITY = ['TEMPORALITY_PREFERENCE', 'otlp.temporality', lowerCase] as const;
-/** What follows OTEL_, for the program's own telemetry and log. */
+/** What follows OTEL_, for keys that no signal has for itself. */
 const OWN_VARIABLES: typeof VARIABLES = [
+  ['EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', 'otlp.temporality', lowerCase],
   ['SERVICE_NAME', 'telemetry.service_name', asIs],
   ['METRIC_EXPORT_INTERVAL', 'telemetry.interval', readMilliseconds],
   ['SDK_DISABLED', 'telemetry.enabled', text => ({ value: text.toLowerCase() !== 'true' })],
@@ -59,18 +58,21 @@ const PREFIX = 'OTEL_EXPORTER_OTLP_';
 const OWN_ATTRIBUTES = new Set(['service.name', 'service.instance.id']);
 
 export function readOtelVariables(sources: TextSources): OtelVariables {
-  const layer = (prefix: string, table: typeof VARIABLES): Layer => {
-    const layer = new Map<string, Variable>();
-    for (const [suffix, key, read] of table) {
+  const layer = (prefix: string, table: typeof VARIABLES): (readonly [string, Variable])[] =>
+    table.flatMap(([suffix, key, read]) => {
       const variable = readVariable(prefix + suffix, read, sources);
-      if (variable !== undefined) layer.set(key, variable);
-    }
-    return layer;
+      return variable === undefined ? [] : [[key, variable] as const];
+    });
+  const shared = [...layer(PREFIX, VARIABLES), ...layer('OTEL_', OWN_VARIABLES)];
+  const layerOf = (signal: Signal): Layer => {
+    const own = layer(`${PREFIX}${signal.toUpperCase()}_`, VARIABLES);
+    // An endpoint of one signal is used as it is.
+    const keyOf = (key: string): string =>
+      key === 'otlp.endpoint' ? `otlp.${signal}_endpoint` : key;
+    return new Map([...shared, ...own.map(([key, one]) => [keyOf(key), one] as const)]);
   };
-  const metrics = layer(`${PREFIX}METRICS_`, [...VARIABLES, TEMPORALITY]);
-  const layers = { metrics, logs: layer(`${PREFIX}LOGS_`, VARIABLES) };
-  const own = layer('OTEL_', OWN_VARIABLES);
-  return { general: layer(PREFIX, VARIABLES), layers, own, ...readAttributes(sources) };
+  const layers = { metrics: layerOf('metrics'), logs: layerOf('logs') };
+  return { layers, ...readAttributes(sources) };
 }
 
 function readVariable(name: string, read: Read, sources: TextSources): Variable | undefined {
@@ -96,24 +98,24 @@ function variableMistake(
 }
 
 /** The tree with the variables of one signal, and the program's own, wherever the YAML has no value. */
-export interface LayeredTree {
-  readonly root: Readonly<Record<string, unknown>>;
+export interface LayeredTree extends YamlTree<YamlMap> {
   /** The name of the variable that a value came from; undefined: from the YAML. */
   readonly variableOf: (path: KeyPath) => string | undefined;
-  readonly mistakes: readonly Mistake[];
 }
 
 export function layerVariables(
-  given: Readonly<Record<string, unknown>>,
+  tree: YamlTree<YamlMap>,
   signal: Signal,
   variables: OtelVariables,
 ): LayeredTree {
+  const { root: given } = tree;
   const root = { ...given };
   const names = new Map<string, string>();
-  const mistakes: Mistake[] = [];
-  for (const [key, { name, reading }] of signalLayer(given, signal, variables)) {
+  const mistakes = [...tree.mistakes, ...variables.mistakes];
+  for (const [key, { name, reading }] of variables.layers[signal]) {
     const path = key.split('.');
-    if (!isSilent(given, path)) continue;
+    const isBeaten = key.endsWith('_endpoint') && !isSilent(given, ['otlp', 'endpoint']);
+    if (isBeaten || !isSilent(given, path)) continue;
     if ('problem' in reading) {
       mistakes.push(variableMistake(name, reading));
       continue;
@@ -127,17 +129,7 @@ export function layerVariables(
   }
   const variableOf = (path: KeyPath): string | undefined =>
     names.get(path.slice(0, 3).join('.')) ?? names.get(path.slice(0, 2).join('.'));
-  return { root, variableOf, mistakes };
-}
-
-/** An endpoint of one signal is used as it is, so it becomes that key, unless the YAML names any. */
-function signalLayer(given: object, signal: Signal, variables: OtelVariables): Layer {
-  const { 'otlp.endpoint': endpoint, ...own } = Object.fromEntries(variables.layers[signal]);
-  const layer = new Map([...variables.general, ...variables.own, ...Object.entries(own)]);
-  if (endpoint !== undefined && isSilent(given, ['otlp', 'endpoint'])) {
-    layer.set(`otlp.${signal}_endpoint`, endpoint);
-  }
-  return layer;
+  return { ...tree, root, variableOf, mistakes };
 }
 
 /** True when the YAML has no value: absent, or null where that means "not set". A wrong value is a value. */

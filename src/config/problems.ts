@@ -7,19 +7,13 @@ import { nearest } from '../lib/nearest.ts';
 import { keysByLevel, type Violation } from './declare.ts';
 import { CONFIG } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
-import { pathText, type KeyPath, type Places } from './places.ts';
+import { pathText, type KeyPath } from './places.ts';
 
 /** How many mistakes are shown; a file with more is probably another kind of file. */
 export const MISTAKES_MAX = 100;
 
-/** The plain data that was judged, and where its parts came from. */
-export interface JudgedTree extends LayeredTree {
-  readonly file: string;
-  readonly places: Places;
-}
-
 /** The mistakes of one tree. A key that is there, but misspelt, is not reported as missing too. */
-export function violationMistakes(found: readonly Violation[], tree: JudgedTree): Mistake[] {
+export function violationMistakes(found: readonly Violation[], tree: LayeredTree): Mistake[] {
   // A hint compares the key with all keys there are: only as many as are shown get one.
   const unknown = found.filter(({ isUnknownKey }) => isUnknownKey).slice(0, MISTAKES_MAX);
   const levels = keysByLevel(CONFIG);
@@ -32,7 +26,7 @@ export function violationMistakes(found: readonly Violation[], tree: JudgedTree)
     .map(violation => toMistake({ ...violation, ...hints.get(violation) }, tree));
 }
 
-function toMistake(violation: Violation, tree: JudgedTree): Mistake {
+function toMistake(violation: Violation, tree: LayeredTree): Mistake {
   const { path, problem, hint, at = 'value', code = 'E_CONFIG_VALUE' } = violation;
   const words = { message: problem, ...(hint === undefined ? {} : { hint }) };
   const variable = tree.variableOf(path);

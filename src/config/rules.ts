@@ -24,10 +24,9 @@ import { formatDuration } from './units.ts';
 
 type Rule = (root: unknown, signal: Signal) => Violation[];
 
-/** What the rules find in the YAML with the variables of a signal; those of logs concern the block `otlp` alone. */
+/** What the rules find in the YAML with the variables of a signal. */
 export function ruleViolations(root: unknown, signal: Signal): Violation[] {
-  const rules = signal === 'metrics' ? [...RULES, ...OTLP_RULES] : OTLP_RULES;
-  return rules.flatMap(rule => rule(root, signal));
+  return RULES.flatMap(rule => rule(root, signal));
 }
 
 const RULES: readonly Rule[] = [
@@ -40,14 +39,10 @@ const RULES: readonly Rule[] = [
   prefixesAreApart,
   overridesChangeSomething,
   renamesAreApart,
-  apiHeadersAreUnique,
+  headersAreUnique,
   windowIsOrdered,
   statusIsGuarded,
   shardExists,
-];
-
-const OTLP_RULES: readonly Rule[] = [
-  root => repeatedNames(root, ['otlp', 'headers']),
   certificateHasKey,
   certificateFitsKey,
   compressionSuitsGrpc,
@@ -63,6 +58,11 @@ function read<T>(root: unknown, path: KeyPath, key: Key<T>): T | undefined {
 function entryPaths(root: unknown): KeyPath[] {
   const services = valueAt(root, ['services']);
   return Array.isArray(services) ? services.map((_, index) => ['services', index]) : [];
+}
+
+/** Where `api` may stand: of all services, and of each entry. */
+export function apiPaths(root: unknown): KeyPath[] {
+  return [['api'], ...entryPaths(root).map(entry => [...entry, 'api'])];
 }
 
 function servicesAreThere(root: unknown): Violation[] {
@@ -119,9 +119,8 @@ function keyIsThere(root: unknown): Violation[] {
 
 /** Plain http shows the key to everybody on the network path. Loopback has no network path. */
 function keyTravelsSafely(root: unknown): Violation[] {
-  const entries = entryPaths(root);
-  const apis = entries.length === 0 ? [['api']] : entries.map(entry => [...entry, 'api']);
-  return apis.flatMap(own => {
+  const [global = [], ...owns] = apiPaths(root);
+  return (owns.length === 0 ? [global] : owns).flatMap(own => {
     const owner = (key: string): KeyPath =>
       valueAt(root, [...own, key]) === undefined ? ['api', key] : [...own, key];
     const path = owner('base_url');
@@ -131,13 +130,8 @@ function keyTravelsSafely(root: unknown): Violation[] {
     const { protocol, hostname } = new URL(url);
     if (protocol === 'https:' || isLoopbackHost(hostname)) return [];
     const problem = 'plain http shows the key to everybody on the network path';
-    return [
-      {
-        path,
-        problem,
-        hint: 'use https, or set `insecure: true` in the configuration to allow it',
-      },
-    ];
+    const hint = 'use https, or set `insecure: true` in the configuration to allow it';
+    return [{ path, problem, hint }];
   });
 }
 
@@ -145,8 +139,8 @@ function keyTravelsSafely(root: unknown): Violation[] {
 function timeoutFitsInterval(root: unknown): Violation[] {
   if (read(root, ['metrics', 'enabled'], metrics.keys.isEnabled) === false) return [];
   const intervalMs = read(root, ['metrics', 'interval'], metrics.keys.intervalMs);
-  const paths = [['api', 'timeout'], ...entryPaths(root).map(path => [...path, 'api', 'timeout'])];
-  return paths.flatMap(path => {
+  return apiPaths(root).flatMap(own => {
+    const path = [...own, 'timeout'];
     if (valueAt(root, path) === undefined) return [];
     const timeoutMs = read(root, path, api.keys.timeoutMs);
     if (intervalMs === undefined || timeoutMs === undefined || timeoutMs <= intervalMs) return [];
@@ -224,18 +218,16 @@ function overridesChangeSomething(root: unknown): Violation[] {
   });
 }
 
-function apiHeadersAreUnique(root: unknown): Violation[] {
-  const apis = [['api'], ...entryPaths(root).map(entry => [...entry, 'api'])];
-  return apis.flatMap(own => repeatedNames(root, [...own, 'headers']));
-}
-
 /** Names of headers do not depend on case, so two that differ in nothing else are one. */
-function repeatedNames(root: unknown, path: KeyPath): Violation[] {
-  const names = Map.groupBy(Object.keys(valueAt(root, path) ?? {}), name => name.toLowerCase());
-  const repeated = [...names.values()].flatMap(([, ...others]) => others);
+function headersAreUnique(root: unknown): Violation[] {
   const problem = 'duplicate header: names of headers do not depend on case';
   const hint = 'remove one of them';
-  return repeated.map(name => ({ path: [...path, name], problem, hint, at: 'key' }));
+  return [['otlp'], ...apiPaths(root)].flatMap(owner => {
+    const path = [...owner, 'headers'];
+    const names = Map.groupBy(Object.keys(valueAt(root, path) ?? {}), name => name.toLowerCase());
+    const repeated = [...names.values()].flatMap(([, ...others]) => others);
+    return repeated.map((name): Violation => ({ path: [...path, name], problem, hint, at: 'key' }));
+  });
 }
 
 function windowIsOrdered(root: unknown): Violation[] {

@@ -31,9 +31,10 @@ import {
   type TextSources,
 } from './secrets.ts';
 
-export interface YamlTree {
+export interface YamlTree<Root = unknown> {
+  readonly file: string;
   /** Maps, lists, scalars, ExpandedText and UNREADABLE; null for an empty file. */
-  readonly root: unknown;
+  readonly root: Root;
   readonly places: Places;
   readonly mistakes: readonly Mistake[];
 }
@@ -76,21 +77,18 @@ export function readYamlTree(text: string, options: YamlTreeOptions): YamlTree {
     stringKeys: true,
     uniqueKeys: false,
   });
+  const { file } = options;
   const syntax = syntaxMistake(document, text);
   if (syntax !== undefined) {
     const [message, hint] = syntax.words;
-    const place = { file: options.file, ...places.at(syntax.offset) };
-    const mistake: Mistake = {
-      code: SYNTAX,
-      message,
-      ...(hint !== undefined && { hint }),
-      ...place,
-    };
-    return { root: UNREADABLE, places, mistakes: [mistake] };
+    const words = { message, ...(hint !== undefined && { hint }) };
+    const mistake: Mistake = { code: SYNTAX, ...words, file, ...places.at(syntax.offset) };
+    return { file, root: UNREADABLE, places, mistakes: [mistake] };
   }
   places.set([], { value: startOf(document.contents) ?? 0 });
   const builder = { ...options, places, mistakes: [], anchors: new Map(), nodes: 0 };
-  return { root: buildNode(document.contents, [], builder), places, mistakes: builder.mistakes };
+  const root = buildNode(document.contents, [], builder);
+  return { file, root, places, mistakes: builder.mistakes };
 }
 
 function buildNode(node: Node | null, path: KeyPath, builder: Builder): unknown {
