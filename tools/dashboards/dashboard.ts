@@ -40,6 +40,26 @@ export interface DashboardSpec {
   readonly rows: readonly Row[];
 }
 
+/** Lines over time. */
+export function panel(title: string, unit: string, ...queries: readonly Query[]): Panel {
+  return { title, unit, queries };
+}
+
+/** A bar over time for each series: 1 is good, 0 is not. */
+export function states(title: string, ...queries: readonly Query[]): Panel {
+  return { title, unit: 'bool', queries, type: 'state-timeline' };
+}
+
+/** The current value alone. */
+export function stat(title: string, unit: string, query: Query): Panel {
+  return { title, unit, queries: [query], type: 'stat' };
+}
+
+/** Labels in the legend: `{{job}} {{state}}`. */
+export function legendOf(...labels: readonly string[]): string {
+  return labels.map(label => `{{${label}}}`).join(' ');
+}
+
 const WIDTH = 8;
 const HEIGHT = 7;
 const PER_LINE = 3;

@@ -1,6 +1,14 @@
 // The dashboard of prom2otlp itself: scrapes, delivery, the queue, losses.
 
-import type { DashboardSpec, Panel, Query } from './dashboard.ts';
+import {
+  type DashboardSpec,
+  legendOf,
+  type Panel,
+  panel,
+  type Query,
+  stat,
+  states,
+} from './dashboard.ts';
 
 const OF = 'instance=~"$daemon"';
 
@@ -9,73 +17,47 @@ function now(metric: string, legend: string): Query {
   return { expr: `prom2otlp_${metric}{${OF}}`, legend };
 }
 
+/** `instance`, and another label unless it is that. */
+function labelsOf(by: string): readonly string[] {
+  return by === 'instance' ? [by] : ['instance', by];
+}
+
+function rate(metric: string, by: string): string {
+  return `sum by (${labelsOf(by).join(', ')}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
+}
+
 /** How fast a counter grows, for each value of the label `by`. */
 function speed(metric: string, by: string): Query {
-  const labels = by === 'instance' ? by : `instance, ${by}`;
-  const expr = `sum by (${labels}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
-  return { expr, legend: by === 'instance' ? `{{${by}}}` : `{{instance}} {{${by}}}` };
+  return { expr: rate(metric, by), legend: legendOf(...labelsOf(by)) };
 }
 
 /** The mean of something that is counted in seconds. */
 function mean(seconds: string, count: string, by: string): Query {
-  const rate = (metric: string): string =>
-    `sum by (${by === 'instance' ? by : `instance, ${by}`}) (rate(prom2otlp_${metric}{${OF}}[$__rate_interval]))`;
-  const legend = by === 'instance' ? `{{${by}}}` : `{{instance}} {{${by}}}`;
-  return { expr: `${rate(seconds)} / ${rate(count)}`, legend };
+  return { expr: `${rate(seconds, by)} / ${rate(count, by)}`, legend: legendOf(...labelsOf(by)) };
 }
 
 /** A gauge with a reason is another series for another reason; the last one is found for some minutes. */
-function worst(by: string): string {
-  return `min by (${by})`;
-}
-
-function panel(title: string, unit: string, ...queries: Query[]): Panel {
-  return { title, unit, queries };
+function worst(metric: string, by: string, legend: string): Query {
+  return { expr: `min by (${by}) (prom2otlp_${metric}{${OF}})`, legend };
 }
 
 const overview: readonly Panel[] = [
-  {
-    title: 'Services',
-    unit: 'bool',
-    type: 'state-timeline',
-    queries: [
-      {
-        expr: `${worst('instance, service')} (prom2otlp_service_up{${OF}})`,
-        legend: '{{service}}',
-      },
-    ],
-  },
-  {
-    title: 'Versions',
-    unit: 'short',
-    type: 'stat',
-    queries: [{ expr: `count by (version) (prom2otlp_build_info{${OF}})`, legend: '{{version}}' }],
-  },
-  {
-    title: 'Up for',
-    unit: 's',
-    type: 'stat',
-    queries: [
-      {
-        expr: `time() - prom2otlp_process_start_time_seconds{${OF}}`,
-        legend: '{{instance}}',
-      },
-    ],
-  },
+  states('Services', worst('service_up', 'instance, service', '{{service}}')),
+  stat('Versions', 'short', {
+    expr: `count by (version) (prom2otlp_build_info{${OF}})`,
+    legend: '{{version}}',
+  }),
+  stat('Up for', 's', {
+    expr: `time() - prom2otlp_process_start_time_seconds{${OF}}`,
+    legend: '{{instance}}',
+  }),
 ];
 
 const scrapes: readonly Panel[] = [
-  {
-    title: 'Metrics, logs and backups are read',
-    unit: 'bool',
-    type: 'state-timeline',
-    queries: [
-      {
-        expr: `${worst('instance, pull, target')} (prom2otlp_pull_up{${OF}})`,
-        legend: '{{pull}} of {{target}}',
-      },
-    ],
-  },
+  states(
+    'Metrics, logs and backups are read',
+    worst('pull_up', 'instance, pull, target', '{{pull}} of {{target}}'),
+  ),
   panel('Scrapes a second, by result', 'reqps', speed('collect_scrapes_total', 'result')),
   panel(
     'Samples a second, by what became of them',
@@ -108,16 +90,12 @@ const queue: readonly Panel[] = [
     legend: '{{instance}} {{signal}}',
   }),
   {
-    title: 'Until the queue is full, at this rate',
+    ...panel('Until the queue is full, at this rate', 's', {
+      expr: `clamp_max(prom2otlp_queue_full_seconds{${OF}}, ${MONTH_S}) or prom2otlp_queue_bytes{${OF}} * 0 + ${MONTH_S}`,
+      legend: '{{instance}} {{signal}}',
+    }),
     description:
       'At the rate of the last ten minutes; 30 days if it takes longer, or does not grow.',
-    unit: 's',
-    queries: [
-      {
-        expr: `clamp_max(prom2otlp_queue_full_seconds{${OF}}, ${MONTH_S}) or prom2otlp_queue_bytes{${OF}} * 0 + ${MONTH_S}`,
-        legend: '{{instance}} {{signal}}',
-      },
-    ],
   },
   panel('Points and records that wait', 'short', now('queue_points', '{{instance}} {{signal}}')),
   panel(

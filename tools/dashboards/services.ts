@@ -1,6 +1,13 @@
 // The dashboard of the database services: what each family has to say, a row for each.
 
-import type { DashboardSpec, Panel, Query } from './dashboard.ts';
+import {
+  type DashboardSpec,
+  legendOf,
+  type Panel,
+  panel,
+  type Query,
+  states,
+} from './dashboard.ts';
 
 const OF = 'job=~"$service"';
 const SERVER = '{{job}} {{server_name}}';
@@ -10,45 +17,46 @@ function now(metric: string, legend: string = SERVER): Query {
   return { expr: `${metric}{${OF}}`, legend };
 }
 
+/** The values of all series with the same labels together. */
+function all(how: 'sum' | 'min' | 'max', metric: string, ...labels: readonly string[]): Query {
+  const by = ['job', ...labels];
+  return { expr: `${how} by (${by.join(', ')}) (${metric}{${OF}})`, legend: legendOf(...by) };
+}
+
+function rate(metric: string, by: string): string {
+  return `sum by (${by}) (rate(${metric}{${OF}}[$__rate_interval]))`;
+}
+
 /** How fast a counter grows, for each server or for each value of `by`. */
 function speed(
   metric: string,
   by: string = 'server_name',
-  legend: string = `{{job}} {{${by}}}`,
+  legend: string = legendOf('job', by),
 ): Query {
-  return { expr: `sum by (job, ${by}) (rate(${metric}{${OF}}[$__rate_interval]))`, legend };
+  return { expr: rate(metric, `job, ${by}`), legend };
 }
 
-function panel(title: string, unit: string, ...queries: Query[]): Panel {
-  return { title, unit, queries };
-}
-
-function states(title: string, ...queries: Query[]): Panel {
-  return { title, unit: 'bool', queries, type: 'state-timeline' };
+/** How much the one grows while the other grows by 1. */
+function ratio(one: string, other: string, by: string, legend: string): Query {
+  return { expr: `${rate(one, by)} / ${rate(other, by)}`, legend };
 }
 
 const overview: readonly Panel[] = [
-  states('Last scrape succeeded', {
-    expr: `min by (job) (up{${OF}})`,
-    legend: '{{job}}',
-  }),
+  states('Last scrape succeeded', all('min', 'up')),
   states(
     'Servers up',
     now('engine_up'),
-    { expr: `engine_global_status_wsrep_ready{${OF}}`, legend: `${SERVER} ready` },
+    now('engine_global_status_wsrep_ready', `${SERVER} ready`),
     now('proxy_up'),
   ),
-  panel('Samples on the page', 'short', {
-    expr: `sum by (job) (scrape_samples_scraped{${OF}})`,
-    legend: '{{job}}',
-  }),
+  panel('Samples on the page', 'short', all('sum', 'scrape_samples_scraped')),
 ];
 
 const engine: readonly Panel[] = [
   panel('Queries a second', 'reqps', speed('engine_global_status_queries')),
   panel('Slow queries a second', 'reqps', speed('engine_global_status_slow_queries')),
   panel('Ten most frequent commands', 'reqps', {
-    expr: `topk(10, sum by (job, command) (rate(engine_global_status_commands_total{${OF}}[$__rate_interval])))`,
+    expr: `topk(10, ${rate('engine_global_status_commands_total', 'job, command')})`,
     legend: '{{job}} {{command}}',
   }),
   panel(
@@ -81,14 +89,21 @@ const engine: readonly Panel[] = [
     speed('engine_global_status_innodb_data_read', 'server_name', `${SERVER} read`),
     speed('engine_global_status_innodb_data_written', 'server_name', `${SERVER} written`),
   ),
-  panel('Buffer pool, pages by state', 'short', {
-    expr: `sum by (job, state) (engine_global_status_buffer_pool_pages{${OF}})`,
-    legend: '{{job}} {{state}}',
-  }),
-  panel('Share of temporary tables that went to disk', 'percentunit', {
-    expr: `sum by (job, server_name) (rate(engine_global_status_created_tmp_disk_tables{${OF}}[$__rate_interval])) / sum by (job, server_name) (rate(engine_global_status_created_tmp_tables{${OF}}[$__rate_interval]))`,
-    legend: SERVER,
-  }),
+  panel(
+    'Buffer pool, pages by state',
+    'short',
+    all('sum', 'engine_global_status_buffer_pool_pages', 'state'),
+  ),
+  panel(
+    'Share of temporary tables that went to disk',
+    'percentunit',
+    ratio(
+      'engine_global_status_created_tmp_disk_tables',
+      'engine_global_status_created_tmp_tables',
+      'job, server_name',
+      SERVER,
+    ),
+  ),
   panel(
     'Table locks that had to wait, a second',
     'reqps',
@@ -134,11 +149,8 @@ const dist: readonly Panel[] = [
   panel(
     'Nodes',
     'short',
-    {
-      expr: `max by (job) (engine_dist_cluster_nodes_in_quorum{${OF}})`,
-      legend: '{{job}} in quorum',
-    },
-    { expr: `max by (job) (engine_dist_cluster_total_nodes{${OF}})`, legend: '{{job}} in all' },
+    { ...all('max', 'engine_dist_cluster_nodes_in_quorum'), legend: '{{job}} in quorum' },
+    { ...all('max', 'engine_dist_cluster_total_nodes'), legend: '{{job}} in all' },
   ),
   panel('Queries a second', 'reqps', now('engine_dist_qps')),
   panel('Transactions a second', 'reqps', now('engine_dist_tps')),
@@ -152,10 +164,7 @@ const dist: readonly Panel[] = [
     now('engine_dist_memory_total_bytes', `${SERVER} in all`),
     now('engine_dist_memory_working_bytes', `${SERVER} working`),
   ),
-  panel('Sessions', 'short', {
-    expr: `sum by (job) (engine_dist_sessions{${OF}})`,
-    legend: '{{job}}',
-  }),
+  panel('Sessions', 'short', all('sum', 'engine_dist_sessions')),
   panel('Rows a second, by operation', 'reqps', speed('engine_dist_containers_rows', 'operation')),
   panel(
     'Latency of disk and network',
@@ -172,33 +181,28 @@ const dist: readonly Panel[] = [
 ];
 
 function duration(statement: string): Query {
-  const rate = (metric: string): string =>
-    `sum by (job) (rate(engine_dist_stats_Com_${metric}{${OF}}[$__rate_interval]))`;
-  return {
-    expr: `${rate(`${statement}_seconds`)} / ${rate(statement)}`,
-    legend: `{{job}} ${statement}`,
-  };
+  const metric = `engine_dist_stats_Com_${statement}`;
+  return ratio(`${metric}_seconds`, metric, 'job', `{{job}} ${statement}`);
 }
 
 const proxy: readonly Panel[] = [
-  panel('Connections to each server', 'short', {
-    expr: `sum by (job, server_name, id) (proxy_server_connections{${OF}})`,
-    legend: `${SERVER} {{id}}`,
-  }),
-  panel('Operations under way', 'short', {
-    expr: `sum by (job, server_name) (proxy_server_active_operations{${OF}})`,
-    legend: SERVER,
-  }),
+  panel(
+    'Connections to each server',
+    'short',
+    all('sum', 'proxy_server_connections', 'server_name', 'id'),
+  ),
+  panel(
+    'Operations under way',
+    'short',
+    all('sum', 'proxy_server_active_operations', 'server_name'),
+  ),
   panel('Packets routed a second', 'pps', speed('proxy_server_routed_packets')),
   panel(
     'Times that the pool was empty, a second',
     'reqps',
     speed('proxy_server_connection_pool_empty'),
   ),
-  panel('Longest wait in a queue', 'ms', {
-    expr: `max by (job, server_name) (proxy_threads_max_queue_time{${OF}})`,
-    legend: SERVER,
-  }),
+  panel('Longest wait in a queue', 'ms', all('max', 'proxy_threads_max_queue_time', 'server_name')),
   panel('Errors and hang-ups a second', 'reqps', speed('proxy_threads_errors'), {
     ...speed('proxy_threads_hangups'),
     legend: `${SERVER} hang-ups`,
@@ -209,10 +213,7 @@ const proxy: readonly Panel[] = [
 const backups: readonly Panel[] = [
   states('A full backup is scheduled', now('prom2otlp_backup_full_scheduled', '{{job}}')),
   panel('Until the next backup', 's', now('prom2otlp_backup_next_run_seconds', '{{job}} {{type}}')),
-  panel('Schedules', 'short', {
-    expr: `sum by (job, type, state) (prom2otlp_backup_schedules{${OF}})`,
-    legend: '{{job}} {{type}} {{state}}',
-  }),
+  panel('Schedules', 'short', all('sum', 'prom2otlp_backup_schedules', 'type', 'state')),
 ];
 
 export const services: DashboardSpec = {
