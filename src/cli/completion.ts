@@ -1,11 +1,14 @@
 // Shell completion from the declarations: one script per shell, which knows verbs, actions, options, their values and
 // files. The scripts call nothing of the program, so that completion is immediate.
 
+import { bug } from '../errors.ts';
 import { oneLine } from './help.ts';
 import type { Action, Option, Verb } from './verb.ts';
 
 export function completionScript(shell: 'bash' | 'zsh' | 'fish', verbs: readonly Verb[]): string {
-  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](levelsOf(verbs));
+  const levels = levelsOf(verbs);
+  const known = levels.map(({ command }) => quoted(command)).slice(1);
+  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](levels, known);
 }
 
 /** What may follow a command: '' is the program itself, `logs` a verb with actions, `logs tail` an action. */
@@ -16,29 +19,20 @@ interface Level {
 }
 
 function levelsOf(verbs: readonly Verb[]): readonly Level[] {
-  const root: Level = { command: '', next: [], action: null };
-  const levels = new Map<string, Level>([['', root]]);
-  const level = (command: string, action: Action | null): void => {
-    levels.set(command, { command, next: [], action });
-  };
-  for (const { name, summary, actions } of verbs) {
-    root.next.push([name, summary]);
-    if (actions.length === 1) {
-      level(name, actions[0]);
-      continue;
-    }
-    level(name, null);
+  const levels = new Map<string, Level>([['', { command: '', next: [], action: null }]]);
+  for (const { name, summary, actions } of verbs)
     for (const action of actions) {
-      let command = name;
-      for (const word of action.name.split(' ')) {
-        const { next } = levels.get(command) ?? root;
-        if (!next.some(([known]) => known === word)) next.push([word, action.summary]);
-        command = `${command} ${word}`;
-        if (!levels.has(command)) level(command, null);
+      let before = '';
+      for (const word of [name, ...action.name.split(' ')].filter(one => one !== '')) {
+        const { next } = levels.get(before) ?? bug('the level before comes first');
+        const text = before === '' ? summary : action.summary;
+        if (!next.some(([known]) => known === word)) next.push([word, text]);
+        before = `${before} ${word}`.trim();
+        const level = levels.get(before) ?? { command: before, next: [], action: null };
+        const isWhole = before === `${name} ${action.name}`.trim();
+        levels.set(before, isWhole ? { ...level, action } : level);
       }
-      level(command, action);
     }
-  }
   return [...levels.values()];
 }
 
@@ -56,8 +50,7 @@ function quoted(text: string): string {
 }
 
 // Finds out at which level the cursor is: the longest known command before it.
-function bashScript(levels: readonly Level[]): string {
-  const known = levels.map(({ command }) => quoted(command)).slice(1);
+function bashScript(levels: readonly Level[], known: readonly string[]): string {
   const values = levels.flatMap(level =>
     optionsOf(level).flatMap(([name, option]) => {
       if (option.value === '') return [];
@@ -108,8 +101,7 @@ ${words.join('\n')}
 complete -F _prom2otlp prom2otlp`;
 }
 
-function zshScript(levels: readonly Level[]): string {
-  const known = levels.map(({ command }) => quoted(command)).slice(1);
+function zshScript(levels: readonly Level[], known: readonly string[]): string {
   const cases = levels.map(level => {
     const { next, action } = level;
     if (next.length > 0) {
@@ -159,8 +151,7 @@ function zshValues({ isFile, choices }: Pick<Option<unknown>, 'isFile' | 'choice
   return choices === undefined ? ' ' : `(${choices.join(' ')})`;
 }
 
-function fishScript(levels: readonly Level[]): string {
-  const known = levels.map(({ command }) => quoted(command)).slice(1);
+function fishScript(levels: readonly Level[], known: readonly string[]): string {
   const lines = levels.flatMap(level => {
     const at = `complete -c prom2otlp -n ${quoted(`__prom2otlp_at ${quoted(level.command)}`)}`;
     const { words } = level.action ?? {};
