@@ -2,7 +2,7 @@
 // described once. Run `node tools/cli-docs.ts` after a change of a verb. A test compares the files.
 
 import { writeFileSync } from 'node:fs';
-import { oneLine, optionHead, optionText, sentence, usageOf } from '../src/cli/help.ts';
+import { oneLine, optionHead, optionText, textsOf, usageOf } from '../src/cli/help.ts';
 import { type Action, CONFIG_ORDER, type Verb } from '../src/cli/verb.ts';
 import { loadVerbs } from '../src/cli/verbs.ts';
 
@@ -26,15 +26,6 @@ const EVERYWHERE: readonly (readonly [option: string, text: string])[] = [
   ['-h, --help', 'the help of the program, of a verb or of an action'],
   ['-V, --version', 'the version of the program and of Node.js, and the commit'],
 ];
-
-function paragraphsOf(verb: Verb, action: Action): readonly string[] {
-  const isOnly = verb.actions.length === 1;
-  const texts = [
-    sentence(isOnly ? verb.summary : action.summary),
-    ...((isOnly ? verb.about : action.about) ?? '').split(/\n\s*\n/),
-  ];
-  return texts.map(oneLine).filter(text => text !== '');
-}
 
 /** Arguments and options of an action. */
 function rowsOf({ words, options }: Action): readonly (readonly [head: string, text: string])[] {
@@ -74,13 +65,13 @@ function markdown(verbs: readonly Verb[]): string {
 function verbSection(verb: Verb): string {
   const exits = Object.entries(verb.exits).map(([code, text]) => `${code}: ${oneLine(text)}`);
   const isOnly = verb.actions.length === 1;
-  const about = (verb.about ?? '').split(/\n\s*\n/).map(oneLine);
   return [
     `## \`prom2otlp ${verb.name}\`\n`,
-    ...(isOnly ? [] : [sentence(verb.summary), ...about].filter(one => one !== '').flatMap(spaced)),
+    ...textsOf(verb).map(spaced),
     ...verb.actions.flatMap(action => [
-      ...(isOnly ? [] : [`### \`prom2otlp ${verb.name} ${action.name}\`\n`]),
-      ...paragraphsOf(verb, action).flatMap(spaced),
+      ...(isOnly
+        ? []
+        : [`### \`prom2otlp ${verb.name} ${action.name}\`\n`, ...textsOf(action).map(spaced)]),
       `    ${usageOf(verb, action)}\n`,
       ...(rowsOf(action).length === 0 ? [] : [`${table('option', rowsOf(action))}\n`]),
     ]),
@@ -89,8 +80,8 @@ function verbSection(verb: Verb): string {
   ].join('\n');
 }
 
-function spaced(text: string): readonly string[] {
-  return [`${text}\n`];
+function spaced(text: string): string {
+  return `${text}\n`;
 }
 
 function table(head: string, rows: readonly (readonly [string, string])[]): string {
@@ -131,15 +122,12 @@ function manPage(verbs: readonly Verb[]): string {
 
 function manSection(verb: Verb): readonly string[] {
   const isOnly = verb.actions.length === 1;
-  const about = (verb.about ?? '').split(/\n\s*\n/).map(oneLine);
   return [
     `.SH ${roff(verb.name.toUpperCase())}`,
-    ...(isOnly
-      ? []
-      : [sentence(verb.summary), ...about].filter(one => one !== '').flatMap(paragraph)),
+    ...(isOnly ? [] : textsOf(verb).flatMap(paragraph)),
     ...verb.actions.flatMap(action => [
       `.SS ${roff(usageOf(verb, action))}`,
-      ...paragraphsOf(verb, action).flatMap(paragraph),
+      ...textsOf(isOnly ? verb : action).flatMap(paragraph),
       ...rowsOf(action).flatMap(tagged),
     ]),
     '.SS Exit codes',

@@ -6,8 +6,10 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { wrap } from '../src/cli/help.ts';
 import { schemaText } from '../src/cli/schema.ts';
 import {
+  blocksByLevel,
   isBlock,
   membersOf,
   wordsOf,
@@ -49,28 +51,13 @@ function withTypes(text: string): string {
   const end = text.indexOf(MARK);
   if (end < 0) throw new Error(`cannot find the line "${MARK.trim()}" in config.ts`);
   const types = new Map<string, string>();
-  visitBlocks(CONFIG, '', (block, path) => {
-    if (!/^\w+$/.test(block.type) || types.has(block.type)) return;
-    const members = membersOf(block.keys).map(member => `${member};`);
-    const comment = `/** The keys of \`${path}\`. */`;
-    const text = `${comment}\nexport interface ${block.type} {\n${members.join('\n')}\n}\n`;
-    types.set(block.type, text);
-  });
+  for (const [path, { type, keys }] of blocksByLevel(CONFIG)) {
+    if (!/^\w+$/.test(type) || types.has(type)) continue;
+    const members = membersOf(keys).map(member => `${member};`);
+    const head = `/** The keys of \`${path}\`. */\nexport interface ${type} {`;
+    types.set(type, `${head}\n${members.join('\n')}\n}\n`);
+  }
   return `${text.slice(0, end)}${MARK}\n${[...types.values()].join('\n')}`;
-}
-
-/** Every block below one, outer ones first, with its path. */
-function visitBlocks(
-  kind: Kind<unknown>,
-  path: string,
-  visit: (block: AnyBlock, path: string) => void,
-): void {
-  if (kind.element !== undefined) visitBlocks(kind.element, `${path}[]`, visit);
-  if (kind.instead !== undefined) visitBlocks(kind.instead, path, visit);
-  if (!isBlock(kind)) return;
-  visit(kind, path);
-  for (const key of keysOf(kind))
-    visitBlocks(key.kind, path === '' ? key.name : `${path}.${key.name}`, visit);
 }
 
 function keysOf(block: AnyBlock): readonly Key<unknown>[] {
@@ -115,7 +102,7 @@ function blockLines(block: AnyBlock, indent: string): string[] {
     });
   return keys.flatMap((key, index) => [
     ...(index === 0 ? [] : ['']),
-    ...wrapped(wordsOf(key), WIDTH - indent.length).map(line => `${indent}# ${line}`),
+    ...wrap(wordsOf(key), `${indent}# `, WIDTH),
     ...keyLines(key, indent),
   ]);
 }
@@ -158,18 +145,6 @@ function flow(value: unknown): string {
   if (typeof value === 'string' && /^\$\{[\w:/.-]+\}$/.test(value)) return value;
   const options = { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 } as const;
   return stringify(value, options).trim();
-}
-
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width - 2) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return line === '' ? lines : [...lines, line];
 }
 
 // The table of keys.

@@ -4,7 +4,7 @@
 import { paint } from './output.ts';
 import { type Action, CONFIG_ORDER, type Option, type Verb, type Words } from './verb.ts';
 
-/** Where a help text goes: its lines are no longer than the width, as far as their words allow. */
+/** Where a help text goes. */
 export interface HelpStyle {
   readonly width: number;
   readonly isColoured: boolean;
@@ -47,7 +47,7 @@ export function verbHelp(verb: Verb, style: HelpStyle): string {
   return [
     `${paint(style, 'bold', 'Usage:')} prom2otlp ${verb.name} ACTION [options]`,
     '',
-    ...paragraphs(`${sentence(verb.summary)}\n\n${verb.about ?? ''}`, style),
+    ...paragraphs(verb, style),
     ...section(
       'Actions:',
       verb.actions.map(one => [one.name, one.summary]),
@@ -63,12 +63,11 @@ export function actionHelp(verb: Verb, action: Action, style: HelpStyle): string
   const command = commandOf(verb, action);
   const own = verb.examples.filter(example => example.includes(command));
   const isOnly = verb.actions.length === 1;
-  const about = isOnly ? verb.about : action.about;
   const { words } = action;
   return [
     ...usage(verb, action, style),
     '',
-    ...paragraphs(`${sentence(isOnly ? verb.summary : action.summary)}\n\n${about ?? ''}`, style),
+    ...paragraphs(isOnly ? verb : action, style),
     ...section('Arguments:', words === undefined ? [] : [[words.value, words.about]], style),
     ...section(
       'Options:',
@@ -120,9 +119,10 @@ export function optionText(option: Option<unknown>): string {
     .join(' ');
 }
 
-/** A summary as a sentence of its own. */
-export function sentence(summary: string): string {
-  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+/** What a verb or an action is for, in paragraphs: the summary as a sentence, and what is said about it. */
+export function textsOf({ summary, about = '' }: Pick<Action, 'summary' | 'about'>): string[] {
+  const sentence = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+  return [sentence, ...about.split(/\n\s*\n/)].map(oneLine).filter(text => text !== '');
 }
 
 /** One line from a text that the source breaks anywhere. */
@@ -143,9 +143,8 @@ function ending({ exits }: Verb, examples: readonly string[], style: HelpStyle):
   ];
 }
 
-function paragraphs(text: string, { width }: HelpStyle): string[] {
-  const texts = text.split(/\n\s*\n/).filter(one => one.trim() !== '');
-  return texts.flatMap((one, index) => [...(index === 0 ? [] : ['']), ...wrap(one, '', width)]);
+function paragraphs(about: Pick<Action, 'summary' | 'about'>, { width }: HelpStyle): string[] {
+  return textsOf(about).flatMap((text, i) => [...(i === 0 ? [] : ['']), ...wrap(text, '', width)]);
 }
 
 /** Heads on the left, their texts beside them. */
@@ -168,7 +167,8 @@ function section(
   return ['', paint(style, 'bold', name), ...lines.map(line => line.trimEnd())];
 }
 
-function wrap(text: string, indent: string, width: number): string[] {
+/** Lines of at most the width, as far as the words allow. */
+export function wrap(text: string, indent: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(/\s+/).filter(word => word !== '')) {

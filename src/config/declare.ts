@@ -167,7 +167,7 @@ export function membersOf(keys: Readonly<Record<string, Key<unknown>>>): string[
 }
 
 /** Reads the value of a key, or its default where there is none. */
-export function readKey<T>(key: Key<T>, value: unknown, path: KeyPath, report: Report): T {
+function readKey<T>(key: Key<T>, value: unknown, path: KeyPath, report: Report): T {
   // Where undefined is no T, something has been reported, and nobody looks at the result.
   const read = (value: unknown): T => readValue(key.kind, value, path, report) as T;
   if (value !== undefined) return read(value);
@@ -389,22 +389,27 @@ export function isBlock(kind: Kind<unknown>): kind is AnyBlock {
   return 'keys' in kind;
 }
 
-/** The names of the keys of every block by its path, as `metrics.limits` or `services[].api`; the root is ``. */
-export function keysByLevel(root: Kind<unknown>): ReadonlyMap<string, readonly string[]> {
-  const levels = new Map<string, readonly string[]>();
+/** Every block by its path, as `metrics.limits` or `services[].api`, outer ones first; the root is ``. */
+export function blocksByLevel(root: Kind<unknown>): ReadonlyMap<string, AnyBlock> {
+  const levels = new Map<string, AnyBlock>();
   const walk = (kind: Kind<unknown>, path: string): void => {
     if (kind.element !== undefined) walk(kind.element, `${path}[]`);
     if (kind.instead !== undefined) walk(kind.instead, path);
     if (!isBlock(kind)) return;
-    const keys = Object.values(kind.keys);
-    levels.set(
-      path,
-      keys.map(({ name }) => name),
-    );
-    for (const key of keys) walk(key.kind, path === '' ? key.name : `${path}.${key.name}`);
+    levels.set(path, kind);
+    for (const { name, kind: own } of Object.values(kind.keys))
+      walk(own, path === '' ? name : `${path}.${name}`);
   };
   walk(root, '');
   return levels;
+}
+
+/** The names of the keys of every block. */
+export function keysByLevel(root: Kind<unknown>): ReadonlyMap<string, readonly string[]> {
+  const levels = [...blocksByLevel(root)];
+  return new Map(
+    levels.map(([path, { keys }]) => [path, Object.values(keys).map(({ name }) => name)]),
+  );
 }
 
 /** The kind of the value at a path; undefined where no key is declared. */
