@@ -199,7 +199,7 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
   const { output, format } = call.values;
   return withService(call, context, async ({ logs, config }) => {
     const isStdout = output === STDOUT;
-    if (isStdout && context.out.isTerminal)
+    if (isStdout && context.out.columns < Infinity)
       throw usageError(call.command, 'an archive is no text: pipe it, or name a file');
     const spool = isStdout
       ? await temporaryFile()
@@ -489,7 +489,7 @@ async function listArchives(
   api: LogsApi,
   { values }: ListCall,
   span: { readonly from: Date; readonly to: Date },
-  context: Pick<VerbContext, 'stop' | 'err'>,
+  context: VerbContext,
 ): Promise<readonly ListedArchive[] | null> {
   const { stop: signal } = context;
   const { type, server } = values;

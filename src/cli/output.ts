@@ -1,12 +1,11 @@
 // Where verbs print to: data lines to stdout, messages to stderr. A reader that goes away (`… | head`) ends the
 // output quietly; stderr reports any other failure to write once. `drain` waits until the readers have it all.
 
-import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import type { Clock } from '../lib/clock.ts';
 import { formatDuration } from '../lib/format.ts';
 import { printableLine } from '../lib/printable.ts';
-import type { TextSink, VerbContext } from './verb.ts';
+import type { Terminal, TextSink, VerbContext } from './verb.ts';
 
 export interface Output {
   readonly out: TextSink;
@@ -15,21 +14,19 @@ export interface Output {
   drain(): Promise<boolean>;
 }
 
-export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
-
 const COLUMNS = 80;
 
 /** A terminal may not know its width: then it says nothing, or 0. */
-function columnsOf({ columns = 0 }: { readonly columns?: number }): number {
+function columnsOf({ columns = 0 }: Terminal['screen']): number {
   return columns > 0 ? columns : COLUMNS;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = VerbContext['environment'];
 
 /** Takes over both streams' errors. Nobody else may write to them. The environment decides about colour. */
 export function openOutput(
-  stdout: OutputStream,
-  stderr: OutputStream,
+  stdout: Terminal['screen'],
+  stderr: Terminal['screen'],
   environment: Environment = {},
 ): Output {
   const err = new StreamSink(stderr, environment, () => undefined);
@@ -45,7 +42,7 @@ export function openOutput(
 }
 
 /** FORCE_COLOR decides, else NO_COLOR, else whether there is a terminal that can. See no-color.org and force-color.org. */
-function wantsColour({ isTTY }: OutputStream, environment: Environment): boolean {
+function wantsColour({ isTTY }: Terminal['screen'], environment: Environment): boolean {
   const { FORCE_COLOR: force = '', NO_COLOR: no = '', TERM: term } = environment;
   if (force !== '') return force !== '0' && force !== 'false';
   return no === '' && isTTY === true && term !== 'dumb';
@@ -60,26 +57,25 @@ export function paint(
 }
 
 class StreamSink implements TextSink {
-  readonly #stream: OutputStream;
+  readonly #stream: Terminal['screen'];
   readonly #onFailure: (cause: string) => void;
   readonly isColoured: boolean;
   #isGone = false;
   #isBroken = false;
 
-  constructor(stream: OutputStream, environment: Environment, onFailure: (cause: string) => void) {
+  constructor(
+    stream: Terminal['screen'],
+    environment: Environment,
+    onFailure: (cause: string) => void,
+  ) {
     this.#stream = stream;
     this.isColoured = wantsColour(stream, environment);
     this.#onFailure = onFailure;
     stream.on('error', error => this.#fail(error));
   }
 
-  get isTerminal(): boolean {
-    return this.#stream.isTTY === true;
-  }
-
-  /** Of the terminal; Infinity where there is none. */
   get columns(): number {
-    return this.isTerminal ? columnsOf(this.#stream) : Infinity;
+    return this.#stream.isTTY === true ? columnsOf(this.#stream) : Infinity;
   }
 
   line(text: string): void {

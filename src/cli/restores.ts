@@ -15,11 +15,11 @@ import {
   credentialsFromFile,
   EXPECTED,
   JSON_OPTION,
-  keyFromFile,
   type OpenService,
   printListing,
   printOne,
   refuseProblems,
+  secretFile,
   SHOW_OPTIONS,
   tellError,
   tellNone,
@@ -130,7 +130,11 @@ function restoresCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext)
 function requestOf({ command, values }: Call<typeof CREATE_OPTIONS>): RestoreRequest {
   const { 'service-id': service_id, key, bucket, method } = values;
   const keyFile = values['encryption-key-file'];
-  const encryption = keyFile === undefined ? {} : { encryption_key: keyFromFile(command, keyFile) };
+  // One line, without the line break at its end.
+  const encryption =
+    keyFile === undefined
+      ? {}
+      : { encryption_key: secretFile(command, keyFile).replace(/[\r\n]+$/, '') };
   const credentials = credentialsFromFile(command, bucket, values['credentials-file']);
   const external_source = { bucket, method, credentials, ...encryption };
   const request: RestoreRequest = { service_id, key, external_source };

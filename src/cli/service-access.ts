@@ -57,15 +57,14 @@ interface AccessCall {
   readonly values: AccessValues;
 }
 
-interface ServiceAccess {
-  /** With --base-url: the defaults of everything else. */
-  readonly config: Config;
-  /** The APIs to ask; with --service-id that of this service alone. */
-  readonly targets: readonly Target[];
-}
-
-/** Throws an OperatorError where it is not clear which API, key or service is meant. */
-function readAccess(call: AccessCall, environment: VerbContext['environment']): ServiceAccess {
+/**
+ * The configuration (with --base-url: the defaults of everything else), and the APIs to ask: with --service-id that of this
+ * service alone. Throws an OperatorError where it is not clear which API, key or service is meant.
+ */
+function readAccess(
+  call: AccessCall,
+  environment: VerbContext['environment'],
+): { readonly config: Config; readonly targets: readonly Target[] } {
   const { command, values } = call;
   const { 'base-url': baseUrl, 'service-id': serviceId } = values;
   if (values.config !== undefined && baseUrl !== undefined)
@@ -99,7 +98,7 @@ export interface OpenService {
 /** Opens the APIs that are meant, at least one, for the time of `use`. */
 export async function withServices<T>(
   call: AccessCall,
-  context: Pick<VerbContext, 'environment' | 'clock'>,
+  context: VerbContext,
   use: (services: readonly OpenService[], config: Config) => Promise<T>,
 ): Promise<T> {
   const { config, targets } = readAccess(call, context.environment);
@@ -137,7 +136,7 @@ function namesOf({ 'base-url': baseUrl, 'key-file': keyFile }: AccessValues): Se
 /** For verbs that act on one API: a configuration with several needs --service-id. */
 export function withService<T>(
   call: AccessCall,
-  context: Pick<VerbContext, 'environment' | 'clock'>,
+  context: VerbContext,
   use: (service: OpenService) => Promise<T>,
 ): Promise<T> {
   return withServices(call, context, ([service, ...others]) => {
@@ -184,21 +183,15 @@ export function parseOptions(
   try {
     return parseConfig(text, { file: '', environment });
   } catch (error) {
-    throw error instanceof OperatorError ? inOptions(error, options) : error;
+    if (!(error instanceof OperatorError)) throw error;
+    // A mistake has the name of the option, and no place in a file.
+    throw new OperatorError(
+      error.mistakes.map(({ file: _file, line: _line, column: _column, key = '', ...mistake }) => ({
+        ...mistake,
+        key: options[key] ?? key,
+      })),
+    );
   }
-}
-
-/** The same mistakes with the names of options instead of places in a file. */
-function inOptions(
-  { mistakes }: OperatorError,
-  options: Readonly<Record<string, string>>,
-): OperatorError {
-  return new OperatorError(
-    mistakes.map(({ file: _file, line: _line, column: _column, key = '', ...mistake }) => ({
-      ...mistake,
-      key: options[key] ?? key,
-    })),
-  );
 }
 
 interface Listing<Item> {
@@ -215,7 +208,7 @@ interface Listing<Item> {
 /** Prints the items of every API that is meant, as a table or as JSON. Returns the exit code: 1 where one has failed. */
 export function printListing<Item>(
   call: AccessCall & { readonly values: { readonly json: boolean } },
-  context: Pick<VerbContext, 'environment' | 'clock' | 'out' | 'err'>,
+  context: VerbContext,
   { read, rows, json = items => items, empty, expected = [] }: Listing<Item>,
 ): Promise<number> {
   return withServices(call, context, async (services, config) => {
@@ -247,7 +240,7 @@ export const EXPECTED = ['id', 'status'] as const;
  */
 export function printOne<Item extends Readonly<Record<string, unknown>>>(
   { json, done = '' }: { readonly json: boolean; readonly done?: string },
-  context: Pick<VerbContext, 'out' | 'err'>,
+  context: VerbContext,
   item: Item | null,
   rows: (items: readonly Item[]) => Rows,
   expected: readonly (keyof Item & string)[] = EXPECTED,
@@ -295,7 +288,7 @@ export function tellError({ err }: Pick<VerbContext, 'err'>, error: ServiceError
 }
 
 /** The same for what is read: there is none. */
-export function tellNone(context: Pick<VerbContext, 'err'>, error: ServiceError): null {
+export function tellNone(context: VerbContext, error: ServiceError): null {
   tellError(context, error);
   return null;
 }
@@ -358,11 +351,6 @@ export function requireEncoded(command: string, file: string, encoded: Encoded):
       hint: `prom2otlp ${command} --help shows what they look like`,
     })),
   );
-}
-
-/** The one line of a file, without the line break at its end. */
-export function keyFromFile(command: string, file: string): string {
-  return secretFile(command, file).replace(/[\r\n]+$/, '');
 }
 
 export function secretFile(command: string, file: string): string {

@@ -43,8 +43,8 @@ export interface TextSink {
   bytes(data: Uint8Array): Promise<boolean>;
   /** Resolves when the lines so far have left memory; false when nobody takes lines any more. */
   taken(): Promise<boolean>;
-  readonly isTerminal: boolean;
   readonly isColoured: boolean;
+  /** Of the terminal; Infinity where there is none. */
   readonly columns: number;
 }
 

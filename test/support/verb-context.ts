@@ -61,7 +61,6 @@ export async function callVerb(
 }
 
 class KeptSink implements TextSink {
-  readonly isTerminal: boolean;
   readonly isColoured = false;
   readonly columns: number;
   text = '';
@@ -70,7 +69,6 @@ class KeptSink implements TextSink {
 
   constructor(onLine: (line: string) => boolean, columns = Infinity) {
     this.#onLine = onLine;
-    this.isTerminal = columns < Infinity;
     this.columns = columns;
   }
 
