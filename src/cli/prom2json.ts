@@ -3,6 +3,7 @@
 // set folded into one metric. What that tool has no word for (info, stateset) keeps its own, in upper case.
 
 import type { Family, Metric } from 'parse-prometheus-text-format';
+import { causeText } from '../errors.ts';
 import type { DeclaredType } from '../model/metric.ts';
 
 /** A number; `NaN`, `+Inf` or `-Inf`; of another parser, the page's text where that is none of these. */
@@ -93,7 +94,7 @@ function shownTime(timestampMs: Shown | undefined): { timestamp_ms?: string } {
 }
 
 /** Number() alone would turn an infinity into NaN. */
-export function toNumber(text: string): Shown {
+function toNumber(text: string): Shown {
   const infinity = /^([+-]?)inf(?:inity)?$/i.exec(text);
   if (infinity !== null) return infinity[1] === '-' ? '-Inf' : '+Inf';
   const value = Number(text);
@@ -115,4 +116,58 @@ function goCount(value: Shown): string {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0
     ? BigInt(value).toString()
     : goFloat(value);
+}
+
+// The same form read: a page of text format 0.0.4 as parse-prometheus-text-format sees it, for `show decode --parser
+// reference`: another parser's opinion, to hold ours against. The package is loaded only here, on demand, and is no part of
+// the data path; what it makes of labelled histograms, broken lines and missing newlines is tested and explained in
+// test/reference/.
+
+/** Either the whole page, or the reason: the package gives up at the first line that it cannot read. */
+interface ReferenceResult {
+  readonly ok: boolean;
+  readonly reason: string;
+  readonly families: readonly ShownFamily[];
+}
+
+/** The families of a page as the package sees them; histograms and summaries are taken apart into lines again. */
+export async function parseWithReference(page: string): Promise<ReferenceResult> {
+  const { default: parse } = await import('parse-prometheus-text-format');
+  try {
+    return { ok: true, reason: '', families: parse(page).map(toFamily) };
+  } catch (error) {
+    return { ok: false, reason: causeText(error), families: [] };
+  }
+}
+
+/** The package knows no units. */
+function toFamily({ name, help, type: word, metrics }: Family): ShownFamily {
+  const type = word === 'UNTYPED' ? 'unknown' : (word.toLowerCase() as ShownFamily['type']);
+  const samples = metrics.flatMap(metric => samplesOf(name, metric));
+  return { name, type, help, unit: '', samples };
+}
+
+function samplesOf(name: string, metric: Metric): ShownSample[] {
+  const { labels = {}, timestamp_ms: timestamp, buckets = {}, quantiles = {} } = metric;
+  const time = timestamp === undefined ? {} : { timestampMs: toShown(timestamp) };
+  const sample = (suffix: string, text: string, label = {}): ShownSample => ({
+    name: name + suffix,
+    labels: { ...labels, ...label },
+    value: toShown(text),
+    ...time,
+  });
+  const samples = [
+    ...Object.entries(buckets).map(([le, text]) => sample('_bucket', text, { le })),
+    ...Object.entries(quantiles).map(([quantile, text]) => sample('', text, { quantile })),
+  ];
+  if (metric.value !== undefined) samples.push(sample('', metric.value));
+  if (metric.sum !== undefined) samples.push(sample('_sum', metric.sum));
+  if (metric.count !== undefined) samples.push(sample('_count', metric.count));
+  return samples;
+}
+
+/** The package returns the page's text; Number() alone would turn an empty text into 0. */
+function toShown(text: string): Shown {
+  const value = toNumber(text);
+  return text === '' || value === 'NaN' ? text : value;
 }

@@ -25,12 +25,12 @@ import {
   valueText,
 } from '../status/series-report.ts';
 import {
+  parseWithReference,
   type ShownExemplar,
   type ShownFamily,
   type ShownSample,
   toProm2Json,
 } from './prom2json.ts';
-import { parseWithReference } from './reference-parser.ts';
 import { printTable } from './table.ts';
 import {
   action,
@@ -161,12 +161,10 @@ function readByUs(
   return { file, ok: problems.length === 0, problems, families };
 }
 
-/** The package stops at the first bad line of a page, and does not say where that line is. */
+/** The package does not say where the bad line is. */
 async function readByReference(file: string, bytes: Buffer): Promise<ShownFile> {
-  const result = await parseWithReference(bytes.toString());
-  if (result.ok) return { file, ok: true, problems: [], families: result.families };
-  const problems = [{ line: 0, column: 0, reason: result.reason }];
-  return { file, ok: false, problems, families: [] };
+  const { ok, reason, families } = await parseWithReference(bytes.toString());
+  return { file, ok, problems: ok ? [] : [{ line: 0, column: 0, reason }], families };
 }
 
 function printFile({ out }: VerbContext, { file, families, problems }: ShownFile): void {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseWithReference } from '../../src/cli/reference-parser.ts';
+import { parseWithReference } from '../../src/cli/prom2json.ts';
 
 test('families have the form that show decode prints', async () => {
   const page = [
@@ -13,6 +13,7 @@ test('families have the form that show decode prints', async () => {
   ].join('\n');
   expect(await parseWithReference(page)).toStrictEqual({
     ok: true,
+    reason: '',
     families: [
       {
         name: 'a',
@@ -55,14 +56,10 @@ test('histograms and summaries are taken apart into lines', async () => {
     's_count 2',
     '',
   ].join('\n');
-  const result = await parseWithReference(page);
-  const lines = result.ok
-    ? result.families.flatMap(family =>
-        family.samples.map(
-          ({ name, labels, value }) => `${name}${JSON.stringify(labels)} ${value}`,
-        ),
-      )
-    : [];
+  const { families } = await parseWithReference(page);
+  const lines = families
+    .flatMap(({ samples }) => samples)
+    .map(({ name, labels, value }) => `${name}${JSON.stringify(labels)} ${value}`);
   expect(lines).toStrictEqual([
     'h_bucket{"le":"0.5"} 1',
     'h_bucket{"le":"+Inf"} 3',
@@ -75,14 +72,15 @@ test('histograms and summaries are taken apart into lines', async () => {
 });
 
 test('text in place of a number is shown unchanged', async () => {
-  const result = await parseWithReference('a\nb 1_000\nc 0x10\n');
-  const values = result.ok ? result.families.map(family => family.samples[0]?.value) : [];
+  const { families } = await parseWithReference('a\nb 1_000\nc 0x10\n');
+  const values = families.map(family => family.samples[0]?.value);
   expect(values).toStrictEqual(['', '1_000', 16]);
 });
 
 test('a page that the package rejects is reported with the reason', async () => {
   expect(await parseWithReference('good 1\nbad{x=1} 2\n')).toStrictEqual({
     ok: false,
+    families: [],
     reason: 'Encountered invalid line: bad{x=1} 2',
   });
 });
