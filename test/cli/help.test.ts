@@ -10,6 +10,7 @@ import { findAction, runVerb, type VerbContext } from '../../src/cli/verb.ts';
 import { loadVerbs, readRequest } from '../../src/cli/verbs.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { cliDocuments } from '../../tools/cli-docs.ts';
+import { shellWords } from '../support/service-shell.ts';
 
 const style = { width: 100, isColoured: false };
 const verbs = await loadVerbs();
@@ -36,11 +37,7 @@ describe('help', () => {
     }
   });
 
-  test.each(
-    actions.map(({ verb, action }) => [`${verb.name} ${action.name}`.trim(), verb, action]),
-  )('of %s has every option, and no long line', (_, verb, action) => {
-    if (typeof verb === 'string' || typeof action === 'string' || !('actions' in verb)) return;
-    if (!('options' in action)) return;
+  test.each(actions)('of $verb.name $action.name has every option', ({ verb, action }) => {
     const help = actionHelp(verb, action, style);
     for (const name of Object.keys(action.options)) expect(help).toMatch(`--${name}`);
     const [texts = ''] = help.split('\nExamples:');
@@ -61,8 +58,7 @@ describe('help', () => {
   });
 
   test('has bold titles where colour is wanted', () => {
-    const [verb] = verbs;
-    if (verb === undefined) throw new Error('no verb');
+    const verb = verbs[0] ?? expect.fail('no verb');
     expect(verbHelp(verb, { ...style, isColoured: true })).toContain('\u001B[1mUsage:');
     expect(verbHelp(verb, style)).not.toContain('\u001B');
   });
@@ -71,10 +67,8 @@ describe('help', () => {
 /** Words of a shell command, without what other programs add to it. */
 function wordsOf(verb: string, example: string): readonly string[] {
   const joined = example.replaceAll(/\\\n\s*/g, '');
-  const own = RegExp(`prom2otlp (${verb}\\b.*?)(?: [|&>].*|\\)|$)`, 's').exec(joined)?.[1] ?? '';
-  return [...own.matchAll(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g)].map(([word]) =>
-    word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'),
-  );
+  const own = RegExp(`prom2otlp (${verb}\\b.*?)(?: [|&>].*|\\)|$)`, 's').exec(joined)?.[1];
+  return shellWords(own ?? '');
 }
 
 const examples = verbs.flatMap(verb =>

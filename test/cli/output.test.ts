@@ -1,55 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openOutput, paint } from '../../src/cli/output.ts';
 import type { Terminal } from '../../src/cli/verb.ts';
-
-const SOURCE = new URL('../../src/cli/output.ts', import.meta.url).href;
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a program that writes `lineCount` lines of 100 characters and ends as main does. */
-async function run(lineCount: number, options: { readonly readBytes: number }): Promise<Ended> {
-  const program = `
-    const { openOutput } = await import(${JSON.stringify(SOURCE)});
-    const output = openOutput(process.stdout, process.stderr);
-    for (let i = 0; i < ${lineCount}; i++) output.out.line('x'.repeat(99));
-    output.err.line('done');
-    process.exit((await output.drain()) ? 0 : 1);`;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
-    cwd: fileURLToPath(new URL('.', import.meta.url)),
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => {
-    stdout += chunk.toString();
-    if (stdout.length >= options.readBytes) child.stdout.destroy();
-  });
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout, stderr };
-}
-
-describe('through a pipe', () => {
-  test('a reader gets all output', async () => {
-    const ended = await run(20_000, { readBytes: Infinity });
-    expect({ ...ended, stdout: ended.stdout.length }).toEqual({
-      code: 0,
-      stdout: 2_000_000,
-      stderr: 'done\n',
-    });
-  });
-
-  test('a reader that closes the pipe ends the program quietly', async () => {
-    const { code, stderr } = await run(20_000, { readBytes: 1 });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'done\n' });
-  });
-});
 
 /** A stream that keeps what is written, or fails every write with a code. */
 function memoryStream(failure?: NodeJS.ErrnoException): Terminal['screen'] & { text: string } {
@@ -108,23 +60,18 @@ test('only a terminal has a width', () => {
   expect(terminal.columns).toBe(80);
 });
 
-describe('colour', () => {
-  const painted = (isTTY: boolean, environment: Readonly<Record<string, string>>): boolean => {
-    const stream = Object.assign(memoryStream(), { isTTY });
-    const { err } = openOutput(memoryStream(), stream, environment);
-    return paint(err, 'red', 'x') !== 'x';
-  };
-
-  test('is for terminals that can, unless the user says otherwise', () => {
-    const check = (isTTY: boolean, environment: Readonly<Record<string, string>>, want: boolean) =>
-      expect(painted(isTTY, environment), JSON.stringify([isTTY, environment])).toBe(want);
-    check(true, { TERM: 'xterm' }, true);
-    check(true, { TERM: 'dumb' }, false);
-    check(true, { NO_COLOR: '1' }, false);
-    check(true, { NO_COLOR: '' }, true);
-    check(true, { FORCE_COLOR: '0' }, false);
-    check(false, {}, false);
-    check(false, { FORCE_COLOR: '1' }, true);
-    check(false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true);
-  });
+test.each<[isTTY: boolean, environment: Readonly<Record<string, string>>, isPainted: boolean]>([
+  [true, { TERM: 'xterm' }, true],
+  [true, { TERM: 'dumb' }, false],
+  [true, { NO_COLOR: '1' }, false],
+  [true, { NO_COLOR: '' }, true],
+  [true, { FORCE_COLOR: '0' }, false],
+  [false, {}, false],
+  [false, { FORCE_COLOR: '1' }, true],
+  [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
+])('colour is for terminals that can, unless the user says otherwise: %j %j', (...row) => {
+  const [isTTY, environment, isPainted] = row;
+  const stream = Object.assign(memoryStream(), { isTTY });
+  const { err } = openOutput(memoryStream(), stream, environment);
+  expect(paint(err, 'red', 'x') !== 'x').toBe(isPainted);
 });

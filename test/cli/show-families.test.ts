@@ -92,12 +92,8 @@ test('labels may have any name', () => {
 });
 
 test('numbers that JSON lacks are shown as words', () => {
-  expect([1.5, Number.NaN, Infinity, -Infinity].map(shownValue)).toStrictEqual([
-    1.5,
-    'NaN',
-    '+Inf',
-    '-Inf',
-  ]);
+  const shown = [1.5, Number.NaN, Infinity, -Infinity].map(shownValue);
+  expect(shown).toStrictEqual([1.5, 'NaN', '+Inf', '-Inf']);
 });
 
 test.each(['decode --jsonl', 'decode --output prom2json', 'derive --jsonl'])(

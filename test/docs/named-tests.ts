@@ -22,7 +22,7 @@ export function testsNamed(text: string): readonly NamedTest[] {
 
 export function titlesIn(file: string): readonly string[] {
   const text = readFileSync(join(ROOT, file), 'utf8');
-  return [...text.matchAll(/\btest(?:\.(?:for|each)\([^)]*\))?\(\s*(['"`])(.*?)\1,/gs)].map(
+  return [...text.matchAll(/\btest(?:\.(?:for|each)\b.*?\))?\(\s*(['"`])(.*?)\1,/gs)].map(
     ([, , title = '']) => title,
   );
 }

@@ -1,21 +1,19 @@
 // The verbs for the service as a user types them, against a simulator, with the key in the environment and secrets in
-// files: as a child process, or in the test's own process, which takes milliseconds. Whatever they print is searched
-// for each of the secrets.
+// files; in the test's own process, which takes milliseconds. Whatever they print is searched for each of the secrets.
 
-import { expect } from 'vitest';
-import { verb as backups } from '../../src/cli/backups.ts';
-import { verb as restores } from '../../src/cli/restores.ts';
-import { verb as services } from '../../src/cli/services.ts';
-import type { Terminal, Verb } from '../../src/cli/verb.ts';
+import { afterAll, afterEach, expect } from 'vitest';
+import { readRequest } from '../../src/cli/verbs.ts';
+import { OperatorError } from '../../src/errors.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
-import { type Finished, run, tempDirectory } from './program.ts';
-import { callVerb } from './verb-context.ts';
+import { tempDirectory } from './program.ts';
+import { type CallOptions, callVerb, type Printed } from './verb-context.ts';
 
 export const SERVICE = 'dbpgf10000001';
 const ENCRYPTION_KEY = 'canary-of-the-encryption';
 
 export const SHELL_KEY = 'canary-of-the-api-key';
+export const SHELL_ENVIRONMENT: Readonly<Record<string, string>> = { PROM2OTLP_API_KEY: SHELL_KEY };
 const ACCESS_SECRET = 'canary/of+the/access+key';
 const PRIVATE_KEY = 'canary-of-the-private-key';
 
@@ -34,70 +32,96 @@ const ACCOUNT = JSON.stringify({
   universe_domain: 'example.com',
 });
 
-export interface ServiceShell extends AsyncDisposable {
+/** The words of a command, as a shell splits it. */
+export function shellWords(command: string): string[] {
+  return [...command.matchAll(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g)].map(([word]) =>
+    word.replaceAll(/'([^']*)'|"([^"]*)"/g, '$1$2'),
+  );
+}
+
+/** Where the command does not say which API it asks, it asks the simulator. */
+const ASKING =
+  /^(?:init|services|logs|backups schedules|restores|agent)\b(?!.* (?:-c|--config|--base-url)\b)/;
+
+export class ServiceShell implements Disposable {
   readonly simulator: Simulator;
-  readonly files: ReturnType<typeof tempDirectory>;
+  readonly files: ReturnType<typeof tempDirectory> = tempDirectory();
   /** Names of files: credentials for either storage, an encryption key, a configuration of two services. */
   readonly s3: string;
   readonly gs: string;
   readonly encryptionKey: string;
   readonly config: string;
-  /** With --base-url and the key in the environment; each is `--config` where the arguments have it. */
-  type(...args: string[]): Promise<Finished>;
-  /** As `type`, in the test's own process, at a terminal. */
-  typeAt(terminal: Terminal, ...args: string[]): Promise<Finished>;
-  /** As `type`, for a mistake: exit 2, one line for each of `messages`, and nothing was sent. */
-  mistype(args: readonly string[], ...messages: string[]): Promise<void>;
+
+  constructor(simulator: Simulator) {
+    const { files } = this;
+    this.simulator = simulator;
+    this.s3 = files.write('access.ini', ACCESS);
+    this.gs = files.write('account.json', ACCOUNT);
+    this.encryptionKey = files.write('encryption.key', `${ENCRYPTION_KEY}\n`);
+    const config = {
+      api: { base_url: simulator.url, key: `\${file:${files.write('key', `${SHELL_KEY}\n`)}}` },
+      services: [{ id: SERVICE, name: 'orders' }, { id: 'dbpgf10000002' }],
+      queue: { directory: null },
+    };
+    this.config = files.write('config.yaml', JSON.stringify(config));
+  }
+
+  [Symbol.dispose](): void {
+    this.files[Symbol.dispose]();
+  }
+
+  wordsOf(command: string): readonly string[] {
+    const address = ASKING.test(command) ? ['--base-url', this.simulator.url] : [];
+    return [...shellWords(command), ...address];
+  }
+
+  /** As main runs a command: a mistake of the operator ends with 2. */
+  async type(command: string, options: CallOptions = {}): Promise<Printed> {
+    const given = { environment: SHELL_ENVIRONMENT, clock: HASTY_CLOCK, ...options };
+    const printed = await run(this.wordsOf(command), given);
+    expectNoSecret(printed.out + printed.err);
+    return printed;
+  }
+
+  /** What it prints; it succeeds without a message. */
+  async shows(command: string, options?: CallOptions): Promise<string> {
+    const { code, out, err } = await this.type(command, options);
+    expect([code, err]).toEqual([0, '']);
+    return out;
+  }
+
+  async json<T = unknown>(command: string): Promise<T> {
+    return JSON.parse(await this.shows(`${command} --json`)) as T;
+  }
+
+  /** It exits with 1, and says this. */
+  async fails(command: string, words: string, options?: CallOptions): Promise<Printed> {
+    const printed = await this.type(command, options);
+    expect([printed.code, printed.err]).toEqual([1, expect.stringContaining(words)]);
+    return printed;
+  }
+
+  /** It is a mistake: exit 2, one line for each of `messages`, and nothing was sent. */
+  async mistypes(command: string, ...messages: string[]): Promise<void> {
+    const before = this.simulator.requests.count;
+    const { code, out, err } = await this.type(command);
+    for (const message of messages) expect(err).toContain(message);
+    expect(err.trim().split('\n')).toHaveLength(messages.length);
+    expect([code, out]).toEqual([2, '']);
+    expect(this.simulator.requests.count).toBe(before);
+  }
 }
 
-/** `isProcess`: each call starts the program. */
-export async function openServiceShell(
-  options: { readonly isProcess?: boolean } = {},
-): Promise<ServiceShell> {
-  const simulator = await startSimulator({ clock: systemClock, key: SHELL_KEY });
-  const files = tempDirectory();
-  const config = {
-    api: { base_url: simulator.url, key: `\${file:${files.write('key', `${SHELL_KEY}\n`)}}` },
-    services: [{ id: SERVICE, name: 'orders' }, { id: 'dbpgf10000002' }],
-    queue: { directory: null },
-  };
-  const at = async (terminal: Terminal | undefined, args: readonly string[]): Promise<Finished> => {
-    const isConfigured = args.includes('--config') || args.includes('encode');
-    const all = [...args, ...(isConfigured ? [] : ['--base-url', simulator.url])];
-    const environment = { PROM2OTLP_API_KEY: SHELL_KEY };
-    const isProcess = options.isProcess === true;
-    const finished = await (isProcess
-      ? run(all, environment)
-      : runHere(all, environment, terminal));
-    expectNoSecret(finished.stdout + finished.stderr);
-    return finished;
-  };
-  const type = (...args: string[]): Promise<Finished> => at(undefined, args);
-  return {
-    simulator,
-    files,
-    s3: files.write('access.ini', ACCESS),
-    gs: files.write('account.json', ACCOUNT),
-    encryptionKey: files.write('encryption.key', `${ENCRYPTION_KEY}\n`),
-    config: files.write('config.yaml', JSON.stringify(config)),
-    type,
-    typeAt: (terminal, ...args) => at(terminal, args),
-    async mistype(args, ...messages) {
-      const before = simulator.requests.count;
-      const { code, stdout, stderr } = await type(...args);
-      for (const message of messages) expect(stderr).toContain(message);
-      expect(stderr.trim().split('\n')).toHaveLength(messages.length);
-      expect([code, stdout]).toEqual([2, '']);
-      expect(simulator.requests.count).toBe(before);
-    },
-    async [Symbol.asyncDispose]() {
-      await simulator.close();
-      files[Symbol.dispose]();
-    },
-  };
+/** For all tests of a file. */
+export async function useShell(): Promise<ServiceShell> {
+  const shell = new ServiceShell(await startSimulator({ clock: systemClock, key: SHELL_KEY }));
+  afterEach(() => shell.simulator.resetFaults());
+  afterAll(async () => {
+    await shell.simulator.close();
+    shell[Symbol.dispose]();
+  });
+  return shell;
 }
-
-const VERBS: Readonly<Record<string, Verb>> = { backups, restores, services };
 
 /** What `restores create` waits between two looks; timeouts are longer. */
 const LOOK_APART_MS = 5000;
@@ -106,21 +130,16 @@ const HASTY_CLOCK: Clock = {
   sleep: (ms, signal) => systemClock.sleep(ms === LOOK_APART_MS ? 1 : ms, signal),
 };
 
-/** As main calls a verb: mistakes of the operator end with 2. */
-async function runHere(
-  [word = '', ...args]: readonly string[],
-  environment: Readonly<Record<string, string>>,
-  terminal: Terminal | undefined,
-): Promise<Finished> {
-  const verb = VERBS[word];
-  if (verb === undefined) throw new Error(`no verb ${word}`);
-  const options = {
-    environment,
-    clock: HASTY_CLOCK,
-    ...(terminal === undefined ? {} : { terminal }),
-  };
-  const { code, out, err } = await callVerb(verb, args, options);
-  return { code: code ?? 2, stdout: out, stderr: err };
+async function run(argv: readonly string[], options: CallOptions): Promise<Printed> {
+  try {
+    const request = await readRequest(argv, { width: 100, isColoured: false });
+    if (request.kind === 'text') return { code: 0, out: `${request.text}\n`, err: '' };
+    const { code, ...printed } = await callVerb(request.verb, request.args, options);
+    return { code: code ?? 2, ...printed };
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    return { code: 2, out: '', err: `${error.message}\n` };
+  }
 }
 
 /** A secret is one in base64, too. */
