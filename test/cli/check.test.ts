@@ -1,6 +1,6 @@
 // `check`: its verdict, warnings, and the effective values; and what a probe keeps to itself.
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { verb } from '../../src/cli/check.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
 import { callVerb } from '../support/verb-context.ts';
@@ -23,10 +23,7 @@ test('says how much is polled how often, and warns without failing', async () =>
   const file = directory.write('p.yaml', BASE);
   const { code, out, err } = await callVerb(verb, ['-c', file], { environment });
   expect([code, out, err]).toEqual([0, `${file}: valid: 1 service, polled every 60 s\n`, '']);
-  const likely = directory.write(
-    'q.yaml',
-    BASE.replace('back.example.com', 'back.example.com:4317'),
-  );
+  const likely = directory.write('q.yaml', BASE.replace('back.example.com', '$&:4317'));
   const variable = { ...environment, PROM2OTLP_CONFIG: likely };
   const warned = await callVerb(verb, [], { environment: variable });
   expect(warned.code).toBe(0);
@@ -55,33 +52,31 @@ test('--print shows each value with its origin, and no secret', async () => {
   expect(out).not.toContain('canary');
 });
 
-test('--print shows the defaults that hold', async () => {
-  const text = `api: {base_url: 'https://api.example.com', key: k}
+describe('--print shows the defaults that hold', () => {
+  const [http, grpc] = ['http://localhost:4318', 'http://localhost:4317'];
+  const METRICS_ENDPOINT = 'http://elsewhere:4317';
+
+  test.each<[variables: Readonly<Record<string, string>>, endpoints: readonly string[]]>([
+    [{}, [`otlp.endpoint ${http}`]],
+    [{ LOGS_PROTOCOL: 'grpc' }, [`otlp.endpoint ${http}`, `otlp.endpoint (logs) ${grpc}`]],
+    [
+      { METRICS_PROTOCOL: 'grpc', METRICS_ENDPOINT },
+      [`otlp.endpoint ${grpc}`, `otlp.endpoint (logs) ${http}`],
+    ],
+  ])('with %j', async (variables, endpoints) => {
+    const text = `api: {base_url: 'https://api.example.com', key: k}
 services: auto
 metrics: {interval: 5s}
 `;
-  const args = ['--config', directory.write('s.yaml', text), '--print'];
-  const defaults = async (variables: Readonly<Record<string, string>>): Promise<string[]> => {
-    const { out } = await callVerb(verb, args, { environment: variables });
-    return out.match(/^(?:api\.timeout|otlp\.endpoint).*(?= {2,}default)/gm) ?? [];
-  };
-  const short = (lines: string[]): string[] =>
-    lines.map(line => line.replace(/ {2,}/g, ' ').trim());
-  const http = 'http://localhost:4318';
-  const grpc = 'http://localhost:4317';
-  expect(short(await defaults({}))).toEqual(['api.timeout 5s', `otlp.endpoint ${http}`]);
-  expect(short(await defaults({ OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: 'grpc' }))).toEqual([
-    'api.timeout 5s',
-    `otlp.endpoint ${http}`,
-    `otlp.endpoint (logs) ${grpc}`,
-  ]);
-  const own = { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://elsewhere:4317' };
-  const variables = { OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'grpc', ...own };
-  expect(short(await defaults(variables))).toEqual([
-    'api.timeout 5s',
-    `otlp.endpoint ${grpc}`,
-    `otlp.endpoint (logs) ${http}`,
-  ]);
+    const environment = Object.fromEntries(
+      Object.entries(variables).map(([name, value]) => [`OTEL_EXPORTER_OTLP_${name}`, value]),
+    );
+    const args = ['--config', directory.write('s.yaml', text), '--print'];
+    const { out } = await callVerb(verb, args, { environment });
+    const shown = out.match(/^(?:api\.timeout|otlp\.endpoint).*(?= {2,}default)/gm) ?? [];
+    const lines = shown.map(line => line.replace(/ {2,}/g, ' ').trim());
+    expect(lines).toEqual(['api.timeout 5s', ...endpoints]);
+  });
 });
 
 test('--print and --probe do both', async () => {

@@ -1,23 +1,25 @@
 // `health` against status servers as the daemon has them.
 
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { verb } from '../../src/cli/health.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startStatusServer, type StatusServer } from '../../src/status/status-server.ts';
-import { startHttpServer } from '../support/http-server.ts';
+import { findClosedPort, startHttpServer } from '../support/http-server.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
 import { callVerb, type Printed } from '../support/verb-context.ts';
 
 const directory = useDirectory();
 
-function serve(host: string, waitingFor: readonly string[] = []): Promise<StatusServer> {
+async function serve(waitingFor: readonly string[] = []): Promise<StatusServer> {
   const report = (): never => {
     throw new Error('not asked for');
   };
-  const pages = { report, service: report, live: report };
-  const options = { host, port: 0, token: null, ...pages, waitingFor: () => waitingFor };
-  return startStatusServer({ ...options, counters: new Counters(), clock });
+  const pages = { report, service: report, live: report, waitingFor: () => waitingFor };
+  const options = { host: '127.0.0.1', port: 0, token: null, counters: new Counters(), clock };
+  const server = await startStatusServer({ ...options, ...pages });
+  onTestFinished(() => server.close());
+  return server;
 }
 
 function ask(listen: string, environment = {}): Promise<Printed> {
@@ -28,31 +30,21 @@ function ask(listen: string, environment = {}): Promise<Printed> {
 }
 
 test('0 when the daemon is ready, also where it listens on all addresses', async () => {
-  await using stack = new AsyncDisposableStack();
-  const server = stack.adopt(await serve('127.0.0.1'), one => one.close());
-  const url = `http://127.0.0.1:${server.port}/readyz`;
+  const { port } = await serve();
+  const out = `ready: http://127.0.0.1:${port}/readyz\n`;
   for (const host of ['127.0.0.1', '0.0.0.0'])
-    expect(await ask(`${host}:${server.port}`)).toEqual({
-      code: 0,
-      out: `ready: ${url}\n`,
-      err: '',
-    });
+    expect(await ask(`${host}:${port}`)).toEqual({ code: 0, out, err: '' });
 });
 
 test('1 with what is missing, while the daemon starts', async () => {
-  await using stack = new AsyncDisposableStack();
-  const server = stack.adopt(await serve('127.0.0.1', ['the first scrape of a']), one =>
-    one.close(),
-  );
-  const { code, out, err } = await ask(`127.0.0.1:${server.port}`);
+  const { port } = await serve(['the first scrape of a']);
+  const { code, out, err } = await ask(`127.0.0.1:${port}`);
   expect([code, out]).toEqual([1, '']);
   expect(err).toMatch(/^not ready: http:\S+\/readyz: 503: .*the first scrape of a\n$/);
 });
 
 test('1 with the reason when nobody answers, and when nobody can know where', async () => {
-  const server = await serve('127.0.0.1');
-  await server.close();
-  const gone = await ask(`127.0.0.1:${server.port}`);
+  const gone = await ask(`127.0.0.1:${await findClosedPort()}`);
   expect([gone.code, gone.err]).toEqual([1, expect.stringContaining('ECONNREFUSED')]);
   const free = await ask('127.0.0.1:0');
   expect([free.code, free.err]).toEqual([1, expect.stringContaining('any free port')]);

@@ -5,19 +5,18 @@ import { verb as check } from '../../src/cli/check.ts';
 import { verb as services } from '../../src/cli/services.ts';
 import { BackEnd } from '../support/back-end.ts';
 import { type HttpTestServer, startHttpServer } from '../support/http-server.ts';
-import { tempDirectory } from '../support/program.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 import { callVerb } from '../support/verb-context.ts';
 
 const KEY = 'canary-of-the-key';
 const PAGE = 'engine_up{namespace="db1"} 1\nengine_up{namespace="db2"} 1\n';
-let directory: ReturnType<typeof tempDirectory>;
+const directory = useDirectory();
 let backEnd: BackEnd;
 let service: HttpTestServer;
 /** By key; 200 for others. */
 let statuses: Readonly<Record<string, number>> = {};
 
 beforeAll(async () => {
-  directory = tempDirectory();
   backEnd = await BackEnd.start();
   service = await startHttpServer(({ headers, path }, response) => {
     response.statusCode = statuses[String(headers['x-api-key'])] ?? 200;
@@ -32,7 +31,6 @@ afterEach(() => {
 afterAll(async () => {
   await backEnd.stop();
   await service[Symbol.asyncDispose]();
-  directory[Symbol.dispose]();
 });
 
 /** The exit code, and all that is printed. */
@@ -44,7 +42,7 @@ async function probe(
     api: { base_url: service.origin, key: '${env:KEY}' },
     services: [{ id: 'db1' }],
     queue: { directory: null },
-    ...('otlp' in changes ? {} : { otlp: { endpoint: backEnd.url } }),
+    otlp: { endpoint: backEnd.url },
     ...changes,
   };
   const file = directory.write('c.yaml', JSON.stringify(config));
@@ -83,18 +81,17 @@ describe('a hint names what was set', () => {
 
   test('the headers and the endpoint of the back end', async () => {
     backEnd.answer = () => ({ status: 401 });
-    const url = backEnd.url;
-    const headers = { 'x-key': 'abcdefgh' };
-    expect((await probe())[1]).toContain('check otlp.headers (there are none)\n');
-    const own = { otlp: { endpoint: url, headers } };
-    expect((await probe(own))[1]).toContain('check otlp.headers\n');
-    const variables = { OTEL_EXPORTER_OTLP_HEADERS: 'x-key=abcdefgh' };
-    expect((await probe({}, variables))[1]).toContain('check OTEL_EXPORTER_OTLP_HEADERS\n');
+    const { url } = backEnd;
+    const check = async (words: string, otlp: object, variables = {}): Promise<void> =>
+      expect((await probe({ otlp }, variables))[1]).toContain(`check ${words}`);
+    const [none, some] = [{ endpoint: url }, { endpoint: url, headers: { 'x-key': 'abcdefgh' } }];
+    await check('otlp.headers (there are none)\n', none);
+    await check('otlp.headers\n', some);
+    const OTEL_EXPORTER_OTLP_HEADERS = 'x-key=abcdefgh';
+    await check('OTEL_EXPORTER_OTLP_HEADERS\n', none, { OTEL_EXPORTER_OTLP_HEADERS });
     backEnd.answer = () => ({ status: 404 });
-    const path = { otlp: { metrics_endpoint: `${url}/v1/metrics` } };
-    expect((await probe(path))[1]).toContain('check otlp.metrics_endpoint\n');
-    const variable = { OTEL_EXPORTER_OTLP_ENDPOINT: url };
-    expect((await probe({ otlp: {} }, variable))[1]).toContain('check OTEL_EXPORTER_OTLP_ENDPOINT');
+    await check('otlp.metrics_endpoint\n', { metrics_endpoint: `${url}/v1/metrics` });
+    await check('OTEL_EXPORTER_OTLP_ENDPOINT', {}, { OTEL_EXPORTER_OTLP_ENDPOINT: url });
   });
 });
 

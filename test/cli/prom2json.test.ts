@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Family } from 'parse-prometheus-text-format';
-import { toProm2Json } from '../../src/cli/prom2json.ts';
+import { parseWithReference, toProm2Json } from '../../src/cli/prom2json.ts';
 import { decodePage, type DecodeOptions } from '../support/decode-page.ts';
 
 function show(page: string, options?: DecodeOptions): Family[] {
@@ -76,23 +76,97 @@ describe('one object per family', () => {
   });
 });
 
-test('numbers are written as the tool writes them', () => {
-  const check = (text: string, want: string): void => {
-    expect(show(`a ${text}\n`)[0]?.metrics[0]?.value, text).toBe(want);
-  };
-  check('1', '1');
-  check('-0', '-0');
-  check('0.1', '0.1');
-  check('100000', '100000');
-  check('1e6', '1e+06');
-  check('1234567', '1.234567e+06');
-  check('123456789012', '1.23456789012e+11');
-  check('1e20', '1e+20');
-  check('1e21', '1e+21');
-  check('0.0001', '0.0001');
-  check('0.00001', '1e-05');
-  check('1.5e-7', '1.5e-07');
-  check('1e100', '1e+100');
-  check('Inf', '+Inf');
-  check('-Inf', '-Inf');
+test.each([
+  ['1', '1'],
+  ['-0', '-0'],
+  ['0.1', '0.1'],
+  ['100000', '100000'],
+  ['1e6', '1e+06'],
+  ['1234567', '1.234567e+06'],
+  ['123456789012', '1.23456789012e+11'],
+  ['1e20', '1e+20'],
+  ['1e21', '1e+21'],
+  ['0.0001', '0.0001'],
+  ['0.00001', '1e-05'],
+  ['1.5e-7', '1.5e-07'],
+  ['1e100', '1e+100'],
+  ['Inf', '+Inf'],
+  ['-Inf', '-Inf'],
+])('numbers are written as the tool writes them: %s', (text, want) => {
+  expect(show(`a ${text}\n`)[0]?.metrics[0]?.value).toBe(want);
+});
+
+describe('the reference parser', () => {
+  test('families have the form that show decode prints', async () => {
+    const page = [
+      '# HELP a Help of a.',
+      '# TYPE a counter',
+      'a{x="1"} 2 1395066363000',
+      'a{x="2"} +Inf',
+      'b -Inf',
+      'c NaN',
+      '',
+    ].join('\n');
+    const plain = { type: 'unknown', help: '', unit: '' };
+    expect(await parseWithReference(page)).toStrictEqual({
+      ok: true,
+      reason: '',
+      families: [
+        {
+          name: 'a',
+          type: 'counter',
+          help: 'Help of a.',
+          unit: '',
+          samples: [
+            { name: 'a', labels: { x: '1' }, value: 2, timestampMs: 1_395_066_363_000 },
+            { name: 'a', labels: { x: '2' }, value: '+Inf' },
+          ],
+        },
+        { ...plain, name: 'b', samples: [{ name: 'b', labels: {}, value: '-Inf' }] },
+        { ...plain, name: 'c', samples: [{ name: 'c', labels: {}, value: 'NaN' }] },
+      ],
+    });
+  });
+
+  test('histograms and summaries are taken apart into lines', async () => {
+    const page = [
+      '# TYPE h histogram',
+      'h_bucket{le="0.5"} 1',
+      'h_bucket{le="+Inf"} 3',
+      'h_sum 4.5',
+      'h_count 3',
+      '# TYPE s summary',
+      's{quantile="0.5"} 7',
+      's_sum 8',
+      's_count 2',
+      '',
+    ].join('\n');
+    const { families } = await parseWithReference(page);
+    const lines = families
+      .flatMap(({ samples }) => samples)
+      .map(({ name, labels, value }) => `${name}${JSON.stringify(labels)} ${value}`);
+    expect(lines).toStrictEqual([
+      'h_bucket{"le":"0.5"} 1',
+      'h_bucket{"le":"+Inf"} 3',
+      'h_sum{} 4.5',
+      'h_count{} 3',
+      's{"quantile":"0.5"} 7',
+      's_sum{} 8',
+      's_count{} 2',
+    ]);
+  });
+
+  test('text in place of a number is shown unchanged', async () => {
+    const { families } = await parseWithReference('a\nb 1_000\nc 0x10\n');
+    const values = families.map(family => family.samples[0]?.value);
+    expect(values).toStrictEqual(['', '1_000', 16]);
+  });
+
+  test('a page that the package rejects is reported with the reason', async () => {
+    expect(await parseWithReference('good 1\nbad{x=1} 2\n')).toStrictEqual({
+      ok: false,
+      families: [],
+      reason: 'Encountered invalid line: bad{x=1} 2',
+    });
+  });
 });

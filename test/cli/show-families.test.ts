@@ -17,64 +17,34 @@ test('families keep the order of the page, and their samples stay unchanged', ()
     '# TYPE c gauge',
     '',
   ].join('\n');
+  const family = { type: 'unknown', help: '', unit: '', samples: [] };
+  const twice = [1, 3].map(value => ({ name: 'b', labels: {}, value }));
+  const labels = { x: '1', le: '+Inf' };
+  const parts = [
+    { name: 'a_bucket', labels, value: 2, timestampMs: 1_395_066_363_000 },
+    { name: 'a_count', labels: { x: '1' }, value: 2 },
+  ];
   expect(decodePage(page).families).toStrictEqual([
-    { name: 'only', type: 'unknown', help: 'This family has no samples.', unit: '', samples: [] },
-    {
-      name: 'b',
-      type: 'unknown',
-      help: '',
-      unit: '',
-      samples: [
-        { name: 'b', labels: {}, value: 1 },
-        { name: 'b', labels: {}, value: 3 },
-      ],
-    },
-    {
-      name: 'a',
-      type: 'histogram',
-      help: 'Help of a.',
-      unit: '',
-      samples: [
-        {
-          name: 'a_bucket',
-          labels: { x: '1', le: '+Inf' },
-          value: 2,
-          timestampMs: 1_395_066_363_000,
-        },
-        { name: 'a_count', labels: { x: '1' }, value: 2 },
-      ],
-    },
-    { name: 'c', type: 'gauge', help: '', unit: '', samples: [] },
+    { ...family, name: 'only', help: 'This family has no samples.' },
+    { ...family, name: 'b', samples: twice },
+    { ...family, name: 'a', type: 'histogram', help: 'Help of a.', samples: parts },
+    { ...family, name: 'c', type: 'gauge' },
   ]);
 });
 
 test('a family with a late TYPE keeps the place of its first sample', () => {
   const { families } = decodePage('a_sum 1\nb 2\n# TYPE a summary\n');
-  expect(families.map(({ name, type }) => `${name} ${type}`)).toStrictEqual([
-    'a summary',
-    'b unknown',
-  ]);
+  const types = families.map(({ name, type }) => `${name} ${type}`);
+  expect(types).toStrictEqual(['a summary', 'b unknown']);
 });
 
 test('units and exemplars of OpenMetrics', () => {
   const page =
     '# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1 2 # {b="c"} +Inf 3\n# EOF\n';
+  const exemplar = { labels: { b: 'c' }, value: '+Inf', timestampMs: 3000 };
+  const sample = { name: 'a_seconds_total', labels: {}, value: 1, timestampMs: 2000, exemplar };
   expect(decodePage(page, { format: 'openmetrics' }).families).toStrictEqual([
-    {
-      name: 'a_seconds',
-      type: 'counter',
-      help: '',
-      unit: 'seconds',
-      samples: [
-        {
-          name: 'a_seconds_total',
-          labels: {},
-          value: 1,
-          timestampMs: 2000,
-          exemplar: { labels: { b: 'c' }, value: '+Inf', timestampMs: 3000 },
-        },
-      ],
-    },
+    { name: 'a_seconds', type: 'counter', help: '', unit: 'seconds', samples: [sample] },
   ]);
 });
 
