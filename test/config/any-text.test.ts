@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { loadConfig, parseConfig } from '../../src/config/load.ts';
 import { OperatorError } from '../../src/errors.ts';
+import { mistakesOf } from '../support/mistakes.ts';
 
 const example = readFileSync(
   new URL('../../config/prom2otlp.example.yaml', import.meta.url),
@@ -15,60 +16,21 @@ const text = example.replaceAll(/^ *#.*\n|\n(?=\n)| +#.*$/gm, '');
 
 function check(text: string): void {
   const readFile = (): { text: string } => ({ text: 'x' });
-  try {
-    parseConfig(text, { file: 'c.yaml', environment: { NAME: 'x' }, readFile });
-  } catch (error) {
-    if (!(error instanceof OperatorError)) throw error;
-    expect(error.mistakes.length).toBeGreaterThan(0);
-    for (const { message, line, column } of error.mistakes) {
-      expect(message).not.toMatch(/Invalid input|undefined|\[object/);
-      if (message.startsWith('and ')) continue;
-      expect(line).toBeGreaterThan(0);
-      expect(column).toBeGreaterThan(0);
-    }
+  const options = { file: 'c.yaml', environment: { NAME: 'x' }, readFile };
+  for (const { message, line, column } of mistakesOf(() => parseConfig(text, options))) {
+    expect(message).not.toMatch(/Invalid input|undefined|\[object/);
+    if (message.startsWith('and ')) continue;
+    expect(line).toBeGreaterThan(0);
+    expect(column).toBeGreaterThan(0);
   }
 }
 
-const PIECES = [
-  '\t',
-  '\n',
-  '  ',
-  ': ',
-  '- ',
-  '{',
-  '}',
-  '[',
-  ']',
-  '"',
-  "'",
-  '&a ',
-  '*a',
-  '!t ',
-  '|\n',
-  '>',
-  '#',
-  '\r',
-  '\uFEFF',
-  '${env:NAME}',
-  '${file:x}',
-  '${env:NONE}',
-  '---\n',
-  '%YAML 1.1\n',
-  '? ',
-  '<<: ',
-  '\u0000',
-  '__proto__: 1\n',
-  'null',
-  '~',
-  '-1',
-  '0',
-  '1e999',
-  '.nan',
-  '0x10',
-  'true',
-  '{}',
-  '[]',
-];
+/** What has a meaning in YAML, or to us. */
+const MARKS = '\t \n : - { } [ ] " \' > # ? ~ \r \u0000 \uFEFF'.split(' ');
+const BEGINNINGS = ['  ', ': ', '- ', '? ', '&a ', '*a', '!t ', '|\n', '---\n', '%YAML 1.1\n'];
+const TEXTS = ['${env:NAME}', '${file:x}', '${env:NONE}', '<<: ', '__proto__: 1\n'];
+const SCALARS = 'null -1 0 1e999 .nan 0x10 true {} []'.split(' ');
+const PIECES = [MARKS, BEGINNINGS, TEXTS, SCALARS].flat();
 
 const piece = fc.oneof(fc.constantFrom(...PIECES), fc.string({ maxLength: 5 }));
 
@@ -96,11 +58,8 @@ test('any value in the place of any other is read or refused, and nothing else',
   const value = fc.oneof(piece, fc.json({ maxDepth: 2 }));
   fc.assert(
     fc.property(fc.nat(lines.length - 1), value, (index, value) => {
-      check(
-        lines
-          .map((line, i) => (i === index ? line.replace(/:.*$/, `: ${value}`) : line))
-          .join('\n'),
-      );
+      const changed = (lines[index] ?? '').replace(/:.*$/, `: ${value}`);
+      check(lines.with(index, changed).join('\n'));
     }),
     { numRuns: 100 },
   );

@@ -3,8 +3,9 @@
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { OperatorError, formatMistake, type Mistake } from '../../src/errors.ts';
+import { formatMistake, type Mistake } from '../../src/errors.ts';
 import { judgeFile, loadConfig, warningMistakes } from '../../src/config/load.ts';
+import { mistakesOf } from '../support/mistakes.ts';
 
 const directory = new URL('../fixtures/config/', import.meta.url);
 const files = readdirSync(directory);
@@ -18,14 +19,20 @@ const environment = {
   SHARE: '0.25',
 };
 
-function mistakesOf(name: string): readonly Mistake[] {
-  try {
-    loadConfig({ file: new URL(name, directory).pathname, environment });
-    return [];
-  } catch (error) {
-    if (error instanceof OperatorError) return error.mistakes;
-    throw error;
-  }
+const pathOf = (name: string): string => new URL(name, directory).pathname;
+const mistakesIn = (name: string): readonly Mistake[] =>
+  mistakesOf(() => loadConfig({ file: pathOf(name), environment }));
+
+/** There is one, with the place and the words that the first line of the file says. Gives what is shown. */
+function expectOne(mistakes: readonly Mistake[], name: string): string {
+  const [first = ''] = readFileSync(pathOf(name), 'utf8').split('\n');
+  const [, place, words] = /^# expect: (\d+:\d+) (.+)$/.exec(first) ?? [];
+  expect(words, 'the first line says what is expected').toBeDefined();
+  const shown = mistakes.map(formatMistake).join('\n');
+  expect(shown).toContain(words);
+  expect(mistakes, shown).toHaveLength(1);
+  expect(`${mistakes[0]?.line}:${mistakes[0]?.column}`, shown).toBe(place);
+  return shown;
 }
 
 describe('a file with one mistake', () => {
@@ -36,16 +43,7 @@ describe('a file with one mistake', () => {
   });
 
   test.each(bad)('%s', name => {
-    const [first = ''] = readFileSync(new URL(name, directory), 'utf8').split('\n');
-    const expected = /^# expect: (\d+):(\d+) (.+)$/.exec(first);
-    expect(expected, 'the first line says what is expected').not.toBeNull();
-    const mistakes = mistakesOf(name);
-    const shown = mistakes.map(formatMistake).join('\n');
-    expect(shown).toContain(expected?.[3]);
-    expect(mistakes, shown).toHaveLength(1);
-    expect(`${String(mistakes[0]?.line)}:${String(mistakes[0]?.column)}`, shown).toBe(
-      `${String(expected?.[1])}:${String(expected?.[2])}`,
-    );
+    const shown = expectOne(mistakesIn(name), name);
     expect(shown).not.toMatch(/Invalid|zod|undefined|\n\s+at /);
   });
 });
@@ -53,20 +51,11 @@ describe('a file with one mistake', () => {
 describe('a likely mistake in a valid file', () => {
   const warned = files.filter(name => name.endsWith('.warn.yaml'));
   const warningsIn = (name: string, isContainer: boolean): readonly Mistake[] =>
-    warningMistakes(
-      judgeFile({ file: new URL(name, directory).pathname, environment }),
-      isContainer,
-    );
+    warningMistakes(judgeFile({ file: pathOf(name), environment }), isContainer);
 
   test.each(warned)('%s', name => {
-    const [first = ''] = readFileSync(new URL(name, directory), 'utf8').split('\n');
-    const [, place, words] = /^# expect: (\d+:\d+) (.+)$/.exec(first) ?? [];
     const warnings = warningsIn(name, name.startsWith('container'));
-    const shown = warnings.map(formatMistake).join('\n');
-    expect(shown).toContain(words);
-    expect(warnings, shown).toHaveLength(1);
-    expect(`${warnings[0]?.line}:${warnings[0]?.column}`, shown).toBe(place);
-    expect(shown).not.toContain('canary');
+    expect(expectOne(warnings, name)).not.toContain('canary');
   });
 
   test('is not found in good files, nor localhost outside of a container', () => {
@@ -81,11 +70,11 @@ describe('a likely mistake in a valid file', () => {
   test('that is a mistake gets no suggestion that is one, too', () => {
     const one = ['key-of-one-letter.bad.yaml', 'key-of-one-letter-in-api.bad.yaml'];
     for (const name of ['metrics-limit-size-negative.bad.yaml', ...one])
-      expect(mistakesOf(name).map(formatMistake).join()).not.toContain('did you mean');
+      expect(mistakesIn(name).map(formatMistake).join()).not.toContain('did you mean');
   });
 
   test('of a variable names the variable', () => {
-    const file = new URL('otlp-grpc.good.yaml', directory).pathname;
+    const file = pathOf('otlp-grpc.good.yaml');
     const text = 'api: {base_url: https://a, key: "${env:NUMBER}"}\nservices: [{id: x}]\n';
     const readFile = (): { text: string } => ({ text });
     const variables = { NUMBER: '1', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://b:4317' };
@@ -100,6 +89,6 @@ describe('a likely mistake in a valid file', () => {
 
 describe('a good file', () => {
   test.each(files.filter(name => name.endsWith('.good.yaml')))('%s loads', name => {
-    expect(mistakesOf(name).map(formatMistake)).toEqual([]);
+    expect(mistakesIn(name).map(formatMistake)).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig, parseConfig } from '../../src/config/load.ts';
 import { MISTAKES_MAX } from '../../src/config/problems.ts';
-import { OperatorError, formatMistake } from '../../src/errors.ts';
+import { linesOf, mistakesOf } from '../support/mistakes.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
 
 const { path: directory } = useDirectory();
@@ -17,20 +17,8 @@ function parse(text: string, environment: Record<string, string> = {}): Config {
   return parseConfig(text, { file, environment });
 }
 
-function mistakes(run: () => unknown): OperatorError['mistakes'] {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof OperatorError) return error.mistakes;
-    throw error;
-  }
-  return [];
-}
-
 function shown(text: string, environment?: Record<string, string>): string[] {
-  return mistakes(() => parse(text, environment)).map(mistake =>
-    formatMistake(mistake).replace(file, 'c'),
-  );
+  return linesOf(() => parse(text, environment)).map(line => line.replace(file, 'c'));
 }
 
 describe('all mistakes are reported at once', () => {
@@ -85,16 +73,16 @@ describe('all mistakes are reported at once', () => {
     expect(all.at(-1)).toBe('and 50 more mistakes');
   });
 
-  test('each with a code', () => {
-    const check = (text: string, ...codes: string[]): void => {
-      expect(mistakes(() => parse(text)).map(mistake => mistake.code)).toEqual(codes);
-    };
-    check('', 'E_CONFIG_SYNTAX');
-    check(`${BASE}a: [`, 'E_CONFIG_SYNTAX');
-    check(`${BASE}a: 1\n`, 'E_CONFIG_KEY');
-    check(`${BASE}log: {level: x}\n`, 'E_CONFIG_VALUE');
-    check(`${BASE}log: {level: "\${env:X}"}\n`, 'E_CONFIG_SECRET');
-    check('services: []\n', 'E_CONFIG_KEY', 'E_CONFIG_KEY', 'E_CONFIG_VALUE');
+  test.each([
+    ['', ['SYNTAX']],
+    [`${BASE}a: [`, ['SYNTAX']],
+    [`${BASE}a: 1\n`, ['KEY']],
+    [`${BASE}log: {level: x}\n`, ['VALUE']],
+    [`${BASE}log: {level: "\${env:X}"}\n`, ['SECRET']],
+    ['services: []\n', ['KEY', 'KEY', 'VALUE']],
+  ])('each with a code: %j', (text, codes) => {
+    const found = mistakesOf(() => parse(text)).map(({ code }) => code);
+    expect(found).toEqual(codes.map(code => `E_CONFIG_${code}`));
   });
 });
 
@@ -182,10 +170,8 @@ describe('no message shows a secret in the wrong place', () => {
 describe('the file', () => {
   test('is found relative to the working directory, and the paths in it relative to the file', () => {
     writeFileSync(join(directory, 'key'), 'from-file\n');
-    writeFileSync(
-      file,
-      `\uFEFF${BASE.replace('k}', '"${file:key}"}')}queue: {directory: below/q}\n`,
-    );
+    const base = BASE.replace('k}', '"${file:key}"}');
+    writeFileSync(file, `\uFEFF${base}queue: {directory: below/q}\n`);
     const config = loadConfig({ file, environment: {} });
     expect(config.file).toBe(file);
     expect(config.services[0]?.api.key.reveal()).toBe('from-file');
@@ -194,12 +180,9 @@ describe('the file', () => {
 
   test('is one mistake if it cannot be read', () => {
     const check = (path: string, words: string): void => {
-      const [mistake, ...more] = mistakes(() => loadConfig({ file: path, environment: {} }));
-      expect(more).toEqual([]);
-      expect(mistake).toMatchObject({ code: 'E_CONFIG_READ' });
-      expect(mistake?.message).toBe(
-        `cannot read the configuration ${JSON.stringify(path)}: ${words}`,
-      );
+      const message = `cannot read the configuration ${JSON.stringify(path)}: ${words}`;
+      const mistakes = mistakesOf(() => loadConfig({ file: path, environment: {} }));
+      expect(mistakes).toMatchObject([{ code: 'E_CONFIG_READ', message }]);
     };
     check(join(directory, 'none.yaml'), 'there is no such file');
     check(directory, 'it is a directory');
@@ -223,10 +206,7 @@ describe('the file', () => {
     check('['.repeat(5000), 'the values are nested too deeply');
     check(`a: ${'{b: '.repeat(40)}1${'}'.repeat(40)}`, 'the values are nested too deeply');
     check(`${BASE}${many(5000, i => `k${String(i)}: 1\n`)}`, 'more mistakes');
-    const bomb = many(
-      12,
-      i => `a${String(i + 1)}: &x${String(i + 1)} [${`*x${String(i)}, `.repeat(9)}]\n`,
-    );
+    const bomb = many(12, i => `a${i + 1}: &x${i + 1} [${`*x${i}, `.repeat(9)}]\n`);
     check(`a0: &x0 [1]\n${bomb}`, 'the file holds more than 200000 values');
     check('a: &a [*a]\n', 'no anchor `&a` comes before this alias');
     check('__proto__: {x: 1}\nconstructor: 1\n', 'constructor: unknown key');
@@ -273,13 +253,8 @@ describe('services', () => {
 
 test('names are matched whole', () => {
   const { include, exclude } = parse(`${BASE}metrics: {include: ["a|b.*"], exclude: [x]}`).metrics;
-  const check = (name: string, isIncluded: boolean): void => {
-    expect(include.some(expression => expression.test(name))).toBe(isIncluded);
-  };
-  check('a', true);
-  check('ab', false);
-  check('xa', false);
-  check('bcd', true);
-  check('ab.', false);
+  const names = ['a', 'ab', 'xa', 'bcd', 'ab.'];
+  const included = names.filter(name => include.some(expression => expression.test(name)));
+  expect(included).toEqual(['a', 'bcd']);
   expect(exclude[0]?.test('xx')).toBe(false);
 });

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { OperatorError } from '../../src/errors.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
+import { linesOf } from '../support/mistakes.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
 
 const { path: directory } = useDirectory();
@@ -17,13 +17,7 @@ function load(environment: Record<string, string>, yaml = ''): Config {
 }
 
 function message(environment: Record<string, string>, yaml = ''): string {
-  try {
-    load(environment, yaml);
-  } catch (error) {
-    if (error instanceof OperatorError) return error.message;
-    throw error;
-  }
-  return '';
+  return linesOf(() => load(environment, yaml)).join('\n');
 }
 
 describe('endpoints', () => {
@@ -151,38 +145,29 @@ test('certificates are read from the files that variables name', () => {
 });
 
 describe('a bad variable', () => {
-  test('is a mistake that names the variable', () => {
-    const check = (suffix: string, value: string, words: string): void => {
-      const name = `${PREFIX}${suffix}`;
-      expect(message({ [name]: value })).toBe(`${name}: ${words}`);
-    };
-    check(
-      'ENDPOINT',
-      'ftp://x',
-      'expected the http or https URL of an OTLP receiver, got "ftp://x"',
-    );
-    check(
-      'LOGS_ENDPOINT',
-      'x',
-      'expected an http or https URL, got "x"; did you mean `https://x`?',
-    );
-    check('TIMEOUT', '10s', 'expected milliseconds such as 10000, got "10s"');
-    check('TIMEOUT', '0', 'expected at least 1ms, got "0ms"');
-    check(
+  test.each([
+    ['ENDPOINT', 'ftp://x', 'expected the http or https URL of an OTLP receiver, got "ftp://x"'],
+    ['LOGS_ENDPOINT', 'x', 'expected an http or https URL, got "x"; did you mean `https://x`?'],
+    ['TIMEOUT', '10s', 'expected milliseconds such as 10000, got "10s"'],
+    ['TIMEOUT', '0', 'expected at least 1ms, got "0ms"'],
+    [
       'PROTOCOL',
       'http/protobuff',
       'expected one of http/protobuf, http/json, grpc, got "http/protobuff"; did you mean `http/protobuf`?',
-    );
-    check(
+    ],
+    [
       'METRICS_TEMPORALITY_PREFERENCE',
       'both',
       'expected one of cumulative, delta, lowmemory, got "both"',
-    );
-    check(
+    ],
+    [
       'CERTIFICATE',
       join(directory, 'none'),
       'cannot read the file that is named here: there is no such file',
-    );
+    ],
+  ])('is a mistake that names the variable: %s=%s', (suffix, value, words) => {
+    const name = `${PREFIX}${suffix}`;
+    expect(message({ [name]: value })).toBe(`${name}: ${words}`);
   });
 
   test('for a client is reported as a pair of certificate and key', () => {
@@ -191,39 +176,41 @@ describe('a bad variable', () => {
     expect(message({ [`${PREFIX}LOGS_CLIENT_CERTIFICATE`]: cert })).toBe(
       `${PREFIX}LOGS_CLIENT_CERTIFICATE: \`cert\` needs \`key\`; add \`key\``,
     );
-    expect(message({ [`${PREFIX}CLIENT_KEY`]: cert })).toContain(
-      'expected a private key in PEM form',
+    expect(message({ [`${PREFIX}CLIENT_KEY`]: cert })).toContain('a private key in PEM form');
+    const key = join(directory, 'other.key');
+    writeFileSync(key, TEST_TLS.key);
+    const pair = { [`${PREFIX}CLIENT_CERTIFICATE`]: cert, [`${PREFIX}CLIENT_KEY`]: key };
+    expect(message(pair)).toMatch(
+      /^OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: cannot use `cert` with `key`: key values mismatch/,
     );
   });
 
-  test('of pairs never shows a value', () => {
-    const check = (text: string): void => {
-      const shown = message({ [`${PREFIX}HEADERS`]: text });
-      expect(shown).toContain(`${PREFIX}HEADERS: `);
-      expect(shown).not.toContain('hunter');
-    };
-    check('hunter2');
-    check('a=b,hunter2');
-    check('a=hunter%zz');
-    check('=hunter2');
-    check('a b=hunter2');
-    check('Host=hunter2');
-    check('a=hunter%0A2');
+  test.each([
+    'hunter2',
+    'a=b,hunter2',
+    'a=hunter%zz',
+    '=hunter2',
+    'a b=hunter2',
+    'Host=hunter2',
+    'a=hunter%0A2',
+  ])('of pairs never shows a value: %s', text => {
+    const shown = message({ [`${PREFIX}HEADERS`]: text });
+    expect(shown).toContain(`${PREFIX}HEADERS: `);
+    expect(shown).not.toContain('hunter');
     expect(message({ OTEL_RESOURCE_ATTRIBUTES: 'x' })).toContain('OTEL_RESOURCE_ATTRIBUTES: ');
   });
 
-  test('does no harm if the YAML sets the key', () => {
-    const check = (suffix: string, yaml: string): void => {
-      const environment = { [`${PREFIX}${suffix}`]: '%' };
-      expect(message(environment, yaml)).toBe('');
-      expect(message(environment)).toContain(suffix);
-    };
-    check('PROTOCOL', 'otlp: {protocol: http/json}');
-    check('TIMEOUT', 'otlp: {timeout: 5s}');
-    check('LOGS_TIMEOUT', 'otlp: {timeout: 5s}');
-    check('HEADERS', 'otlp: {headers: {}}');
-    check('ENDPOINT', 'otlp: {endpoint: "http://y"}');
-    check('METRICS_ENDPOINT', 'otlp: {metrics_endpoint: "http://y"}');
+  test.each([
+    ['PROTOCOL', 'protocol: http/json'],
+    ['TIMEOUT', 'timeout: 5s'],
+    ['LOGS_TIMEOUT', 'timeout: 5s'],
+    ['HEADERS', 'headers: {}'],
+    ['ENDPOINT', 'endpoint: "http://y"'],
+    ['METRICS_ENDPOINT', 'metrics_endpoint: "http://y"'],
+  ])('does no harm if the YAML sets the key: %s', (suffix, yaml) => {
+    const environment = { [`${PREFIX}${suffix}`]: '%' };
+    expect(message(environment, `otlp: {${yaml}}`)).toBe('');
+    expect(message(environment)).toContain(suffix);
   });
 });
 

@@ -20,36 +20,34 @@ const sources = {
 };
 
 describe('references', () => {
-  test('are replaced everywhere, once, and every other dollar stays', () => {
-    const check = (template: string, text: string): void => {
-      expect(expand(template, sources)).toEqual({ text });
-    };
-    check('${env:NAME}', 'value');
-    check('a${env:NAME}b${env:NAME}c', 'avaluebvaluec');
-    check('${env:EMPTY}', '');
-    check('${file:key}', 'k1');
-    check('${file:/abs}', 'a');
-    check('${file:../abs}', 'a');
-    check('${file:nl}', '');
-    check('${env:RECURSIVE}', '${env:NAME}');
-    check('$${env:NAME}$', '$value$');
-    check('$NAME ${NAME} $$ ${ENV:NAME} ${env:NAME', '$NAME ${NAME} $$ ${ENV:NAME} ${env:NAME');
-    check('', '');
+  test.each([
+    ['${env:NAME}', 'value'],
+    ['a${env:NAME}b${env:NAME}c', 'avaluebvaluec'],
+    ['${env:EMPTY}', ''],
+    ['${file:key}', 'k1'],
+    ['${file:/abs}', 'a'],
+    ['${file:../abs}', 'a'],
+    ['${file:nl}', ''],
+    ['${env:RECURSIVE}', '${env:NAME}'],
+    ['$${env:NAME}$', '$value$'],
+    ['$NAME ${NAME} $$ ${ENV:NAME} ${env:NAME', '$NAME ${NAME} $$ ${ENV:NAME} ${env:NAME'],
+    ['', ''],
+  ])('are replaced everywhere, once, and every other dollar stays: %s', (template, text) => {
+    expect(expand(template, sources)).toEqual({ text });
   });
 
-  test('that cannot be read are reported one by one', () => {
-    const check = (template: string, ...problems: string[]): void => {
-      expect(expand(template, sources)).toEqual({ problems });
-    };
-    check('${env:X}', 'cannot read ${env:X}: the variable is not set');
-    check('${env:toString}', 'cannot read ${env:toString}: the variable is not set');
-    check('${env:}', 'cannot read ${env:}: it names no variable');
-    check('${file:}', 'cannot read ${file:}: it names no file');
-    check(
+  test.each([
+    ['${env:X}', 'cannot read ${env:X}: the variable is not set'],
+    ['${env:toString}', 'cannot read ${env:toString}: the variable is not set'],
+    ['${env:}', 'cannot read ${env:}: it names no variable'],
+    ['${file:}', 'cannot read ${file:}: it names no file'],
+    [
       '${env:X}${env:NAME}${file:none}',
       'cannot read ${env:X}: the variable is not set',
       'cannot read ${file:none}: there is no such file',
-    );
+    ],
+  ])('that cannot be read are reported one by one: %s', (template = '', ...problems) => {
+    expect(expand(template, sources)).toEqual({ problems });
   });
 
   test('are distinguished from other dollars', () => {
