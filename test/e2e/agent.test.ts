@@ -1,8 +1,6 @@
 // A conversation with the agent as a person at a terminal has it: keys go in, the screen comes out.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock as clock } from '../../src/lib/clock.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { describe, expect, test } from 'vitest';
 import { run, until } from '../support/program.ts';
 import {
   CTRL_C,
@@ -11,26 +9,20 @@ import {
   reasonForNoTerminal,
   startInTerminal,
 } from '../support/pseudo-terminal.ts';
+import { SHELL_ENVIRONMENT, SHELL_KEY, useShell } from '../support/service-shell.ts';
 
-const CANARY = 'canary-0d5be771';
-const AGENT = 'c0ffee00-0000-4000-8000-000000000000';
+const CHAT = 'agent chat --agent-id c0ffee00-0000-4000-8000-000000000000';
 const CHAT_PATH = '/copilot/v1/chat';
 const PROMPT = '> ';
 
 const skip = reasonForNoTerminal();
-let simulator: Simulator;
-beforeAll(async () => {
-  simulator = await startSimulator({ clock, key: CANARY });
-});
-afterEach(() => simulator.resetFaults());
-afterAll(() => simulator.close());
+const shell = await useShell();
+const { simulator } = shell;
 
-function chatArgs(...more: string[]): readonly string[] {
-  return ['agent', 'chat', '--base-url', simulator.url, '--agent-id', AGENT, ...more];
-}
-
-function converse(...more: string[]): InTerminal {
-  return startInTerminal(chatArgs(...more), { PROM2OTLP_API_KEY: CANARY });
+async function converse(options = ''): Promise<InTerminal> {
+  const terminal = startInTerminal(shell.wordsOf(`${CHAT} ${options}`), SHELL_ENVIRONMENT);
+  await answered(terminal, 'Ask the agent');
+  return terminal;
 }
 
 function asked(): number {
@@ -52,8 +44,7 @@ function endedSessions(): readonly string[] {
 
 describe.skipIf(skip !== null)('a conversation in a terminal', () => {
   test('goes on after a 500, a timeout and Ctrl-C, and ends with Ctrl-D', async () => {
-    const terminal = converse('--timeout', '4s');
-    await answered(terminal, 'Ask the agent');
+    const terminal = await converse('--timeout 4s');
     terminal.type('How many?\r');
     await answered(terminal, 'You asked: How many?');
     expect(terminal.shown()).toContain('SQL: SELECT status');
@@ -88,44 +79,25 @@ describe.skipIf(skip !== null)('a conversation in a terminal', () => {
     terminal.type(CTRL_D);
     expect(await terminal.code).toBe(0);
     expect(endedSessions()).toHaveLength(1);
-    expect(terminal.shown()).not.toContain(CANARY);
+    expect(terminal.shown()).not.toContain(SHELL_KEY);
   });
 
   test('ends with Ctrl-C at the prompt, and with exit', async () => {
     const before = endedSessions().length;
-    const first = converse();
-    await answered(first, 'Ask the agent');
-    first.type(CTRL_C);
-    expect(await first.code).toBe(0);
-    const second = converse();
-    await answered(second, 'Ask the agent');
-    second.type('exit\r');
-    expect(await second.code).toBe(0);
+    for (const keys of [CTRL_C, 'exit\r']) {
+      const terminal = await converse();
+      terminal.type(keys);
+      expect(await terminal.code).toBe(0);
+    }
     expect(endedSessions()).toHaveLength(before + 2);
-  });
-
-  test('prints no control characters', async () => {
-    simulator.setFaults({ chatShape: 'nested', chatError: '\u001B]0;title\u0007\u009B2J' });
-    const terminal = converse();
-    await answered(terminal, 'Ask the agent');
-    terminal.type('How many?\r');
-    await answered(terminal, 'the agent could not answer: ?]0;title??2J');
-    terminal.type('exit\r');
-    expect(await terminal.code).toBe(0);
   });
 });
 
 test('a question from a pipe and one as an argument give the same, without prompt or progress', async () => {
-  const environment = { PROM2OTLP_API_KEY: CANARY };
-  const { code, stdout, stderr } = await run(chatArgs('How many?'), environment);
+  const chat = (words: string) => run(shell.wordsOf(`${CHAT} ${words}`), SHELL_ENVIRONMENT);
+  const { code, stdout, stderr } = await chat('How many?');
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toContain('You asked: How many?');
   // There is nothing to read: a conversation that is over at once.
-  const empty = await run(chatArgs(), environment);
-  expect(empty).toEqual({ code: 0, stdout: '', stderr: '' });
-  const wrong = await run(chatArgs('--filter', 'orders', 'How many?'), environment);
-  expect(wrong.code).toBe(2);
-  expect(wrong.stderr).toBe(
-    'cannot run agent chat: expected --filter as NAME=VALUE, got "orders"; see prom2otlp agent chat --help\n',
-  );
+  expect(await chat('')).toEqual({ code: 0, stdout: '', stderr: '' });
 });

@@ -2,32 +2,19 @@
 // and the last list serves a start without the API.
 
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { StatusDocument } from '../../src/status/status-report.ts';
-import { Rig } from '../support/rig.ts';
-import { run, type Running, start, until } from '../support/program.ts';
+import { useRigForEach } from '../support/rig.ts';
+import { run, until } from '../support/program.ts';
 
-let rig: Rig;
-let daemon: Running | null = null;
-
-beforeEach(async () => {
-  rig = new Rig('k');
-  await rig.open(250);
-});
-
-afterEach(async () => {
-  await daemon?.kill();
-  daemon = null;
-  await rig.close();
-});
+const rig = useRigForEach();
 
 function configure(auto: Readonly<Record<string, unknown>>, changes = {}): string {
   const queue = { directory: join(rig.directory.path, 'queue') };
   return rig.config({ services: { auto }, queue, ...changes });
 }
 
-const idsOf = (seen: StatusDocument | null): readonly string[] =>
-  seen?.services.map(({ id }) => id) ?? [];
+const idsOf = ({ services }: StatusDocument): readonly string[] => services.map(({ id }) => id);
 
 /** Values of `up` of a service, in the order in which they came. */
 const ups = (id: string): readonly number[] =>
@@ -38,8 +25,7 @@ const ups = (id: string): readonly number[] =>
 test('services come and go with the page, and no start moves', async () => {
   const [first = '', second = '', third = '', fourth = ''] = rig.ids;
   rig.simulator.setFaults({ absentServices: [third, fourth] });
-  daemon = start(['run', '--config', configure({ gone_after: '4s' })]);
-  const running = daemon;
+  const daemon = rig.run(configure({ gone_after: '4s' }));
   await until('the first two', () => rig.came(first) > 0 && rig.came(second) > 0);
   const named = rig.receiver.points.find(({ serviceId }) => serviceId === first);
   expect(named?.serviceName).toBe('orders');
@@ -49,15 +35,12 @@ test('services come and go with the page, and no start moves', async () => {
 
   rig.simulator.setFaults({ absentServices: [second, fourth] });
   await until('`up` 0 of the second', () => ups(second).at(-1) === 0);
-  expect(idsOf(await running.statusIfKnown())).toContain(second);
-  await until(
-    'that it is gone',
-    async () => !idsOf(await running.statusIfKnown()).includes(second),
-    30_000,
-  );
-  const told = await running.statusIfKnown();
-  expect(told?.discovery?.changes[0]).toMatchObject({ id: second, change: 'gone' });
-  expect(running.stderr()).toContain('services are gone');
+  expect(idsOf(await daemon.status())).toContain(second);
+  const isGone = (seen: StatusDocument): boolean => !idsOf(seen).includes(second);
+  await daemon.shows('that it is gone', isGone, 30_000);
+  const { discovery } = await daemon.status();
+  expect(discovery?.changes[0]).toMatchObject({ id: second, change: 'gone' });
+  expect(daemon.stderr()).toContain('services are gone');
   const before = ups(second).length;
   const now = ups(first).length;
   await until('two more pages', () => ups(first).length >= now + 2);
@@ -65,7 +48,7 @@ test('services come and go with the page, and no start moves', async () => {
 
   rig.simulator.setFaults({ absentServices: [fourth] });
   await until('its return', () => ups(second).at(-1) === 1, 30_000);
-  await running.stop();
+  await daemon.stop();
 
   const starts = new Map<string, string>();
   for (const { serviceId, metric, attributes, startNs, timeNs } of rig.receiver.points) {
@@ -79,8 +62,7 @@ test('services come and go with the page, and no start moves', async () => {
 });
 
 test('a refused key, an empty page and a failing API remove nothing', async () => {
-  daemon = start(['run', '--config', configure({ gone_after: '3s' })]);
-  const running = daemon;
+  const daemon = rig.run(configure({ gone_after: '3s' }));
   await until('all services', () => rig.ids.every(id => rig.came(id) > 0), 20_000);
   rig.simulator.key = 'another';
   await until('`up` 0', () => ups(rig.ids[0] ?? '').at(-1) === 0);
@@ -90,37 +72,35 @@ test('a refused key, an empty page and a failing API remove nothing', async () =
   rig.simulator.resetFaults();
   rig.simulator.setFaults({ body: 'empty' });
   await new Promise(resolve => setTimeout(resolve, 4500));
-  expect(idsOf(await running.statusIfKnown())).toEqual(rig.ids.toSorted());
+  expect(idsOf(await daemon.status())).toEqual(rig.ids.toSorted());
   rig.simulator.resetFaults();
   await until('`up` 1', () => ups(rig.ids[0] ?? '').at(-1) === 1, 20_000);
 });
 
 test('a start without the API knows the services of the last run', async () => {
   const file = configure({ exclude: [rig.ids[3] ?? ''] });
-  daemon = start(['run', '--config', file]);
+  const first = rig.run(file);
   const known = rig.ids.slice(0, 3);
   await until('three services', () => known.every(id => rig.came(id) > 0), 20_000);
-  await daemon.kill();
+  await first.kill();
   rig.simulator.setFaults({ status: 503 });
   const before = rig.receiver.points.length;
-  daemon = start(['run', '--config', file]);
+  const second = rig.run(file);
   await until('`up` 0 of each', () => {
     const came = rig.receiver.points.slice(before).filter(({ metric }) => metric === 'up');
     return known.every(id => came.some(({ serviceId, value }) => serviceId === id && value === 0));
   });
   expect(rig.came(rig.ids[3] ?? '')).toBe(0);
-  expect(idsOf(await daemon.statusIfKnown())).toEqual(known.toSorted());
+  expect(idsOf(await second.status())).toEqual(known.toSorted());
 });
 
 test('an edited configuration excludes a service at once, without a restart', async () => {
-  const file = configure({});
-  daemon = start(['run', '--config', file]);
-  const running = daemon;
+  const daemon = rig.run(configure({}));
   await until('all services', () => rig.ids.every(id => rig.came(id) > 0), 20_000);
   configure({ exclude: ['ledger'] });
-  running.child.kill('SIGHUP');
-  await until('three services', async () => idsOf(await running.statusIfKnown()).length === 3);
-  expect(idsOf(await running.statusIfKnown())).not.toContain(rig.ids[1]);
+  daemon.child.kill('SIGHUP');
+  await daemon.shows('three services', seen => idsOf(seen).length === 3);
+  expect(idsOf(await daemon.status())).not.toContain(rig.ids[1]);
 });
 
 test('logs and backups follow the same list', async () => {
@@ -180,8 +160,9 @@ test('shards divide the services that each of them finds', async () => {
     ['0', '1', '2'].map(SHARD => run(['once', '-c', file], { SHARD })),
   );
   expect(finished.map(({ code }) => code)).toEqual([0, 0, 0]);
-  for (const id of rig.ids) {
-    const senders = finished.filter(({ stdout }) => stdout.includes(id));
-    expect(senders, id).toHaveLength(1);
-  }
+  for (const id of rig.ids)
+    expect(
+      finished.filter(({ stdout }) => stdout.includes(id)),
+      id,
+    ).toHaveLength(1);
 });

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest';
 import { useRig } from '../support/rig.ts';
 import { ask } from '../support/ask.ts';
-import { run, start, until } from '../support/program.ts';
+import { run, until } from '../support/program.ts';
 
 const CANARY = 'canary-77f0c2aa';
 const ORDERS = 'dbpgf10000001';
@@ -39,7 +39,7 @@ async function change(method: string, path: string, body?: object): Promise<void
 }
 
 test('new, changed and removed schedules are reported, also over a restart; no key is', async () => {
-  const daemon = start(['run', '--config', config()]);
+  const daemon = rig.run(config());
   await until('a full backup is scheduled', () => newest('full_scheduled') === 1);
   expect(newest('up')).toBe(1);
   expect(newest('next_run_seconds')).toBeGreaterThan(0);
@@ -52,7 +52,7 @@ test('new, changed and removed schedules are reported, also over a restart; no k
   const first = await daemon.stop();
   await change('DELETE', '/1');
   await change('DELETE', '/5');
-  const next = start(['run', '--config', config()]);
+  const next = rig.run(config());
   await until('no full backup is scheduled', () => newest('full_scheduled') === 0);
   await until('both vanished', () => events().length === 4);
   expect(events()).toEqual(['appeared', 'changed', 'vanished', 'vanished']);

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { useRig } from '../support/rig.ts';
-import { run, start, until } from '../support/program.ts';
+import { run, until } from '../support/program.ts';
 
 const rig = useRig();
 let config: string;
@@ -30,7 +30,7 @@ async function inspect(): Promise<Inspection> {
 }
 
 test('the queue of an outage is inspected, exported, and drained to another receiver', async () => {
-  const daemon = start(['run', '--config', config]);
+  const daemon = rig.run(config);
   await until('the queue is open', () => existsSync(join(rig.directory.path, 'queue', 'reserve')));
   await until('three requests wait', async () => {
     const [metrics] = (await inspect()).signals;

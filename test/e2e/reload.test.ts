@@ -3,26 +3,14 @@
 
 import { mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Rig } from '../support/rig.ts';
-import { type Running, start, until } from '../support/program.ts';
+import { expect, test } from 'vitest';
+import { useRigForEach } from '../support/rig.ts';
+import { type Running, until } from '../support/program.ts';
 
 const CANARY = 'canary-1b9e22d7';
 const ROTATED = 'canary-77aa01ce';
 
-let rig: Rig;
-let daemon: Running | null = null;
-
-beforeEach(async () => {
-  rig = new Rig(CANARY);
-  await rig.open(250);
-});
-
-afterEach(async () => {
-  await daemon?.kill();
-  daemon = null;
-  await rig.close();
-});
+const rig = useRigForEach(CANARY);
 
 /** Writes the configuration for the first services of the simulator. */
 function configure(
@@ -40,10 +28,27 @@ function replace(name = 'config.yaml'): void {
   renameSync(join(rig.directory.path, `${name}.new`), join(rig.directory.path, name));
 }
 
-function run(file: string): Running {
-  daemon = start(['run', '--config', join(rig.directory.path, file)]);
+/** Runs the daemon until it has scraped. */
+async function runScraping(scrapes = 1): Promise<Running> {
+  const daemon = rig.run(join(rig.directory.path, 'config.yaml'));
+  await until('a scrape', () => rig.receiver.requestCount >= scrapes);
   return daemon;
 }
+
+/** Until so many more scrapes have come. */
+async function moreScrapes(count: number): Promise<void> {
+  const before = rig.receiver.requestCount;
+  await until('more scrapes', () => rig.receiver.requestCount >= before + count);
+}
+
+const isUp = (daemon: Running, isWanted: boolean): Promise<boolean> =>
+  daemon.shows(`up: ${isWanted}`, ({ services }) => services[0]?.isUp === isWanted);
+
+/** Until the page shows the one mistake of the configuration. */
+const mistakeOf = (daemon: Running): Promise<string> =>
+  daemon.shows('the mistake on the page', ({ reload }) =>
+    reload?.mistakes.length === 1 ? reload.mistakes[0] : undefined,
+  );
 
 /** No point twice, none out of order, no start moved: over everything that came. */
 function expectUndisturbed(): void {
@@ -63,23 +68,18 @@ function expectUndisturbed(): void {
 
 test('SIGHUP adds a service, and the others continue unchanged', async () => {
   configure(2);
-  const running = run('config.yaml');
+  const running = await runScraping(2);
   const [first = '', , third = ''] = rig.ids;
-  await until('two scrapes', () => rig.receiver.requestCount >= 2);
   for (let turn = 0; turn < 5; turn++) {
     configure(2 + (turn % 2 === 0 ? 2 : 0));
-    const before = rig.receiver.requestCount;
     running.child.kill('SIGHUP');
-    await until('more scrapes', () => rig.receiver.requestCount > before + 1);
+    await moreScrapes(2);
   }
   expect(rig.came(first)).toBeGreaterThan(0);
   expect(rig.came(third)).toBeGreaterThan(0);
-  const seen = await until(
-    'a report',
-    async () => await running.statusIfKnown().then(s => s ?? false),
-  );
-  expect(seen.reload?.mistakes).toEqual([]);
-  expect(seen.services).toHaveLength(4);
+  const { reload, services } = await running.status();
+  expect(reload?.mistakes).toEqual([]);
+  expect(services).toHaveLength(4);
   const { stderr } = await running.stop();
   expect(stderr).toContain('the configuration was loaded again');
   expectUndisturbed();
@@ -96,9 +96,8 @@ test('a renamed file and swapped directories are noticed without a signal', asyn
   }
   symlinkSync('..1', join(rig.directory.path, '..data'));
   symlinkSync('..data/config.yaml', join(rig.directory.path, 'config.yaml'));
-  const running = run('config.yaml');
+  const running = await runScraping();
   const [, second = '', , fourth = ''] = rig.ids;
-  await until('a scrape', () => rig.receiver.requestCount > 0);
   expect(rig.came(second)).toBe(0);
   symlinkSync('..2', join(rig.directory.path, '..data_tmp'));
   renameSync(join(rig.directory.path, '..data_tmp'), join(rig.directory.path, '..data'));
@@ -111,19 +110,14 @@ test('a renamed file and swapped directories are noticed without a signal', asyn
 
 test('a file with a mistake changes nothing, and is reported until it is fixed', async () => {
   configure(1);
-  const running = run('config.yaml');
-  await until('a scrape', () => rig.receiver.requestCount > 0);
+  const running = await runScraping();
   configure(2, { metrics: { intervall: '1s' } }, 'config.yaml.new');
   replace();
-  const told = await until('the mistake on the page', async () => {
-    const seen = await running.statusIfKnown();
-    return seen?.reload?.mistakes.length === 1 && seen;
-  });
-  expect(told.reload?.mistakes[0]).toMatch(/config\.yaml:1:\d+: .*intervall.*interval/);
-  expect(told.problems[0]).toMatchObject({ severity: 'error' });
-  expect(told.problems[0]?.message).toContain('the previous one stays in use');
-  const before = rig.receiver.requestCount;
-  await until('it goes on', () => rig.receiver.requestCount > before);
+  expect(await mistakeOf(running)).toMatch(/config\.yaml:1:\d+: .*intervall.*interval/);
+  const [problem] = (await running.status()).problems;
+  const message = expect.stringContaining('the previous one stays in use');
+  expect(problem).toMatchObject({ severity: 'error', message });
+  await moreScrapes(1);
   configure(1, { status: { listen: '127.0.0.1:1' } }, 'config.yaml.new');
   replace();
   await until('what takes a restart', () =>
@@ -131,26 +125,20 @@ test('a file with a mistake changes nothing, and is reported until it is fixed',
   );
   configure(2, {}, 'config.yaml.new');
   replace();
-  await until('the mended one', async () => (await running.statusIfKnown())?.services.length === 2);
-  expect(
-    (await running.statusIfKnown())?.problems.filter(({ severity }) => severity === 'error'),
-  ).toEqual([]);
+  await running.shows('the mended one', ({ services }) => services.length === 2);
+  const { problems } = await running.status();
+  expect(problems.filter(({ severity }) => severity === 'error')).toEqual([]);
 });
 
 test('a rotated key is used once its file changes, and appears nowhere', async () => {
   configure(1);
-  const running = run('config.yaml');
-  await until('a scrape', () => rig.receiver.requestCount > 0);
+  const running = await runScraping();
   rig.directory.write('key.new', ROTATED);
   replace('key');
   rig.simulator.key = ROTATED;
-  const before = rig.receiver.requestCount;
-  await until('scrapes with the new key', () => rig.receiver.requestCount > before + 2);
-  await until(
-    'the service is up',
-    async () => (await running.statusIfKnown())?.services[0]?.isUp === true,
-  );
-  const shown = JSON.stringify(await running.statusIfKnown());
+  await moreScrapes(3);
+  await isUp(running, true);
+  const shown = JSON.stringify(await running.status());
   const { stdout, stderr } = await running.stop();
   for (const secret of [CANARY, ROTATED]) expect(stdout + stderr + shown).not.toContain(secret);
   expectUndisturbed();
@@ -158,30 +146,16 @@ test('a rotated key is used once its file changes, and appears nowhere', async (
 
 test('a rotated key that cannot be used is reported, and the former one stays in use', async () => {
   configure(1);
-  const running = run('config.yaml');
-  await until('a scrape', () => rig.receiver.requestCount > 0);
+  const running = await runScraping();
   // The daemon reads the file again every two seconds while the key is refused.
   rig.simulator.key = ROTATED;
-  await until(
-    'the service refuses the key',
-    async () => (await running.statusIfKnown())?.services[0]?.isUp === false,
-  );
+  await isUp(running, false);
   rig.directory.write('key.new', '\n');
   replace('key');
-  const told = await until('the mistake on the page', async () => {
-    const seen = await running.statusIfKnown();
-    return seen?.reload?.mistakes.length === 1 && seen;
-  });
-  expect(told.reload?.mistakes[0]).toMatch(/config\.yaml:.*api\.key: .*empty/);
+  expect(await mistakeOf(running)).toMatch(/config\.yaml:.*api\.key: .*empty/);
   expect(running.stderr()).toContain('the changed configuration is not used');
   rig.directory.write('key.new', ROTATED);
   replace('key');
-  await until(
-    'the service is up',
-    async () => (await running.statusIfKnown())?.services[0]?.isUp === true,
-  );
-  await until('no mistake', async () => {
-    const seen = await running.statusIfKnown();
-    return seen?.reload?.mistakes.length === 0;
-  });
+  await isUp(running, true);
+  await running.shows('no mistake', ({ reload }) => reload?.mistakes.length === 0);
 });

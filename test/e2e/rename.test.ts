@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { OtlpPoint } from '../support/otlp-points.ts';
-import { type Running, start, until } from '../support/program.ts';
+import { type Running, until } from '../support/program.ts';
 import { useRig } from '../support/rig.ts';
 
 const rig = useRig();
@@ -25,19 +25,14 @@ async function runs(end: (daemon: Running) => Promise<unknown>): Promise<readonl
   const queue = { directory: join(rig.directory.path, 'queue') };
   const file = rig.config({ metrics: { interval: '1s', rename }, queue });
   const from = rig.receiver.points.length;
-  const daemon = start(['run', '--config', file]);
-  const ids = rig.ids;
+  const daemon = rig.run(file);
   const scrapes = (id: string): number =>
     rig.receiver.points
       .slice(from)
       .filter(({ serviceId, metric, value }) => serviceId === id && metric === 'up' && value === 1)
       .length;
-  try {
-    await until('three scrapes', () => ids.every(id => scrapes(id) >= 3), 30_000);
-    await end(daemon);
-  } finally {
-    await daemon.kill();
-  }
+  await until('three scrapes', () => rig.ids.every(id => scrapes(id) >= 3), 30_000);
+  await end(daemon);
   return rig.receiver.points.slice(from).filter(({ metric }) => !OWN.test(metric));
 }
 

@@ -67,6 +67,19 @@ export class Running {
     return this.statusUrl === undefined ? null : await this.status();
   }
 
+  /** Until the status says so; gives what the check gives. */
+  shows<T>(
+    what: string,
+    check: (status: StatusDocument) => T | undefined | false,
+    timeoutMs?: number,
+  ): Promise<T> {
+    const look = async (): Promise<T | undefined | false> => {
+      const status = await this.statusIfKnown();
+      return status === null ? undefined : check(status);
+    };
+    return until(what, look, timeoutMs);
+  }
+
   async status(): Promise<StatusDocument> {
     const url = `${this.statusUrl ?? ''}/status.json`;
     const { body } = await request(url, { dispatcher: ONCE });

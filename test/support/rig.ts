@@ -1,17 +1,18 @@
 // What a test of the program as a process needs around it: a simulated service, a receiver, a temporary directory, and a
 // configuration that connects them.
 
-import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
-import { tempDirectory } from './program.ts';
+import { type Running, start, tempDirectory } from './program.ts';
 import { Receiver } from './receiver.ts';
 
-export class Rig {
-  readonly directory: ReturnType<typeof tempDirectory> = tempDirectory();
+class Rig {
+  directory: ReturnType<typeof tempDirectory> = tempDirectory();
   readonly key: string;
   simulator!: Simulator;
   receiver!: Receiver;
+  #daemons: Running[] = [];
 
   constructor(key: string) {
     this.key = key;
@@ -21,6 +22,17 @@ export class Rig {
     this.simulator = await startSimulator({ clock: systemClock, key: this.key, refreshMs });
     this.receiver = await Receiver.start();
     this.directory.write('key', `${this.key}\n`);
+  }
+
+  /** The daemon, by default with `config()`; what still runs at the end of a test is killed. */
+  run(file: string = this.config()): Running {
+    const daemon = start(['run', '--config', file]);
+    this.#daemons.push(daemon);
+    return daemon;
+  }
+
+  async killAll(): Promise<void> {
+    for (const daemon of this.#daemons.splice(0)) await daemon.kill();
   }
 
   async close(): Promise<void> {
@@ -62,7 +74,21 @@ export class Rig {
 export function useRig(key = 'k'): Rig {
   const rig = new Rig(key);
   beforeAll(() => rig.open());
-  afterAll(() => rig.close());
   beforeEach(() => rig.receiver.gate.anotherSender());
+  afterEach(() => rig.killAll());
+  afterAll(() => rig.close());
+  return rig;
+}
+
+/** The same, with a simulator, a receiver and a directory of its own for each test. */
+export function useRigForEach(key = 'k'): Rig {
+  const rig = new Rig(key);
+  beforeEach(() => rig.open(250));
+  afterEach(async () => {
+    await rig.killAll();
+    await rig.close();
+    rig.directory = tempDirectory();
+  });
+  afterAll(() => rig.directory[Symbol.dispose]());
   return rig;
 }
