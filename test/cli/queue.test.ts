@@ -107,18 +107,13 @@ describe('inspect', () => {
 
   test('prints the same as JSON', async () => {
     await fill(...WAITING);
+    const [oldestAt, newestAt] = [HOUR_MS, 1000].map(ms => new Date(NOW_MS - ms).toISOString());
+    const times = { maxBytes: 2 ** 30, oldestAt, newestAt };
     expect(await inspection()).toMatchObject({
       directory: join(directory.path, 'queue'),
       corruptFiles: [],
       signals: [
-        {
-          signal: 'metrics',
-          requests: 2,
-          points: 9,
-          maxBytes: 2 ** 30,
-          oldestAt: new Date(NOW_MS - HOUR_MS).toISOString(),
-          newestAt: new Date(NOW_MS - 1000).toISOString(),
-        },
+        { signal: 'metrics', requests: 2, points: 9, ...times },
         { signal: 'logs', requests: 1, points: 2 },
       ],
       services: [
@@ -184,8 +179,9 @@ describe('inspect', () => {
 });
 
 describe('export', () => {
+  beforeEach(() => fill(...WAITING));
+
   test('prints every request as OTLP/JSON, one per line, oldest first, and removes nothing', async () => {
-    await fill(...WAITING);
     const { code, out, err } = await queue('export');
     expect(code).toBe(0);
     const lines = out.trimEnd().split('\n');
@@ -198,14 +194,12 @@ describe('export', () => {
   });
 
   test('prints one signal alone', async () => {
-    await fill(...WAITING);
     const { out } = await queue('export', ['--signal', 'logs', '-o', '-']);
     expect(lineCount(out)).toBe(1);
     expect(out).toContain('"resourceLogs"');
   });
 
   test('writes a file that nobody else may read, and overwrites none', async () => {
-    await fill(...WAITING);
     const output = join(directory.path, 'out.jsonl');
     expect(await queue('export', ['--output', output])).toMatchObject({ code: 0, out: '' });
     expect(lineCount(readFileSync(output, 'utf8'))).toBe(3);
@@ -215,28 +209,20 @@ describe('export', () => {
   });
 
   test('leaves out damaged rows, and reports them', async () => {
-    await fill(...WAITING);
     damage('UPDATE batch SET body = zeroblob(40) WHERE id = 1');
     const { code, out, err } = await queue('export');
-    expect(lineCount(out)).toBe(2);
+    expect([code, lineCount(out)]).toEqual([1, 2]);
     expect(err).toMatch(/^2 requests exported.*\n1 requests are damaged and were left out\n$/);
-    expect(code).toBe(1);
   });
 
   test('stops after a signal, also without a file', async () => {
-    await fill(...WAITING);
     const stop = new AbortController();
-    const onLine = (): boolean => {
-      stop.abort();
-      return true;
-    };
+    const onLine = (): boolean => stop.abort() === undefined;
     const { code, out } = await queue('export', [], { onLine, stop: stop.signal });
-    expect(code).toBe(1);
-    expect(lineCount(out)).toBe(1);
+    expect([code, lineCount(out)]).toEqual([1, 1]);
   });
 
   test('stops when its reader closes the pipe', async () => {
-    await fill(...WAITING);
     const { out } = await queue('export', [], { onLine: () => false });
     expect(lineCount(out)).toBe(1);
   });
@@ -317,9 +303,8 @@ describe('drain', () => {
   test('exits with 1 if points were refused for good', async () => {
     await fill(WAITING[1] ?? expect.fail());
     backEnd.answer = ({ raw }) => ({ status: raw.length > 0 ? 400 : 200 });
-    const { code, out } = await queue('drain');
-    expect(out).toMatch(/set aside 4, left 0/);
-    expect(code).toBe(1);
+    const aside = { code: 1, out: expect.stringMatching(/set aside 4, left 0/) };
+    expect(await queue('drain')).toMatchObject(aside);
   });
 
   test.each([
@@ -329,10 +314,11 @@ describe('drain', () => {
   ])('exits with 1 if points were lost because of damage: %s', async (_, lost, sql) => {
     await fill(...WAITING);
     damage(`UPDATE batch SET ${sql}`);
-    const { code, out, err } = await queue('drain');
-    expect(out).toMatch(new RegExp(`^accepted ${11 - lost} points in .*, left 0\n$`));
-    expect(err).toBe(`${lost} points are lost: their requests in the queue were damaged\n`);
-    expect(code).toBe(1);
+    expect(await queue('drain')).toEqual({
+      code: 1,
+      out: expect.stringMatching(`^accepted ${11 - lost} points in .*, left 0\n$`),
+      err: `${lost} points are lost: their requests in the queue were damaged\n`,
+    });
   });
 
   test('repairs the file as the daemon does', async () => {

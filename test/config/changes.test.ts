@@ -1,8 +1,10 @@
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isSame, keysForRestart } from '../../src/config/changes.ts';
+import { isSame, keysForRestart, WatchedFiles } from '../../src/config/changes.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import type { TextFile } from '../../src/config/text-file.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 function parse(blocks: string, key = 'k'): Config {
@@ -25,9 +27,8 @@ test('secrets are compared by their text, expressions by their source', () => {
 test('keys that a process is built around need a restart, and are named', () => {
   const plain = parse('');
   expect(keysForRestart(plain, parse('', 'other'))).toEqual([]);
-  expect(
-    keysForRestart(plain, parse('metrics: {interval: 5s}\notlp: {endpoint: "https://b"}')),
-  ).toEqual([]);
+  const harmless = 'metrics: {interval: 5s}\notlp: {endpoint: "https://b"}';
+  expect(keysForRestart(plain, parse(harmless))).toEqual([]);
   const wanted = [
     'log: {level: debug}',
     'shard: {count: 2}',
@@ -40,4 +41,107 @@ test('keys that a process is built around need a restart, and are named', () => 
       ' ',
     ),
   );
+});
+
+function read(files: WatchedFiles, path: string): TextFile {
+  return files.load(readFile => readFile(path));
+}
+
+function watched(): { readonly files: WatchedFiles; readonly path: string } {
+  const files = new WatchedFiles();
+  const path = join(temporaryDirectory(), 'key');
+  writeFileSync(path, 'one');
+  expect(read(files, path)).toEqual({ text: 'one' });
+  return { files, path };
+}
+
+test('a change is reported once, when a second check finds no further change', () => {
+  const { files, path } = watched();
+  expect(files.look()).toBe(false);
+  writeFileSync(path, 'second');
+  expect(files.look()).toBe(false);
+  writeFileSync(path, 'still being written');
+  expect(files.look()).toBe(false);
+  expect(files.look()).toBe(true);
+  expect(files.look()).toBe(false);
+});
+
+test('a removed file and a new file are changes', () => {
+  const { files, path } = watched();
+  rmSync(path);
+  expect([files.look(), files.look()]).toEqual([false, true]);
+  expect(read(files, path)).toHaveProperty('problem');
+  writeFileSync(path, 'one');
+  expect([files.look(), files.look()]).toEqual([false, true]);
+});
+
+test('a change that is undone before the second check is none', () => {
+  const { files, path } = watched();
+  renameSync(path, `${path}.old`);
+  expect(files.look()).toBe(false);
+  renameSync(`${path}.old`, path);
+  expect([files.look(), files.look()]).toEqual([false, false]);
+});
+
+test('links are followed, so that a swapped directory is noticed', () => {
+  const directory = temporaryDirectory();
+  const [link, path] = [join(directory, '..data'), join(directory, 'key')];
+  for (const version of ['1', '2']) {
+    mkdirSync(join(directory, version));
+    writeFileSync(join(directory, version, 'key'), version);
+  }
+  symlinkSync('1', link);
+  symlinkSync('..data/key', path);
+  const files = new WatchedFiles();
+  expect(read(files, path)).toEqual({ text: '1' });
+  symlinkSync('2', `${link}_tmp`);
+  renameSync(`${link}_tmp`, link);
+  expect([files.look(), files.look()]).toEqual([false, true]);
+  expect(read(files, path)).toEqual({ text: '2' });
+});
+
+test('an unreadable file is a problem of the configuration, and does not end the program', () => {
+  const { files, path } = watched();
+  const loop = `${path}-loop`;
+  symlinkSync(loop, loop);
+  expect(read(files, loop)).toHaveProperty('problem');
+  expect(files.look()).toBe(false);
+});
+
+test('a file that is read again, in the same load or later, still counts as of its first reading', () => {
+  const { files, path } = watched();
+  const [first, second, readLater] = files.load(readFile => {
+    const before = readFile(path);
+    writeFileSync(path, 'second');
+    return [before, readFile(path), readFile];
+  });
+  expect([first, second]).toEqual([{ text: 'one' }, { text: 'second' }]);
+  expect([files.look(), files.look(), files.look()]).toEqual([false, true, false]);
+  writeFileSync(path, 'the third');
+  expect(readLater(path)).toEqual({ text: 'the third' });
+  expect([files.look(), files.look()]).toEqual([false, true]);
+});
+
+test('a file that may be read now has changed', () => {
+  const { files, path } = watched();
+  chmodSync(path, 0o640);
+  expect([files.look(), files.look()]).toEqual([false, true]);
+});
+
+test('files of a former configuration are watched until another one is in use', () => {
+  const { files, path } = watched();
+  const other = `${path}-other`;
+  const fail = (): void =>
+    files.load(readFile => {
+      readFile(other);
+      throw new Error('a mistake');
+    });
+  expect(fail).toThrow('a mistake');
+  for (const changed of [path, other]) {
+    writeFileSync(changed, 'changed');
+    expect([files.look(), files.look()]).toEqual([false, true]);
+  }
+  expect(read(files, other)).toEqual({ text: 'changed' });
+  writeFileSync(path, 'is no longer of interest');
+  expect([files.look(), files.look()]).toEqual([false, false]);
 });

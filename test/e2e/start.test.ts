@@ -2,7 +2,7 @@
 // says that the same start may work later. What somebody must mend ends with 2, at once.
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
@@ -42,6 +42,13 @@ function config({ name, queue, listen = '127.0.0.1:0', token }: Place): string {
 const startRun = (place: Place, environment: Record<string, string> = {}): Running =>
   start(['run', '--config', config(place)], environment);
 
+/** A daemon that has its queue and its port. */
+async function hold(place: Place): Promise<Running> {
+  const daemon = startRun(place);
+  await daemon.ready();
+  return daemon;
+}
+
 /** Lines that say that a start waits. */
 const waits = (stderr: string): number => stderr.match(/"cannot start yet: waiting"/g)?.length ?? 0;
 
@@ -57,8 +64,7 @@ test('a FIFO without a reader does not delay the exit', async () => {
 describe.concurrent('a queue that another process holds', () => {
   test('is taken as soon as the other process releases it', async () => {
     const queue = join(directory.path, 'shared');
-    const first = startRun({ name: 'first', queue });
-    await first.ready();
+    const first = await hold({ name: 'first', queue });
     const second = startRun({ name: 'second', queue });
     await until('it waits', () => waits(second.stderr()) === 1);
     await first.stopNow();
@@ -69,8 +75,7 @@ describe.concurrent('a queue that another process holds', () => {
 
   test('ends the start with 75 after 30 s, and a reason for Kubernetes', async () => {
     const queue = join(directory.path, 'kept');
-    const first = startRun({ name: 'keeper', queue });
-    await first.ready();
+    const first = await hold({ name: 'keeper', queue });
     const message = directory.write('termination-log', 'x'.repeat(500));
     const begunMs = performance.now();
     const second = startRun({ name: 'waiter', queue }, { PROM2OTLP_TERMINATION_MESSAGE: message });
@@ -87,8 +92,7 @@ describe.concurrent('a queue that another process holds', () => {
 
   test('makes `once` and `queue drain` exit with 1 and the reason', async () => {
     const place = { name: 'busy' };
-    const daemon = startRun(place);
-    await daemon.ready();
+    const daemon = await hold(place);
     for (const verb of [['once'], ['queue', 'drain']]) {
       const { code, stderr } = await start([...verb, '--config', config(place)]).finished;
       expect(stderr).toMatch(/another process is using it/);
@@ -99,8 +103,7 @@ describe.concurrent('a queue that another process holds', () => {
 
   test('lets a signal end the wait cleanly', async () => {
     const queue = join(directory.path, 'left');
-    const first = startRun({ name: 'stays', queue });
-    await first.ready();
+    const first = await hold({ name: 'stays', queue });
     const second = startRun({ name: 'leaves', queue });
     await until('it waits', () => waits(second.stderr()) === 1);
     second.child.kill('SIGTERM');
@@ -137,17 +140,11 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     const place = { name: 'reserve', queue: join(disk.path, 'queue') };
     for (const end of ['clean', 'killed']) {
       disk.clear();
-      const before = startRun(place);
-      await before.ready();
+      const before = await hold(place);
       await until('points wait', async () => ((await before.status()).queue[0]?.points ?? 0) > 0);
-      if (end === 'clean') await before.stopNow();
-      else {
-        before.child.kill('SIGKILL');
-        await before.finished;
-      }
+      await (end === 'clean' ? before.stopNow() : before.kill());
       disk.fill();
-      const daemon = startRun(place);
-      await daemon.ready();
+      const daemon = await hold(place);
       expect(daemon.stderr()).toMatch(/the disk of the queue is full/);
       const { queueTrouble, problems } = await daemon.status();
       expect(queueTrouble).toMatch(/disk is full/);
@@ -176,16 +173,13 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
 });
 
 describe('a mistake that somebody must fix ends with 2, at once', () => {
-  test.each([
-    ['a foreign file', (queue: string) => writeFileSync(join(queue, 'queue.sqlite'), FOREIGN)],
-    [
-      'a directory in the place of the file',
-      (queue: string) => mkdirSync(join(queue, 'queue.sqlite')),
-    ],
+  test.each<[name: string, spoil: (file: string) => void]>([
+    ['a foreign file', makeForeign],
+    ['a directory in the place of the file', mkdirSync],
   ])('%s', async (name, spoil) => {
     const queue = join(directory.path, name);
     mkdirSync(queue);
-    spoil(queue);
+    spoil(join(queue, 'queue.sqlite'));
     const { code, stderr } = await startRun({ name, queue }).finished;
     expect(stderr).toMatch(/queue\.directory: /);
     expect([code, waits(stderr)]).toEqual([2, 0]);
@@ -200,12 +194,8 @@ describe('a mistake that somebody must fix ends with 2, at once', () => {
 });
 
 /** A database that somebody else has made. */
-const FOREIGN = foreignDatabase();
-
-function foreignDatabase(): Buffer {
-  const file = join(directory.path, 'foreign.sqlite');
+function makeForeign(file: string): void {
   const db = new DatabaseSync(file);
   db.exec('CREATE TABLE theirs (x)');
   db.close();
-  return readFileSync(file);
 }

@@ -1,23 +1,14 @@
 // Decodes one page as the daemon would, for tests of what comes out of the decoder.
 
 import type { PageLimits } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/load.ts';
 import type { ExpositionFormat, Page, PageReport } from '../../src/model/page.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
 import type { ShownFamily, ShownSample } from '../../src/cli/prom2json.ts';
 import { familiesOf } from '../../src/cli/show.ts';
 import { Decoding } from '../../src/pipeline/decode/decode.ts';
 
-export const LIMITS: PageLimits = {
-  memoryBytes: Infinity,
-  bodyBytes: 512 * 2 ** 20,
-  samples: 2_000_000,
-  serviceSamples: 50_000,
-  series: 3_000_000,
-  services: 10_000,
-  labels: 64,
-  nameBytes: 1024,
-  valueBytes: 8192,
-};
+export const LIMITS: PageLimits = defaultConfig().metrics.limits;
 
 export interface DecodedPage {
   readonly table: SeriesTable;

@@ -8,10 +8,12 @@ import {
   Ledger,
   type Life,
   type Point,
+  type Read,
   readByStarts,
   readByValues,
   readDeltas,
   type Reading,
+  type Verdict,
 } from './truth-ledger.ts';
 
 /** Asks a process for statements, one in each of the milliseconds given. */
@@ -69,74 +71,64 @@ function failover(): { ledger: Ledger; pages: Reading[] } {
 }
 
 describe('a restart', () => {
-  test('read by its starts, everything that pages show is counted', () => {
+  test.each<[what: string, read: Read, verdict: Partial<Verdict>]>([
+    [
+      'read by its starts, everything that pages show is counted',
+      readByStarts(points([50, 1000, 10], [50, 2000, 16], [2600, 3000, 3])),
+      { happened: 13, unseen: 4, claimed: 9, over: 0, missed: 0, faults: [] },
+    ],
+    [
+      'a new start with the old value counts it twice',
+      readByStarts(points([50, 1000, 10], [1500, 2000, 16])),
+      { over: 10, claimed: 6 },
+    ],
+    [
+      'a start at the point’s own time loses counts on the page',
+      readByStarts(points([50, 1000, 10], [50, 2000, 16], [3000, 3000, 3])),
+      { over: 0, missed: 3, missedIn: new Map([['a test', 3]]) },
+    ],
+    [
+      // The three of the young process are claimed while the old one answers, where they are three too many.
+      'a loss in one place does not hide a false increase in another',
+      readDeltas(points([1000, 2000, 9])),
+      { over: 3, claimed: 6 },
+    ],
+  ])('%s', (_, read, verdict) => {
     const { ledger, pages } = restart();
-    const read = readByStarts(points([50, 1000, 10], [50, 2000, 16], [2600, 3000, 3]));
-    expect(judge(ledger, pages, read, 'statements')).toMatchObject({
-      happened: 13,
-      unseen: 4,
-      claimed: 9,
-      over: 0,
-      missed: 0,
-      faults: [],
-    });
-  });
-
-  test('a new start with the old value counts it twice', () => {
-    const { ledger, pages } = restart();
-    const read = readByStarts(points([50, 1000, 10], [1500, 2000, 16]));
-    expect(judge(ledger, pages, read, 'statements')).toMatchObject({ over: 10, claimed: 6 });
-  });
-
-  test('a start at the point’s own time loses counts on the page', () => {
-    const { ledger, pages } = restart();
-    const read = readByStarts(points([50, 1000, 10], [50, 2000, 16], [3000, 3000, 3]));
-    const verdict = judge(ledger, pages, read, 'statements');
-    expect(verdict).toMatchObject({ over: 0, missed: 3 });
-    expect(verdict.missedIn.get('a test')).toBe(3);
-  });
-
-  test('a loss in one place does not hide a false increase in another', () => {
-    const { ledger, pages } = restart();
-    // The three of the young process are claimed while the old one answers, where they are three too many.
-    const read = readDeltas(points([1000, 2000, 9]));
-    expect(judge(ledger, pages, read, 'statements')).toMatchObject({ over: 3, claimed: 6 });
+    expect(judge(ledger, pages, read, 'statements')).toMatchObject(verdict);
   });
 
   test('counts that no page ever shows are lost to every reader', () => {
     const { ledger, pages } = restart();
-    const [first, , last] = pages;
     const read = readByStarts(points([50, 1000, 10], [2600, 3000, 3]));
-    const verdict = judge(
-      ledger,
-      [first, last].filter(p => p !== undefined),
-      read,
-      'statements',
-    );
+    const verdict = judge(ledger, pages.toSpliced(1, 1), read, 'statements');
     expect(verdict).toMatchObject({ happened: 13, unseen: 10, claimed: 3, missed: 0 });
   });
 });
 
-describe('a failover', () => {
-  test("values alone report the other process's earlier counts", () => {
-    const { ledger, pages } = failover();
-    const read = readByValues(points([50, 1000, 10], [50, 2000, 105]));
-    const verdict = judge(ledger, pages, read, 'statements');
-    expect(verdict).toMatchObject({ claimed: 5, over: 90 });
-    expect(verdict.falseClaims).toMatchObject([{ amount: 95, excess: 90, scene: 'a test' }]);
-  });
-
-  test('so does the true start of the other process', () => {
-    const { ledger, pages } = failover();
-    const read = readByStarts(points([50, 1000, 10], [1001, 2000, 105]));
-    expect(judge(ledger, pages, read, 'statements').over).toBe(100);
-  });
-
-  test('an unknown start reports nothing', () => {
-    const { ledger, pages } = failover();
-    const read = readByStarts(points([50, 1000, 10], [2000, 2000, 105]));
-    expect(judge(ledger, pages, read, 'statements')).toMatchObject({ over: 0, missed: 5 });
-  });
+test.each<[what: string, read: Read, verdict: Partial<Verdict>]>([
+  [
+    "values alone report the other process's earlier counts",
+    readByValues(points([50, 1000, 10], [50, 2000, 105])),
+    {
+      claimed: 5,
+      over: 90,
+      falseClaims: [{ fromMs: 1000, toMs: 2000, amount: 95, excess: 90, scene: 'a test' }],
+    },
+  ],
+  [
+    'so does the true start of the other process',
+    readByStarts(points([50, 1000, 10], [1001, 2000, 105])),
+    { over: 100 },
+  ],
+  [
+    'an unknown start reports nothing',
+    readByStarts(points([50, 1000, 10], [2000, 2000, 105])),
+    { over: 0, missed: 5 },
+  ],
+])('a failover: %s', (_, read, verdict) => {
+  const { ledger, pages } = failover();
+  expect(judge(ledger, pages, read, 'statements')).toMatchObject(verdict);
 });
 
 describe('invalid points', () => {
@@ -191,15 +183,10 @@ describe('the account', () => {
     ledger.flushed(life);
     refuse(1500);
     expect(life.counts.refusals.atFlush).toBe(3);
-    const base = page(2000, life, 0);
-    const reading = { ...base, positions: { statements: 0, refusals: 1 + 3 } };
-    expect(agrees(reading, 'refusals')).toBe(true);
-    expect(agrees({ ...reading, positions: { statements: 0, refusals: 1 } }, 'refusals')).toBe(
-      false,
-    );
-    expect(agrees({ ...reading, positions: { statements: 0, refusals: 5 } }, 'refusals')).toBe(
-      false,
-    );
+    const reading = page(2000, life, 0);
+    const agreesAt = (refusals: number): boolean =>
+      agrees({ ...reading, positions: { statements: 0, refusals } }, 'refusals');
+    expect([4, 1, 5].map(agreesAt)).toEqual([true, false, false]);
   });
 
   test('statements between a page and a flush are on no page', () => {
