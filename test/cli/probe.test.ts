@@ -83,15 +83,18 @@ describe('a hint names what was set', () => {
     backEnd.answer = () => ({ status: 401 });
     const { url } = backEnd;
     const check = async (words: string, otlp: object, variables = {}): Promise<void> =>
-      expect((await probe({ otlp }, variables))[1]).toContain(`check ${words}`);
+      expect((await probe({ otlp }, variables))[1]).toContain(words);
     const [none, some] = [{ endpoint: url }, { endpoint: url, headers: { 'x-key': 'abcdefgh' } }];
-    await check('otlp.headers (there are none)\n', none);
-    await check('otlp.headers\n', some);
+    await check('check otlp.headers (there are none)\n', none);
+    await check('check otlp.headers\n', some);
     const OTEL_EXPORTER_OTLP_HEADERS = 'x-key=abcdefgh';
-    await check('OTEL_EXPORTER_OTLP_HEADERS\n', none, { OTEL_EXPORTER_OTLP_HEADERS });
+    await check('check OTEL_EXPORTER_OTLP_HEADERS\n', none, { OTEL_EXPORTER_OTLP_HEADERS });
     backEnd.answer = () => ({ status: 404 });
-    await check('otlp.metrics_endpoint\n', { metrics_endpoint: `${url}/v1/metrics` });
-    await check('OTEL_EXPORTER_OTLP_ENDPOINT', {}, { OTEL_EXPORTER_OTLP_ENDPOINT: url });
+    await check('check otlp.metrics_endpoint\n', { metrics_endpoint: `${url}/v1/metrics` });
+    await check('check OTEL_EXPORTER_OTLP_ENDPOINT', {}, { OTEL_EXPORTER_OTLP_ENDPOINT: url });
+    backEnd.answer = () => () => undefined;
+    const late = 'no answer: none within 250 ms; raise OTEL_EXPORTER_OTLP_TIMEOUT';
+    await check(late, none, { OTEL_EXPORTER_OTLP_TIMEOUT: '250' });
   });
 });
 

@@ -24,26 +24,12 @@ test('a duration is a number with a unit, in milliseconds', () => {
   check('0.0001s', 0);
 });
 
-test('anything else is not a duration', () => {
-  const check = (text: string): void => {
-    expect(parseDuration(text)).toBeUndefined();
-  };
-  check('');
-  check('10');
-  check('s');
-  check('10 s');
-  check('10S');
-  check('10parsecs');
-  check('-10s');
-  check('+10s');
-  check('1e3s');
-  check('.5s');
-  check('5.s');
-  check('1h30m');
-  check('10s\n');
-  check(`${'9'.repeat(400)}s`);
-  check('9007199254740993d');
-});
+const NO_DURATIONS = ['', '10', 's', '10 s', '10S', '10parsecs', '-10s', '+10s', '1e3s', '.5s'];
+
+test.each([...NO_DURATIONS, '5.s', '1h30m', '10s\n', `${'9'.repeat(400)}s`, '9007199254740993d'])(
+  'anything else is not a duration: %j',
+  text => expect(parseDuration(text)).toBeUndefined(),
+);
 
 test('a size is a number with a unit, in bytes', () => {
   const check = (text: string, want: number): void => {
@@ -62,19 +48,13 @@ test('a size is a number with a unit, in bytes', () => {
   check('1.5KiB', 1536);
 });
 
-test('a unit in the wrong case is refused, not guessed', () => {
-  const check = (text: string): void => {
+test.each(['4KB', '4kb', '4Kib', '4kiB', '4b', '4k', '4'])(
+  'a unit in the wrong case is refused, not guessed: %s',
+  text => {
     expect(parseQuantity(text, SIZE)).toBeUndefined();
     expect(text).not.toMatch(RegExp(SIZE.pattern));
-  };
-  check('4KB');
-  check('4kb');
-  check('4Kib');
-  check('4kiB');
-  check('4b');
-  check('4k');
-  check('4');
-});
+  },
+);
 
 test('the probable meaning is suggested', () => {
   const duration = (text: string, want: string | undefined): void => {

@@ -134,13 +134,6 @@ describe('over HTTP', () => {
     expect(logs.requests[0]?.metadata).toMatchObject({ 'x-token': 'logs' });
   });
 
-  test('timeout', async () => {
-    const backEnd = await startHttp(() => () => undefined);
-    const { code, stdout } = await probe({ ENDPOINT: backEnd.url, TIMEOUT: '250' });
-    expect(stdout).toContain('no answer: none within 250 ms; raise OTEL_EXPORTER_OTLP_TIMEOUT');
-    expect(code).toBe(1);
-  });
-
   test('attributes for every Resource', async () => {
     const backEnd = await startHttp();
     const { code } = await run(['once', '--config', config()], {

@@ -104,23 +104,29 @@ interface Point {
 }
 
 /** What is known of a point from its page on. */
-interface PointOutcome {
+class PointOutcome {
   readonly point: Point;
-  readonly poison: number | null;
   readonly page: number;
-  state: 'waiting' | 'taken' | 'aside';
-  takenCount: number;
+  readonly poison: number | null;
+  state: 'waiting' | 'taken' | 'aside' = 'waiting';
+  takenCount = 0;
   /** How often it was taken while the answer did not reach us. */
-  lostCount: number;
+  lostCount = 0;
   /** Its content was refused, in a request of however many points; or it was passed as J3 allows. */
-  isRefused: boolean;
+  isRefused = false;
   /** Since when every answer to it was a refusal that says neither "later" nor "never". */
-  heldSinceMs: number | null;
+  heldSinceMs: number | null = null;
   /** Since the first of them ever, and how many there were. */
-  firstHeldMs: number | null;
-  heldCount: number;
+  firstHeldMs: number | null = null;
+  heldCount = 0;
   /** Of the last request that held it: its place among all, and whether it was refused so, and by itself. */
-  last: { readonly place: number; readonly isHeld: boolean; readonly points: number } | null;
+  last: { readonly place: number; readonly isHeld: boolean; readonly points: number } | null = null;
+
+  constructor(point: Point, page: number, poison: number | null) {
+    this.point = point;
+    this.page = page;
+    this.poison = poison;
+  }
 }
 
 export interface Outcome {
@@ -157,6 +163,12 @@ const HELD_STATUSES = new Set([408, 500, 501, 505, 507]);
 const HELD_CODES = new Set([2, 6, 8, 9, 13]);
 const CONTENT_STATUSES = new Set([400, 413, 422]);
 
+interface Taking {
+  readonly points: readonly Point[];
+  readonly nowMs: number;
+  readonly isInFlush: boolean;
+}
+
 /** Knows every point that was made, and judges each request that the back end takes or refuses. */
 class Judge {
   readonly outcomes = new Map<string, PointOutcome>();
@@ -176,19 +188,7 @@ class Judge {
   }
 
   made(point: Point, page: number, poison: number | null): void {
-    const outcome: PointOutcome = {
-      point,
-      page,
-      poison,
-      state: 'waiting',
-      takenCount: 0,
-      lostCount: 0,
-      isRefused: false,
-      heldSinceMs: null,
-      firstHeldMs: null,
-      heldCount: 0,
-      last: null,
-    };
+    const outcome = new PointOutcome(point, page, poison);
     this.outcomes.set(point.key, outcome);
     const known = this.#bySeries.get(point.series) ?? [];
     known.push(outcome);
@@ -202,10 +202,8 @@ class Judge {
 
   /** What a back end in its right mind answers. */
   judge(points: readonly Point[]): { readonly status: number; readonly words: string } {
-    for (const { key } of points) {
-      const poison = this.outcomes.get(key)?.poison ?? null;
+    for (const { poison } of this.#outcomesOf(points))
       if (poison !== null) return { status: poison, words: 'a bad point' };
-    }
     const isOld = points.some(({ series, timeMs }) => timeMs < this.#newestOf(series));
     return isOld ? { status: 400, words: 'out of order sample' } : { status: 200, words: '' };
   }
@@ -213,35 +211,28 @@ class Judge {
   /** The back end has stored these points. */
   take(points: readonly Point[], nowMs: number, isInFlush: boolean): void {
     for (const point of points) this.#passes(point, { points, nowMs, isInFlush });
-    for (const { key, series, timeMs } of points) {
-      const outcome = this.outcomes.get(key);
-      if (outcome === undefined) continue;
+    const outcomes = this.#outcomesOf(points);
+    for (const outcome of outcomes) {
+      const { key, series, timeMs } = outcome.point;
       if (outcome.state === 'aside') this.wrong.push(`${key} was set aside and is sent again`);
       outcome.state = 'taken';
       outcome.takenCount++;
       outcome.heldSinceMs = null;
       this.#newest.set(series, Math.max(this.#newestOf(series), timeMs));
     }
-    for (const { key } of points) {
-      const { takenCount, lostCount } = this.outcomes.get(key) ?? { takenCount: 0, lostCount: 0 };
-      if (takenCount > lostCount + 1) this.wrong.push(`${key} was taken again, unasked`);
-    }
+    for (const { point, takenCount, lostCount } of outcomes)
+      if (takenCount > lostCount + 1) this.wrong.push(`${point.key} was taken again, unasked`);
   }
 
   /** The answer to a request that was taken did not reach us. */
   lost(points: readonly Point[]): void {
-    for (const { key } of points) {
-      const outcome = this.outcomes.get(key);
-      if (outcome !== undefined) outcome.lostCount++;
-    }
+    for (const outcome of this.#outcomesOf(points)) outcome.lostCount++;
   }
 
   /** What was answered to a request with these points. */
   answered(points: readonly Point[], kind: 'content' | 'held' | 'other', nowMs: number): void {
     const place = ++this.requestCount;
-    for (const { key } of points) {
-      const outcome = this.outcomes.get(key);
-      if (outcome === undefined) continue;
+    for (const outcome of this.#outcomesOf(points)) {
       if (kind === 'content') outcome.isRefused = true;
       if (kind === 'held') {
         outcome.heldSinceMs ??= nowMs;
@@ -253,24 +244,15 @@ class Judge {
   }
 
   setAside(points: readonly Point[]): void {
-    for (const { key } of points) {
-      const outcome = this.outcomes.get(key);
-      if (outcome === undefined) continue;
+    for (const outcome of this.#outcomesOf(points)) {
       outcome.state = 'aside';
       if (outcome.poison === null && !outcome.isRefused)
-        this.wrong.push(`${key} was set aside, though the back end likes it`);
+        this.wrong.push(`${outcome.point.key} was set aside, though the back end likes it`);
     }
   }
 
   /** Whether a point that is being stored passes older ones of its series that the back end would have liked. */
-  #passes(
-    { series, timeMs, key }: Point,
-    {
-      points,
-      nowMs,
-      isInFlush,
-    }: { readonly points: readonly Point[]; readonly nowMs: number; readonly isInFlush: boolean },
-  ): void {
+  #passes({ series, timeMs, key }: Point, { points, nowMs, isInFlush }: Taking): void {
     if (!this.#isOrdered) return;
     for (const older of this.#bySeries.get(series) ?? []) {
       if (older.state !== 'waiting' || older.point.timeMs >= timeMs || older.isRefused) continue;
@@ -303,6 +285,10 @@ class Judge {
     if (this.requestCount - last.place > 24) return 'it was not refused directly before';
     const isOften = nowMs - this.#lastPass.atMs < MINUTE_MS && page !== this.#lastPass.page;
     return isOften ? 'another one passed within a minute' : null;
+  }
+
+  #outcomesOf(points: readonly Point[]): readonly PointOutcome[] {
+    return points.flatMap(({ key }) => this.outcomes.get(key) ?? []);
   }
 
   #newestOf(series: string): number {
@@ -372,14 +358,16 @@ class Run implements Transport {
     const outcomes = [...this.#judge.outcomes.values()];
     const { wrong, passedInVain, requestCount } = this.#judge;
     if (clock.sleeps().length > 0) wrong.push('somebody still sleeps after the end');
+    const count = (wanted: PointOutcome['state']): number =>
+      outcomes.filter(({ state }) => state === wanted).length;
     return {
       wrong,
       passedInVain,
       requests: requestCount,
       probes: this.#probeCount,
       drainedMs,
-      taken: outcomes.filter(({ state }) => state === 'taken').length,
-      aside: outcomes.filter(({ state }) => state === 'aside').length,
+      taken: count('taken'),
+      aside: count('aside'),
       resumedMs: this.#resumedMs,
       log: this.#log,
       wrongAt: this.#judge.wrongAt ?? this.#log.length,
