@@ -20,8 +20,8 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import type { Mistake, OperatorErrorCode } from '../errors.ts';
-import { type KeyPath, pathText, Places, UNREADABLE } from './places.ts';
+import type { Mistake } from '../errors.ts';
+import { type KeyPath, pathText, type Place, Places, UNREADABLE } from './places.ts';
 import {
   expand,
   ExpandedText,
@@ -82,7 +82,8 @@ export function readYamlTree(text: string, options: YamlTreeOptions): YamlTree {
   if (syntax !== undefined) {
     const [message, hint] = syntax.words;
     const words = { message, ...(hint !== undefined && { hint }) };
-    const mistake: Mistake = { code: SYNTAX, ...words, file, ...places.at(syntax.offset) };
+    const place = places.at(syntax.offset);
+    const mistake: Mistake = { code: 'E_CONFIG_SYNTAX', ...words, file, ...place };
     return { file, root: UNREADABLE, places, mistakes: [mistake] };
   }
   places.set([], { value: startOf(document.contents) ?? 0 });
@@ -97,7 +98,8 @@ function buildNode(node: Node | null, path: KeyPath, builder: Builder): unknown 
   if (path.length > DEPTH_MAX) return report(builder, path, 'the values are nested too deeply');
   if (isFull(1, path, builder)) return UNREADABLE;
   if (node.tag !== undefined && !TAGS.test(node.tag)) {
-    return report(builder, path, 'a YAML tag has no meaning here', 'remove the word with the `!`');
+    const hint = 'remove the word with the `!`';
+    return report(builder, path, 'a YAML tag has no meaning here', { hint });
   }
   const before = builder.nodes;
   const value = buildValue(node, path, builder);
@@ -126,7 +128,10 @@ function buildMap(node: YAMLMap, path: KeyPath, builder: Builder): Record<string
     const childPath = [...path, name];
     const offset = startOf(pair.key) ?? startOf(pair.value) ?? 0;
     if (Object.hasOwn(map, name)) {
-      reportDuplicate(builder, childPath, offset);
+      const first = builder.places.ofKey(childPath);
+      const message = `duplicate key: the first one is in line ${String(first.line)}`;
+      const place = builder.places.at(offset);
+      report(builder, childPath, message, { hint: 'remove one of them', code: KEY, place });
       continue;
     }
     const isEmpty = isScalar(pair.value) && pair.value.source === '' && pair.value.value === null;
@@ -134,11 +139,12 @@ function buildMap(node: YAMLMap, path: KeyPath, builder: Builder): Record<string
     builder.places.set(childPath, { key: offset, value });
     if (name === '<<') {
       const hint = 'write the keys out, or use an alias for a whole block';
-      report(builder, childPath, 'merge keys are not supported', hint, KEY);
+      report(builder, childPath, 'merge keys are not supported', { hint, code: KEY });
       continue;
     }
     if (name === '' || name === '__proto__') {
-      report(builder, childPath, 'this cannot be a key', 'write a name before the colon', KEY);
+      const hint = 'write a name before the colon';
+      report(builder, childPath, 'this cannot be a key', { hint, code: KEY });
       continue;
     }
     map[name] = buildNode(pair.value, childPath, builder);
@@ -156,7 +162,8 @@ function buildScalar(node: Scalar, path: KeyPath, builder: Builder): unknown {
     isPath ? expandPath(value, sources) : expand(value, sources);
   const expansion = expandAgain();
   if ('problems' in expansion) {
-    for (const problem of expansion.problems) report(builder, path, problem, undefined, SECRET);
+    for (const problem of expansion.problems)
+      report(builder, path, problem, { code: 'E_CONFIG_SECRET' });
     return UNREADABLE;
   }
   // An unquoted scalar that expands to nothing is null, as nothing after the colon is.
@@ -174,7 +181,7 @@ function takeAnchored(name: string, path: KeyPath, builder: Builder): unknown {
   const anchored = builder.anchors.get(name);
   if (anchored === undefined) {
     const hint = 'put a value that begins with `*` in quotes';
-    return report(builder, path, `no anchor \`&${name}\` comes before this alias`, hint);
+    return report(builder, path, `no anchor \`&${name}\` comes before this alias`, { hint });
   }
   return isFull(anchored.nodes, path, builder) ? UNREADABLE : anchored.value;
 }
@@ -188,36 +195,16 @@ function isFull(added: number, path: KeyPath, builder: Builder): boolean {
 }
 
 const KEY = 'E_CONFIG_KEY';
-const SECRET = 'E_CONFIG_SECRET';
-const SYNTAX = 'E_CONFIG_SYNTAX';
 
-function reportDuplicate(builder: Builder, path: KeyPath, offset: number): void {
-  const first = builder.places.ofKey(path);
-  builder.mistakes.push({
-    code: KEY,
-    message: `duplicate key: the first one is in line ${String(first.line)}`,
-    hint: 'remove one of them',
-    file: builder.file,
-    key: pathText(path),
-    ...builder.places.at(offset),
-  });
-}
-
+/** At the place of the value, unless it says another. */
 function report(
-  builder: Builder,
+  { mistakes, file, places }: Builder,
   path: KeyPath,
   message: string,
-  hint?: string,
-  code: OperatorErrorCode = SYNTAX,
+  how: Pick<Mistake, 'hint'> & Partial<Pick<Mistake, 'code'>> & { readonly place?: Place } = {},
 ): typeof UNREADABLE {
-  builder.mistakes.push({
-    code,
-    message,
-    ...(hint === undefined ? {} : { hint }),
-    file: builder.file,
-    key: pathText(path),
-    ...builder.places.ofValue(path),
-  });
+  const { place = places.ofValue(path), code = 'E_CONFIG_SYNTAX', ...hint } = how;
+  mistakes.push({ code, message, ...hint, file, key: pathText(path), ...place });
   return UNREADABLE;
 }
 
