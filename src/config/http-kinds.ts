@@ -11,28 +11,28 @@ import { ConfigSecret } from './secrets.ts';
 
 /** An http(s) URL that a path is appended to: without query, fragment, user or trailing slash. */
 export function baseUrl(expected: string): Kind<string> {
-  return httpUrl(
-    expected,
-    url => refusePart(url.search, 'query') ?? { value: url.href.replace(/\/+$/, '') },
-  );
+  return httpUrl(expected, true);
 }
 
 /** An http(s) URL that is used unchanged; it may have a query. */
 export function fullUrl(): Kind<string> {
-  return httpUrl('an http or https URL', url => ({ value: url.href }));
+  return httpUrl('an http or https URL', false);
 }
 
-function httpUrl(expected: string, read: (url: URL) => Reading<string>): Kind<string> {
+function httpUrl(expected: string, isBase: boolean): Kind<string> {
   return leaf({
     expected,
     type: 'string',
     json: { type: 'string', pattern: '^https?://' },
-    read: ({ text = '' }) => {
+    read: ({ text = '' }): Reading<string> | undefined => {
       const url = parseHttpUrl(text);
       if (url === undefined) return undefined;
-      const reading = read(url);
-      if ('problem' in reading) return refuseUser(url) ?? reading;
-      return refuseUser(url) ?? refusePart(url.hash, 'fragment (`#…`)') ?? reading;
+      const { href, search, hash } = url;
+      return (
+        refuseUser(url) ??
+        refusePart(isBase ? search : '', 'query') ??
+        refusePart(hash, 'fragment (`#…`)') ?? { value: isBase ? href.replace(/\/+$/, '') : href }
+      );
     },
     suggest: suggestUrl,
   });

@@ -7,6 +7,7 @@ import { systemClock } from '../lib/clock.ts';
 import { cronCause } from '../lib/cron.ts';
 import { nearest } from '../lib/nearest.ts';
 import { isTimeZone } from '../lib/time-zone.ts';
+import type { LogsConfig } from './config.ts';
 import { leaf, type Kind, type LeafInput, type Reading } from './declare.ts';
 import {
   DURATION,
@@ -196,11 +197,9 @@ export function timeZone(): Kind<string> {
   });
 }
 
-export type StartPoint = { readonly backMs: number } | { readonly at: Date } | 'beginning';
-
 /** Where the first start begins: a duration back from now, a time, or `beginning`. */
-export function startPoint(): Kind<StartPoint> {
-  return leaf<StartPoint>({
+export function startPoint(): Kind<LogsConfig['firstStart']> {
+  return leaf<LogsConfig['firstStart']>({
     expected: 'a duration such as 1h, an RFC 3339 time such as 2026-03-01T00:00:00Z, or beginning',
     type: "{ readonly backMs: number } | { readonly at: Date } | 'beginning'",
     json: { anyOf: [{ type: 'string', pattern: DURATION.pattern }, { type: 'string' }] },
@@ -215,13 +214,11 @@ export function startPoint(): Kind<StartPoint> {
   });
 }
 
-export type Schedule = { readonly intervalMs: number } | { readonly cron: string };
-
 const SCHEDULE_MS_MIN = 30_000;
 
 /** How often: a duration, or a cron expression in UTC; never more often than every 30 s. */
-export function schedule(): Kind<Schedule> {
-  return leaf<Schedule>({
+export function schedule(): Kind<LogsConfig['schedule']> {
+  return leaf<LogsConfig['schedule']>({
     expected: 'a duration such as 5m or a cron expression such as "*/15 * * * *"',
     type: '{ readonly intervalMs: number } | { readonly cron: string }',
     json: { type: 'string' },
@@ -234,7 +231,7 @@ export function schedule(): Kind<Schedule> {
   });
 }
 
-function readCron(input: LeafInput): Reading<Schedule> | undefined {
+function readCron(input: LeafInput): Reading<LogsConfig['schedule']> | undefined {
   const cron = input.text?.trim() ?? '';
   // croner also takes a single point in time, which is no schedule.
   if (!/^(?:@\w+|\S+(?:\s+\S+){4,6})$/.test(cron)) return undefined;
