@@ -40,7 +40,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (verb.isReloadable !== true) process.off('SIGHUP', onHangUp);
   // Only a daemon waits for work that is worth it.
   if (verb.name !== 'run') compileWell();
-  const [stop, stopNow] = verb.isStoppable === true ? signals() : NO_SIGNALS;
+  const [stop, stopNow] = signals(verb.isStoppable === true);
   return runVerb(verb, args, {
     environment: process.env,
     clock: systemClock,
@@ -61,22 +61,12 @@ async function main(argv: readonly string[]): Promise<number> {
 
 const HELP_WIDTH_MAX = 100;
 
-/** What a verb sees that does not stop by itself: a signal simply ends the process. */
-const NO_SIGNALS: readonly [AbortSignal, AbortSignal] = [
-  new AbortController().signal,
-  new AbortController().signal,
-];
-
-/** The first signal asks to stop, the second to stop now. */
-function signals(): [AbortSignal, AbortSignal] {
+/** The first signal asks to stop, the second to stop now. Where nobody listens, a signal simply ends the process. */
+function signals(isHeard: boolean): [AbortSignal, AbortSignal] {
   const stop = new AbortController();
   const stopNow = new AbortController();
-  const onSignal = (): void => {
-    if (stop.signal.aborted) stopNow.abort();
-    else stop.abort();
-  };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  const onSignal = (): void => (stop.signal.aborted ? stopNow : stop).abort();
+  if (isHeard) for (const name of ['SIGTERM', 'SIGINT']) process.on(name, onSignal);
   return [stop.signal, stopNow.signal];
 }
 

@@ -459,16 +459,12 @@ function judgeRetention({ err }: VerbContext, kept: string, days: number): numbe
 
 // What the actions have in common: times, and archives as the service lists them.
 
-interface ListedArchive {
-  readonly id: string;
-  readonly type: string;
-  readonly server: string;
-  readonly service: string;
-  readonly source: string;
-  readonly size: string;
+/** What is read of an archive, by the names of its pointers. */
+const TEXTS = ['id', 'type', 'server', 'service', 'source', 'size', 'start'] as const;
+
+interface ListedArchive extends Readonly<Record<(typeof TEXTS)[number], string>> {
   /** null where the service names no number of bytes. */
   readonly sizeBytes: number | null;
-  readonly start: string;
 }
 
 const DAY_MS = 86_400_000;
@@ -509,17 +505,9 @@ async function listArchives(
 }
 
 function readArchive({ pointers }: LogsApi, item: unknown): ListedArchive {
-  const size = textAt(pointers.size, item);
-  return {
-    id: textAt(pointers.id, item),
-    type: textAt(pointers.type, item),
-    server: textAt(pointers.server, item),
-    service: textAt(pointers.service, item),
-    source: textAt(pointers.source, item),
-    size,
-    sizeBytes: /^\d+$/.test(size) ? Number(size) : null,
-    start: textAt(pointers.start, item),
-  };
+  const texts = TEXTS.map(name => [name, textAt(pointers[name], item)] as const);
+  const { start, size, ...rest } = Object.fromEntries(texts) as Omit<ListedArchive, 'sizeBytes'>;
+  return { ...rest, size, sizeBytes: /^\d+$/.test(size) ? Number(size) : null, start };
 }
 
 function isWanted(archive: ListedArchive, values: ListCall['values']): boolean {
