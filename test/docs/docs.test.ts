@@ -1,0 +1,162 @@
+// What the documents name exists: files, verbs, configuration keys, alerts; and what they say in numbers is so. Documents that
+// name files can be tested.
+
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { parseDuration } from '../../src/config/units.ts';
+import { REQUESTS_MAX } from '../../src/pipeline/send/delivery.ts';
+
+const root = join(import.meta.dirname, '../..');
+const documents = globSync(['*.md', 'docs/**/*.md', 'test/**/*.md'], { cwd: root }).filter(
+  file => !file.includes('fixtures'),
+);
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}
+
+test('every relative link leads to a file', () => {
+  const broken = documents.flatMap(file =>
+    [...read(file).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+      .map(([, target]) => join(dirname(file), target ?? ''))
+      .filter(target => !existsSync(join(root, target)))
+      .map(target => `${file}: ${target}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('every file that is named in code style exists', () => {
+  const missing = documents.flatMap(file =>
+    [...read(file).matchAll(/`((?:src|test|config|deploy|tools|bench|docs)\/[\w./-]+\w)`/g)]
+      .map(([, path]) => path ?? '')
+      .filter(path => !existsSync(join(root, path)))
+      .map(path => `${file}: ${path}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('every verb in a document is one of the program', () => {
+  const source = read('src/cli/verbs.ts');
+  const verbs = [...source.matchAll(/^ {2}(\w+): \(\) => /gm)].map(([, verb]) => verb);
+  expect(verbs.length).toBeGreaterThan(5);
+  const unknown = documents.flatMap(file =>
+    commandsIn(read(file))
+      .filter(verb => !verbs.includes(verb))
+      .map(verb => `${file}: ${verb}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+/** The verbs of the commands in a document: after `npx`, in code style, and at the beginning of a line of a block of code. */
+function commandsIn(text: string): string[] {
+  const blocks = [...text.matchAll(/^ *```.*\n([^]*?)^ *```/gm)].map(([, code = '']) => code);
+  return [
+    ...text.matchAll(/(?:npx |`)prom2otlp ([a-z]+)\b(?= |`|$)/gm),
+    ...blocks.join('').matchAll(/^ *prom2otlp ([a-z]+)\b(?= |$)/gm),
+  ].map(([, verb = '']) => verb);
+}
+
+// They are numbered without holes, each number once, and a link shows the number of what it leads to.
+describe('docs/decisions', () => {
+  const names = readdirSync(join(root, 'docs/decisions'))
+    .filter(name => /^\d{4}-/.test(name))
+    .sort();
+  const textOf = (name: string): string => read(`docs/decisions/${name}`);
+
+  test('each has the next number, in its name and in its title', () => {
+    expect(names.map(name => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1));
+    for (const name of names)
+      expect(textOf(name)).toMatch(new RegExp(`^# ${Number(name.slice(0, 4))}\\. `));
+  });
+
+  test('links between them show the right number', () => {
+    for (const name of names)
+      for (const [, shown, file = ''] of textOf(name).matchAll(/\[(\d+)\]\((\d{4}-[^)#]+)/g)) {
+        expect(names, name).toContain(file);
+        expect(Number(shown), `${name}: ${file}`).toBe(Number(file.slice(0, 4)));
+      }
+  });
+});
+
+// Its defaults are those of the program, its table follows from its formula, and the settings that it shows are those that
+// the tests with real servers use.
+describe('docs/delivery.md', () => {
+  const text = read('docs/delivery.md');
+  const example = parse(read('config/prom2otlp.example.yaml')) as {
+    queue: { metrics: { max_bytes: string; max_age: string } };
+  };
+  const { max_bytes: maxBytes, max_age: maxAge } = example.queue.metrics;
+  const GIB = 2 ** 30;
+  const HOUR_MS = 3_600_000;
+  /** As the text has it: in a request of 1,000 points, and in larger ones. */
+  const [LARGE_BYTES, SMALL_BYTES] = /takes (\d+) bytes in .*, and (\d+) in one/
+    .exec(text)
+    ?.slice(1)
+    .map(Number) ?? [0, 0];
+
+  test('the table of sizes follows from the formula', () => {
+    const rows = [...text.matchAll(/^\| ([\d,]+) \| (\d+s) \| ([\d.]+) MB \| (\d+) h \|$/gm)];
+    expect(rows.length).toBe(5);
+    for (const [row, series = '', interval = '', megabytes, hours] of rows) {
+      const count = Number(series.replaceAll(',', ''));
+      const perPoint = (count > 1000 ? LARGE_BYTES : SMALL_BYTES) ?? 0;
+      const bytes = count * (HOUR_MS / (parseDuration(interval) ?? 0)) * perPoint;
+      expect(Math.abs(bytes / 1e6 - Number(megabytes)), row).toBeLessThanOrEqual(0.05);
+      expect(Math.round(GIB / bytes), row).toBe(Number(hours));
+    }
+  });
+
+  test('defaults and limits are those of the program', () => {
+    expect(maxBytes).toBe('1GiB');
+    expect(text).toContain(`\`queue.metrics.max_age\` (${maxAge})`);
+    expect(text).toContain(`at most ${String(REQUESTS_MAX)} requests`);
+  });
+
+  test('the window for Prometheus is as long as the queue keeps metrics', () => {
+    const [, yaml = ''] = /```yaml\n(storage:[^`]*)```/.exec(text) ?? [];
+    expect(parse(yaml)).toEqual({
+      storage: { tsdb: { out_of_order_time_window: maxAge } },
+    });
+  });
+});
+
+interface RuleFile {
+  readonly groups: readonly {
+    readonly rules: readonly {
+      readonly alert: string;
+      readonly annotations: { readonly runbook_url?: string };
+    }[];
+  }[];
+}
+
+// A section for each alert and no other, each with its meaning, how to see it, and what to do.
+describe('docs/runbooks.md', () => {
+  const rules = parse(read('deploy/helm/alerts/prom2otlp.rules.yaml')) as RuleFile;
+  const alerts = rules.groups.flatMap(group => group.rules);
+
+  const sections = new Map(
+    read('docs/runbooks.md')
+      .split('\n### ')
+      .slice(1)
+      .map(text => {
+        const [title = '', ...lines] = text.split('\n');
+        return [title, lines.join('\n').split('\n## ')[0] ?? ''];
+      }),
+  );
+
+  test('each alert has a section, and each section an alert', () => {
+    expect([...sections.keys()].sort()).toEqual(alerts.map(({ alert }) => alert).sort());
+  });
+
+  test.each(alerts)('$alert links to its section', ({ alert, annotations }) => {
+    expect(annotations.runbook_url).toBe(`docs/runbooks.md#${alert.toLowerCase()}`);
+  });
+
+  test.each([...sections])('%s says what it means, how to see it and what to do', (_, text) => {
+    const parts = [...text.matchAll(/^- \*\*(\w+):\*\* (\S[\s\S]*?)(?=\n- \*\*|\s*$)/gm)];
+    expect(parts.map(([, name]) => name)).toEqual(['Means', 'See', 'Do']);
+    for (const [, , words = ''] of parts) expect(words.length).toBeGreaterThan(15);
+  });
+});

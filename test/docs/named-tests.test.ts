@@ -1,0 +1,133 @@
+// Tests that docs/mapping.md and docs/service-coverage.md name exist: `[start](../test/….test.ts) “F5:”, “F5b:”`, a file and the
+// beginnings of titles. Every rule and every section of the specification has its row.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { keysByLevel } from '../../src/config/declare.ts';
+import { CONFIG } from '../../src/config/keys.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+interface NamedTest {
+  readonly file: string;
+  readonly titles: readonly string[];
+}
+
+function testsNamed(text: string): readonly NamedTest[] {
+  return [...text.matchAll(/\]\(\.\.\/(test\/[^)]+\.test\.ts)\)((?:,? “[^”]+”)*)/g)].map(
+    ([, file = '', quotes = '']) => ({
+      file,
+      titles: [...quotes.matchAll(/“([^”]+)”/g)].map(([, title = '']) => title),
+    }),
+  );
+}
+
+function titlesIn(file: string): readonly string[] {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  return [...text.matchAll(/\btest(?:\.(?:for|each)\b.*?\))?\(\s*(['"`])(.*?)\1,/gs)].map(
+    ([, , title = '']) => title,
+  );
+}
+
+/** Fails where a file or a title is not there, and where a file is named without a title. */
+function expectToExist(named: readonly NamedTest[]): void {
+  for (const { file, titles } of named) {
+    expect(existsSync(join(ROOT, file)), file).toBe(true);
+    expect(titles.length, file).toBeGreaterThan(0);
+    const known = titlesIn(file);
+    for (const title of titles)
+      expect(
+        known.filter(one => one.startsWith(title)),
+        `${file}: ${title}`,
+      ).not.toEqual([]);
+  }
+}
+
+const RULES = ['A1-7', 'B', 'C', 'D', 'E', 'F1-8', 'G1-4', 'H', 'I1-5', 'J1-7'].flatMap(range => {
+  const [, letter = range, last] = /^(.)1-(\d)$/.exec(range) ?? [];
+  return Array.from(
+    { length: Number(last ?? 1) },
+    (_, i) => letter + (last === undefined ? '' : i + 1),
+  );
+});
+
+const mapping = readFileSync(join(ROOT, 'docs/mapping.md'), 'utf8');
+
+/** The rows of the rules: `| **F5** | … |`. */
+const rows = new Map(
+  [...mapping.matchAll(/^\| \*\*([A-J]\d?)\*\* \|(.*)$/gm)].map(([, rule = '', row = '']) => [
+    rule,
+    row,
+  ]),
+);
+
+describe('docs/mapping.md', () => {
+  test('has a row for every rule, each with tests', () => {
+    expect([...rows.keys()]).toEqual(RULES);
+    for (const [rule, row] of rows) expect(testsNamed(row).length, rule).toBeGreaterThan(0);
+  });
+
+  test.each([...rows.keys()])('names tests of %s that exist', rule => {
+    expectToExist(testsNamed(rows.get(rule) ?? ''));
+  });
+
+  test('no test that bears a rule is left out', () => {
+    const files = ['derive', 'encode'].flatMap(stage =>
+      readdirSync(join(ROOT, 'test/pipeline', stage)).map(name => `test/pipeline/${stage}/${name}`),
+    );
+    for (const file of files.filter(name => name.endsWith('.test.ts')))
+      for (const title of titlesIn(file)) {
+        const rule = /^([B-I]\d?)[a-c]?: /.exec(title)?.[1];
+        if (rule === undefined) continue;
+        expect(
+          testsNamed(rows.get(rule) ?? '').map(named => named.file),
+          title,
+        ).toContain(file);
+      }
+  });
+
+  test('every golden folder is linked, and every link leads somewhere', () => {
+    const folders = readdirSync(join(ROOT, 'test/golden'));
+    const linked = [...mapping.matchAll(/\(\.\.\/test\/golden\/([^)]+)\)/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(linked.sort()).toEqual(folders.sort());
+    for (const [, target = ''] of mapping.matchAll(/\]\(((?:\.\.\/|decisions\/)[^)]+)\)/g))
+      expect(existsSync(join(ROOT, 'docs', target)), target).toBe(true);
+  });
+});
+
+const document = readFileSync(join(ROOT, 'docs/service-coverage.md'), 'utf8');
+const sections = [...document.matchAll(/^\| \*\*([\d.]+)[^*]*\*\* \|(.*)$/gm)].map(
+  ([line, section = '', row = '']) => ({ line, section, row }),
+);
+
+/** Sections of the specification that state something about the service. */
+const SECTIONS = '2.1 2.2 2.3 2.4 2.5 2.6 2.7 3 4 5 6 7 8 9'.split(' ');
+
+const KEY = /`((?:api|metrics|logs|backups|otlp)\.[\w.]+)`/g;
+
+describe('docs/service-coverage.md', () => {
+  test('has a row for every section', () => {
+    const there = new Set(sections.map(({ section }) => section));
+    expect(SECTIONS.filter(section => !there.has(section))).toEqual([]);
+  });
+
+  test.each(sections)('names tests that exist: $line', ({ row }) => {
+    const named = testsNamed(row);
+    expect(named.length).toBeGreaterThan(0);
+    expectToExist(named);
+  });
+
+  test('names keys of the configuration that exist', () => {
+    const keys = new Set(
+      [...keysByLevel(CONFIG)].flatMap(([level, names]) =>
+        names.map(name => `${level}.${name}`.replace(/^\./, '')),
+      ),
+    );
+    const named = [...document.matchAll(KEY)].map(([, key = '']) => key);
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter(key => !keys.has(key))).toEqual([]);
+  });
+});
