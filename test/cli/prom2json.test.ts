@@ -11,16 +11,12 @@ describe('one object per family', () => {
   test('single values are strings, types in upper case', () => {
     const page =
       '# HELP a Help of a.\n# TYPE a counter\na{x="1"} 2 1395066363000\na 1\n# TYPE b untyped\nb NaN\n';
+    const metrics = [
+      { labels: { x: '1' }, timestamp_ms: '1395066363000', value: '2' },
+      { value: '1' },
+    ];
     expect(show(page)).toStrictEqual([
-      {
-        name: 'a',
-        help: 'Help of a.',
-        type: 'COUNTER',
-        metrics: [
-          { labels: { x: '1' }, timestamp_ms: '1395066363000', value: '2' },
-          { value: '1' },
-        ],
-      },
+      { name: 'a', help: 'Help of a.', type: 'COUNTER', metrics },
       { name: 'b', help: '', type: 'UNTYPED', metrics: [{ value: 'NaN' }] },
     ]);
   });
@@ -29,22 +25,12 @@ describe('one object per family', () => {
     const page =
       '# TYPE h histogram\nh_bucket{x="1",le="-Inf"} 0\nh_bucket{x="1",le="0.5"} 1\nh_bucket{x="1",le="+Inf"} 2\nh_bucket{le="1e6",x="2"} 3\n' +
       'h_sum{x="1"} 0.75\nh_count{x="1"} 2\n';
-    expect(show(page)).toStrictEqual([
-      {
-        name: 'h',
-        help: '',
-        type: 'HISTOGRAM',
-        metrics: [
-          {
-            labels: { x: '1' },
-            count: '2',
-            sum: '0.75',
-            buckets: { '-Inf': '0', '0.5': '1', '+Inf': '2' },
-          },
-          { labels: { x: '2' }, count: '0', sum: '0', buckets: { '1e+06': '3' } },
-        ],
-      },
-    ]);
+    const buckets = { '-Inf': '0', '0.5': '1', '+Inf': '2' };
+    const metrics = [
+      { labels: { x: '1' }, count: '2', sum: '0.75', buckets },
+      { labels: { x: '2' }, count: '0', sum: '0', buckets: { '1e+06': '3' } },
+    ];
+    expect(show(page)).toStrictEqual([{ name: 'h', help: '', type: 'HISTOGRAM', metrics }]);
   });
 
   test('the parts of a summary are one metric, too, and the last timestamp wins', () => {

@@ -139,18 +139,17 @@ describe('the JSON Schema', () => {
     expect(result.error?.issues).toBeUndefined();
   });
 
-  test('accepts the example and refuses the mistakes that the program refuses', () => {
-    const judge = z.fromJSONSchema(schema);
-    const check = (text: string, isLegal: boolean): void => {
-      const result = judge.safeParse(parseDocument(text).toJS());
-      expect(result.success, text.slice(-60)).toBe(isLegal);
-    };
-    check(example, true);
-    check(minimal, true);
-    check(`${minimal}metrics: {interval: 5m, enabled: "\${env:X}"}`, true);
-    check(`${minimal}metrics: {interval: 5}`, false);
-    check(`${minimal}metrics: {intervall: 5m}`, false);
-    check(`${minimal}log: {level: loud}`, false);
-    check(minimal.replace('services', 'service'), false);
+  test.each([
+    [example, true],
+    [minimal, true],
+    [`${minimal}metrics: {interval: 5m, enabled: "\${env:X}"}`, true],
+    [`${minimal}metrics: {interval: 5}`, false],
+    [`${minimal}metrics: {intervall: 5m}`, false],
+    [`${minimal}log: {level: loud}`, false],
+    [minimal.replace('services', 'service'), false],
+  ])('accepts the example and refuses the mistakes that the program refuses: %#', (...row) => {
+    const [text, isLegal] = row;
+    const result = z.fromJSONSchema(schema).safeParse(parseDocument(text).toJS());
+    expect(result.success, text.slice(-60)).toBe(isLegal);
   });
 });

@@ -21,41 +21,36 @@ function message(environment: Record<string, string>, yaml = ''): string {
 }
 
 describe('endpoints', () => {
-  const check = (environment: Record<string, string>, yaml: string, want: string[]): void => {
-    const { metricsEndpoint, logsEndpoint } = load(environment, yaml).otlp;
-    expect([metricsEndpoint, logsEndpoint]).toEqual(want);
-  };
   const general = { [`${PREFIX}ENDPOINT`]: 'http://v:1/p/' };
   const own = { [`${PREFIX}METRICS_ENDPOINT`]: 'http://m:2/x/' };
+  const both = { ...general, ...own };
+  const of = (endpoint: string): string[] => [`${endpoint}/v1/metrics`, `${endpoint}/v1/logs`];
+  const usual = of('http://localhost:4318');
+  const mixed = ['http://m:2/x/', 'http://v:1/p/v1/logs'];
+  const grpc = 'protocol: grpc';
+  type Row = readonly [environment: Record<string, string>, yaml: string, want: readonly string[]];
 
-  test('of the variables: a general one gets the path of the signal, one for a signal is used unchanged', () => {
-    check({}, '', ['http://localhost:4318/v1/metrics', 'http://localhost:4318/v1/logs']);
-    check(general, '', ['http://v:1/p/v1/metrics', 'http://v:1/p/v1/logs']);
-    check({ ...general, ...own }, '', ['http://m:2/x/', 'http://v:1/p/v1/logs']);
-    check(own, '', ['http://m:2/x/', 'http://localhost:4318/v1/logs']);
-    check({ [`${PREFIX}ENDPOINT`]: '' }, '', [
-      'http://localhost:4318/v1/metrics',
-      'http://localhost:4318/v1/logs',
-    ]);
-  });
-
-  test('of the YAML beat all variables', () => {
-    const both = { ...general, ...own };
-    check(both, 'otlp: {endpoint: "http://y"}', ['http://y/v1/metrics', 'http://y/v1/logs']);
-    check(both, 'otlp: {metrics_endpoint: "http://y/m"}', ['http://y/m', 'http://v:1/p/v1/logs']);
-    check(both, 'otlp: {logs_endpoint: "http://y/l"}', ['http://m:2/x/', 'http://y/l']);
-    check(both, 'otlp: {metrics_endpoint: null}', ['http://m:2/x/', 'http://v:1/p/v1/logs']);
-    check(both, 'otlp:', ['http://m:2/x/', 'http://v:1/p/v1/logs']);
-  });
-
-  test('of gRPC have no path and another port', () => {
-    check({}, 'otlp: {protocol: grpc}', ['http://localhost:4317', 'http://localhost:4317']);
-    const port = { [`${PREFIX}ENDPOINT`]: 'http://v:1/' };
-    check(port, 'otlp: {protocol: grpc}', ['http://v:1', 'http://v:1']);
-    check({ [`${PREFIX}LOGS_PROTOCOL`]: 'grpc' }, '', [
-      'http://localhost:4318/v1/metrics',
-      'http://localhost:4317',
-    ]);
+  test.each<Row>([
+    [{}, '{}', usual],
+    [general, '{}', of('http://v:1/p')],
+    [both, '{}', mixed],
+    [own, '{}', ['http://m:2/x/', 'http://localhost:4318/v1/logs']],
+    [{ [`${PREFIX}ENDPOINT`]: '' }, '{}', usual],
+    [both, '{endpoint: "http://y"}', of('http://y')],
+    [both, '{metrics_endpoint: "http://y/m"}', ['http://y/m', 'http://v:1/p/v1/logs']],
+    [both, '{logs_endpoint: "http://y/l"}', ['http://m:2/x/', 'http://y/l']],
+    [both, '{metrics_endpoint: null}', mixed],
+    [both, '', mixed],
+    [{}, `{${grpc}}`, ['http://localhost:4317', 'http://localhost:4317']],
+    [{ [`${PREFIX}ENDPOINT`]: 'http://v:1/' }, `{${grpc}}`, ['http://v:1', 'http://v:1']],
+    [
+      { [`${PREFIX}LOGS_PROTOCOL`]: 'grpc' },
+      '{}',
+      ['http://localhost:4318/v1/metrics', 'http://localhost:4317'],
+    ],
+  ])('a general one gets the path of the signal, but for gRPC: %j %s', (variables, yaml, want) => {
+    const { metricsEndpoint, logsEndpoint } = load(variables, `otlp: ${yaml}`).otlp;
+    expect([metricsEndpoint, logsEndpoint]).toEqual(want);
   });
 });
 

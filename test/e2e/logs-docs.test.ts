@@ -1,12 +1,8 @@
-// docs/logs.md as a reader follows it: its configuration is good, its commands do what it says, and the names in its
-// tables are those that the program sends.
+// docs/logs.md as a reader follows it: its configuration is good, and its commands do what it says.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { Counters } from '../../src/lib/counters.ts';
-import { silentLogger } from '../../src/lib/log.ts';
-import { LogMeter } from '../../src/logs/log-meter.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { Receiver } from '../support/receiver.ts';
 import { run, tempDirectory } from '../support/program.ts';
@@ -39,14 +35,4 @@ test('its commands do what it says, with its configuration', async () => {
     expect(stdout.split('\n').length, command).toBeGreaterThan(2);
   }
   expect(receiver.logRecords.length).toBeGreaterThan(10);
-});
-
-test('the metrics that it names are counted', () => {
-  const counters = new Counters();
-  const meter = new LogMeter(counters, silentLogger, clock);
-  expect(meter.partitions).toEqual([]);
-  const names = counters.list().map(({ name }) => name);
-  const named = [...text.matchAll(/`(prom2otlp_logs_\w+)`/g)].map(([, name]) => name ?? '');
-  expect(named.length).toBeGreaterThan(5);
-  expect(named.filter(name => !names.includes(name))).toEqual([]);
 });

@@ -28,6 +28,13 @@ export const DAY: number = 24 * HOUR;
 /** 09:00 on 4 March 2026. */
 export const NOW: number = Date.UTC(2026, 2, 4, 9);
 
+const single = (id: string, name: string): SimulatedService => ({
+  id,
+  name,
+  topology: 'single',
+  servers: [{ name: `${name}-0`, role: 'single' }],
+});
+
 export const SERVICES: readonly SimulatedService[] = [
   {
     id: 'dbpgf1',
@@ -38,18 +45,8 @@ export const SERVICES: readonly SimulatedService[] = [
       { name: 'orders-1', role: 'replica' },
     ],
   },
-  {
-    id: 'dbpgf2',
-    name: 'ledger',
-    topology: 'single',
-    servers: [{ name: 'ledger-0', role: 'single' }],
-  },
-  {
-    id: 'dbpgf3',
-    name: 'stock',
-    topology: 'single',
-    servers: [{ name: 'stock-0', role: 'single' }],
-  },
+  single('dbpgf2', 'ledger'),
+  single('dbpgf3', 'stock'),
 ];
 
 export const ERRORS: LogPlace = { serviceId: 'dbpgf1', server: 'orders-0', type: 'error-log' };

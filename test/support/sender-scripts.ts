@@ -36,26 +36,19 @@ const retried = fc.constantFrom<Mood['answer']>(
 );
 const held = fc.constantFrom<Mood['answer']>(500, 500, 404, 401, 408, { grpc: 8 }, { grpc: 13 });
 const lossy = fc.constantFrom<Mood['answer']>('lose', 'partial', 413);
+/** With an answer for all requests, or for those with content alone. */
+const moodWith = (answer: fc.Arbitrary<Mood['answer']>): fc.Arbitrary<Mood> =>
+  fc.tuple(answer, fc.boolean()).map(([one, isForEmpty]) => moodOf(one, isForEmpty));
+const slow: fc.Arbitrary<Mood> = fc.record({
+  answer: fc.constantFrom(429, 503),
+  retryAfterSeconds: fc.integer({ min: 0, max: 90 }),
+  isForEmpty: fc.boolean(),
+});
 const mood: fc.Arbitrary<Mood> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.tuple(retried, fc.boolean()).map(([answer, all]) => moodOf(answer, all)),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.tuple(held, fc.boolean()).map(([answer, all]) => moodOf(answer, all)),
-  },
+  { weight: 4, arbitrary: moodWith(retried) },
+  { weight: 4, arbitrary: moodWith(held) },
   { weight: 1, arbitrary: lossy.map(answer => moodOf(answer, false)) },
-  {
-    weight: 1,
-    arbitrary: fc
-      .tuple(fc.constantFrom(429, 503), fc.integer({ min: 0, max: 90 }), fc.boolean())
-      .map(([answer, retryAfterSeconds, isForEmpty]) => ({
-        answer,
-        retryAfterSeconds,
-        isForEmpty,
-      })),
-  },
+  { weight: 1, arbitrary: slow },
 );
 
 const page = fc.record({
@@ -166,16 +159,12 @@ export function slowResumes({ wrong, resumedMs }: Outcome): readonly string[] {
   return [...wrong, ...slow.map(ms => `the first row came after ${Math.round(ms)} ms`)];
 }
 
-export interface Total {
-  scripts: number;
-  requests: number;
-  probes: number;
-  taken: number;
-  aside: number;
-  passedInVain: number;
-  slowestMs: number;
-  slowestResumeMs: number;
-}
+const SUMMED = ['requests', 'probes', 'taken', 'aside', 'passedInVain'] as const;
+
+export type Total = Record<
+  'scripts' | (typeof SUMMED)[number] | 'slowestMs' | 'slowestResumeMs',
+  number
+>;
 
 /** Runs so many scripts, and fails with the smallest one in which something was wrong. */
 export async function runScripts(
@@ -186,16 +175,8 @@ export async function runScripts(
     open = memoryBench,
   }: { readonly check?: (outcome: Outcome) => readonly string[]; readonly open?: () => Bench } = {},
 ): Promise<Total> {
-  const total: Total = {
-    scripts: 0,
-    requests: 0,
-    probes: 0,
-    taken: 0,
-    aside: 0,
-    passedInVain: 0,
-    slowestMs: 0,
-    slowestResumeMs: 0,
-  };
+  const sums = { requests: 0, probes: 0, taken: 0, aside: 0, passedInVain: 0 };
+  const total: Total = { scripts: 0, ...sums, slowestMs: 0, slowestResumeMs: 0 };
   const property = fc.asyncProperty(arbitrary, async script => {
     const outcome = await runScript(script, open());
     const wrong = check(outcome);
@@ -204,8 +185,7 @@ export async function runScripts(
       throw new Error([...wrong, ...outcome.log.slice(first, first + LOG_LINES)].join('\n'));
     }
     total.scripts++;
-    for (const key of ['requests', 'probes', 'taken', 'aside', 'passedInVain'] as const)
-      total[key] += outcome[key];
+    for (const key of SUMMED) total[key] += outcome[key];
     total.slowestMs = Math.max(total.slowestMs, outcome.drainedMs);
     total.slowestResumeMs = Math.max(total.slowestResumeMs, ...outcome.resumedMs);
   });
