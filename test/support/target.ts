@@ -33,6 +33,8 @@ export interface TargetOptions {
   readonly otherShards?: OtherShards;
   /** A clock that was wrong is put right in this test; otherwise no time may go back. */
   readonly mayGoBack?: boolean;
+  /** What the target before this one has sent; by default nothing. */
+  readonly sanity?: WireSanity;
   /** Shared with other targets. */
   readonly budget?: SeriesBudget;
 }
@@ -67,8 +69,8 @@ export class Target {
   readonly #sanity: WireSanity;
 
   constructor(options: TargetOptions = {}) {
-    const { mayGoBack = false } = options;
-    this.#sanity = new WireSanity({ mayGoBack });
+    const { mayGoBack = false, sanity = new WireSanity({ mayGoBack }) } = options;
+    this.#sanity = sanity;
     const config = configOf(options);
     const ids = options.services ?? ['local'];
     const table = new SeriesTable();
