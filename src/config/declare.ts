@@ -15,8 +15,8 @@ export interface Refusal {
 
 export interface Violation extends Refusal {
   readonly path: KeyPath;
-  /** Where the message points; `value` when absent. A missing key is reported at its parent. */
-  readonly at?: 'key' | 'value' | 'parent';
+  /** The message points at the key, not at its value. What is missing is reported at what is around it. */
+  readonly isAtKey?: true;
   readonly code?: OperatorErrorCode;
   readonly isUnknownKey?: true;
 }
@@ -83,18 +83,14 @@ function makeKey<T>(fields: KeyFields<T>): Key<T> {
   };
 }
 
+/** Without a fallback: a block, each of whose keys has its own default. */
 export function key<T>(
   name: string,
   kind: Kind<T>,
-  fallback: unknown,
+  fallback?: unknown,
   example: unknown = fallback,
 ): Key<T> {
   return makeKey({ name, kind, presence: 'defaulted', default: fallback, example });
-}
-
-/** A block, each of whose keys has its own default. */
-export function section<T>(name: string, kind: Block<T>): Key<T> {
-  return makeKey({ name, kind, presence: 'defaulted' });
 }
 
 export function requiredKey<T>(name: string, kind: Kind<T>, example: unknown): Key<T> {
@@ -103,11 +99,6 @@ export function requiredKey<T>(name: string, kind: Kind<T>, example: unknown): K
 
 export function optionalKey<T>(name: string, kind: Kind<T>, example: unknown): Key<T | undefined> {
   return makeKey<T | undefined>({ name, kind, presence: 'optional', example });
-}
-
-/** The same key without its default. */
-export function optional<T>({ name, kind, text }: Key<T>): Key<T | undefined> {
-  return makeKey<T | undefined>({ name, kind, presence: 'optional', text });
 }
 
 type Values<Keys> = {
@@ -146,9 +137,13 @@ export function block<Keys extends Readonly<Record<string, Key<unknown>>>>(
   };
 }
 
+export const MISSING: Refusal & Pick<Violation, 'code'> = {
+  problem: 'missing',
+  code: 'E_CONFIG_KEY',
+};
 const UNKNOWN_KEY = {
   problem: 'unknown key',
-  at: 'key',
+  isAtKey: true,
   code: 'E_CONFIG_KEY',
   isUnknownKey: true,
 } as const;
@@ -174,7 +169,7 @@ function readKey<T>(key: Key<T>, value: unknown, path: KeyPath, report: Report):
   if (key.presence === 'defaulted') return read(key.default);
   if (key.presence === 'required') {
     const hint = `add ${key.kind.expected}`;
-    report({ path, problem: 'missing', hint, at: 'parent', code: 'E_CONFIG_KEY' });
+    report({ ...MISSING, path, hint });
   }
   return undefined as T;
 }
@@ -231,7 +226,7 @@ export function mapOf<T>(
       const legal = Object.entries(map).filter(([name]) => {
         const refusal = judge(name);
         if (refusal === undefined) return true;
-        report({ ...refusal, path: [...path, name], at: 'key', code: 'E_CONFIG_KEY' });
+        report({ ...refusal, path: [...path, name], isAtKey: true, code: 'E_CONFIG_KEY' });
         return false;
       });
       return Object.fromEntries(

@@ -2,7 +2,7 @@
 // answers. Their defaults are also those of the typed client, which other programs use without a configuration.
 
 import type { BackupEndpoints, LogEndpointsConfig } from './config.ts';
-import { block, key, namedBlock, readAlone, section, type Block, type Key } from './declare.ts';
+import { block, key, namedBlock, readAlone, type Block, type Key } from './declare.ts';
 import { urlPath } from './http-kinds.ts';
 import { choice, integer, text } from './kinds.ts';
 import { bug } from '../errors.ts';
@@ -59,8 +59,8 @@ export const logEndpoints: Block<LogEndpointsConfig> = namedBlock('LogEndpointsC
     Lists the servers that log.`),
   retention: key('retention', urlPath(), '/observability/v2/logs/retention').about(`
     Says how long logs are kept.`),
-  parameters: section('parameters', parameters).about('The names of the query parameters.'),
-  pointers: section('pointers', pointers).about(`
+  parameters: key('parameters', parameters).about('The names of the query parameters.'),
+  pointers: key('pointers', pointers).about(`
     The positions of values in the answers, as JSON pointers: \`items\` and \`count\` in the whole
     answer; \`message\`, \`time\` and \`stream\` in each log record, or in each line of an archive
     in json; the others in each item.`),
@@ -90,6 +90,6 @@ export const DEFAULT_ENDPOINTS: {
   readonly backups: BackupEndpoints;
 } = {
   metricsPath: readAlone(metricsPath, undefined) ?? bug('no default'),
-  logs: readAlone(section('endpoints', logEndpoints), undefined) ?? bug('no default'),
-  backups: readAlone(section('endpoints', backupEndpoints), undefined) ?? bug('no default'),
+  logs: readAlone(key('endpoints', logEndpoints), undefined) ?? bug('no default'),
+  backups: readAlone(key('endpoints', backupEndpoints), undefined) ?? bug('no default'),
 };

@@ -20,12 +20,10 @@ import {
   list,
   mapOf,
   namedBlock,
-  optional,
   optionalKey,
   orNull,
   orUnlimited,
   requiredKey,
-  section,
   showValue,
   type Block,
   type Key,
@@ -107,7 +105,10 @@ export const api: Block<ApiKeys> = namedBlock('ApiConfig', apiKeys);
 /** The same keys, none of which has a default: what an entry leaves out is the global block's. */
 const ownApi: Block<ApiKeys> = block(
   Object.fromEntries(
-    Object.entries<Key<unknown>>(apiKeys).map(([name, key]) => [name, optional(key)]),
+    Object.entries<Key<unknown>>(apiKeys).map(([property, { name, kind, text }]) => [
+      property,
+      optionalKey(name, kind, undefined).about(text),
+    ]),
   ) as Block<ApiKeys>['keys'],
 );
 
@@ -147,7 +148,7 @@ export const service: Block<ServiceEntry> = block({
     Further attributes of all data of this service. Values are texts: put numbers in quotes.
     Attributes in OTEL_RESOURCE_ATTRIBUTES apply to every service; the attributes here override
     them.`),
-  api: section('api', ownApi).about(`
+  api: key('api', ownApi).about(`
     Any key of the global \`api\`, for this service alone: another address, another key. Headers
     here add to the global ones. Keys that you leave out have the global values.`),
 });
@@ -264,7 +265,7 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
   namespace: key('namespace', choice(['resource', 'prefix']), 'resource').about(`
     resource: each database service has its own Resource, and names do not change. prefix: the
     name contains the id, as \`<id>.<name>\`, for dashboards that were made for an agent.`),
-  prefixes: section('prefixes', prefixes).about(`
+  prefixes: key('prefixes', prefixes).about(`
     The prefixes of the names in each family of series. The longest match wins. The catalog
     applies to names with these prefixes. To apply it to another page, add that page's prefix:
     \`engine: [engine_, mysql_]\`. A prefix belongs to one family only.`),
@@ -302,7 +303,7 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
   badShare: key('bad_share', share(), 0.5).about(`
     One bad line costs only that line. If more than this share of a service's lines is bad, the
     service's scrape fails. Above 0, at most 1.`),
-  limits: section('limits', pageLimits).about(`
+  limits: key('limits', pageLimits).about(`
     Limits of a page and of the series. A page over a limit fails as a whole, and the error names
     the limit. A service over service_samples fails alone. If you leave out memory, body, samples,
     series or services, prom2otlp lowers them to what the memory of the process allows; values
@@ -352,14 +353,14 @@ const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
   firstStart: key('first_start', startPoint(), '1h').about(`
     Where the first start of all begins: this long before now, \`beginning\`, or a time such as
     2026-03-01T00:00:00Z. Later starts continue where the previous one ended.`),
-  window: section('window', logWindow).about('The time ranges of the requests.'),
+  window: key('window', logWindow).about('The time ranges of the requests.'),
   sourceTimezone: key('source_timezone', timeZone(), 'UTC').about(`
     The time zone of times in the lines that have no zone: UTC, Europe/Berlin, …`),
   redactLiterals: key('redact_literals', flag(), true).about(`
     Replace literals in SQL statements with \`?\`, so that the logs contain no data of your users.`),
-  limits: section('limits', logLimits).about(`
+  limits: key('limits', logLimits).about(`
     Limits of pulling. Logs over a limit are cut and marked, or set aside with a gap record.`),
-  endpoints: section('endpoints', logEndpoints).about(`
+  endpoints: key('endpoints', logEndpoints).about(`
     The shape of the log API. Change these keys only if your service's API differs. Paths are
     below base_url.`),
 });
@@ -417,7 +418,7 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
     cumulative: counters keep their values. delta: points contain the growth since the previous
     point; Prometheus accepts that only if it is configured for it. lowmemory: the same as
     cumulative for scraped metrics.`),
-  tls: section('tls', otlpTls).about(`
+  tls: key('tls', otlpTls).about(`
     Certificates for the connection to the back end. Set both cert and key, or none.`),
 });
 
@@ -425,7 +426,7 @@ const backups: Block<Config['backups']> = namedBlock('BackupsConfig', {
   isEnabled: key('enabled', flag(), false).about('Read backup schedules.'),
   intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '15m').about(`
     The interval between reads.`),
-  endpoints: section('endpoints', backupEndpoints).about(`
+  endpoints: key('endpoints', backupEndpoints).about(`
     The shape of the backup API, also for the verbs \`backups\` and \`restores\`. Change these
     keys only if your service's API differs. Paths are below base_url.`),
 });
@@ -438,7 +439,7 @@ const queue: Block<Config['queue']> = namedBlock('QueueConfig', {
   ).about(`
     A directory for this process alone. null: memory only; the queued data is lost when the
     process ends.`),
-  metrics: section(
+  metrics: key(
     'metrics',
     block({
       maxBytes: key('max_bytes', size(), '1GiB').about(`
@@ -447,7 +448,7 @@ const queue: Block<Config['queue']> = namedBlock('QueueConfig', {
         The queue drops and counts metrics older than this.`),
     }),
   ).about(`The queue's share for metrics.`),
-  logs: section(
+  logs: key(
     'logs',
     block({
       maxBytes: key('max_bytes', size(), '1GiB').about(`
@@ -501,7 +502,7 @@ export interface ConfigKeys
 }
 
 export const CONFIG: Block<ConfigKeys> = block({
-  api: section('api', api).about('The service that prom2otlp reads metrics and logs from.'),
+  api: key('api', api).about('The service that prom2otlp reads metrics and logs from.'),
   services: requiredKey('services', services, [{}]).about(`
     The database services to read: one entry for each, at least one. Or \`auto\`: each service that
     the key sees on the metrics page, under its name there. \`{auto: {exclude: [test-.*]}}\` selects by
@@ -510,26 +511,26 @@ export const CONFIG: Block<ConfigKeys> = block({
     One answer holds every service that the key can see. This key sets what happens to services
     without an entry: drop leaves them out, send sends them under their ids. prom2otlp counts them
     in both cases.`),
-  metrics: section('metrics', metrics).about('The metrics of the database services.'),
-  logs: section('logs', logs).about(`
+  metrics: key('metrics', metrics).about('The metrics of the database services.'),
+  logs: key('logs', logs).about(`
     The logs of the database services, pulled on a schedule. Every line arrives at least once.`),
-  backups: section('backups', backups).about('The state of backup schedules, as metrics.'),
-  otlp: section('otlp', otlp).about(`
+  backups: key('backups', backups).about('The state of backup schedules, as metrics.'),
+  otlp: key('otlp', otlp).about(`
     The OpenTelemetry back end. If you leave out a key, the standard variables
     OTEL_EXPORTER_OTLP_… apply (also those for one signal, such as
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), then these defaults. A key set here overrides the
     variables.`),
-  queue: section('queue', queue).aboutFixed(`
+  queue: key('queue', queue).aboutFixed(`
     The queue holds data until the back end accepts it. It survives a crash.`),
-  status: section('status', status).aboutFixed(`
+  status: key('status', status).aboutFixed(`
     The status server: /healthz, /readyz, /metrics, /status.json and a page at /.`),
-  telemetry: section('telemetry', telemetry).about(`
+  telemetry: key('telemetry', telemetry).about(`
     prom2otlp's own metrics, sent to the same back end. If you leave out a key, the standard
     variables OTEL_SDK_DISABLED, OTEL_METRIC_EXPORT_INTERVAL and OTEL_SERVICE_NAME apply.`),
-  shard: section('shard', shard).aboutFixed(`
+  shard: key('shard', shard).aboutFixed(`
     Divides the services among several processes with the same configuration. This is process
     \`index\` (from 0) of \`count\`, for example {index: "\${env:SHARD}", count: 3}.`),
-  log: section('log', log).aboutFixed(`
+  log: key('log', log).aboutFixed(`
     prom2otlp's own log, on stderr. If you leave out \`level\`, the standard variable OTEL_LOG_LEVEL
     applies.`),
 });

@@ -4,7 +4,7 @@
 
 import { formatMistake, type Mistake } from '../errors.ts';
 import { nearest } from '../lib/nearest.ts';
-import { keysByLevel, type Violation } from './declare.ts';
+import { keysByLevel, MISSING, type Violation } from './declare.ts';
 import { CONFIG } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
 import { pathText, type KeyPath } from './places.ts';
@@ -22,21 +22,17 @@ export function violationMistakes(found: readonly Violation[], tree: LayeredTree
   for (const [{ path }, { meant }] of hints)
     if (meant !== undefined) misspelt.add(pathText([...path.slice(0, -1), meant]));
   return found
-    .filter(({ at, path }) => at !== 'parent' || !misspelt.has(pathText(path)))
+    .filter(({ problem, path }) => problem !== MISSING.problem || !misspelt.has(pathText(path)))
     .map(violation => toMistake({ ...violation, ...hints.get(violation) }, tree));
 }
 
 function toMistake(violation: Violation, tree: LayeredTree): Mistake {
-  const { path, problem, hint, at = 'value', code = 'E_CONFIG_VALUE' } = violation;
+  const { path, problem, hint, isAtKey, code = 'E_CONFIG_VALUE' } = violation;
   const words = { message: problem, ...(hint === undefined ? {} : { hint }) };
   const variable = tree.variableOf(path);
   if (variable !== undefined) return { code: 'E_CONFIG_ENV', key: variable, ...words };
   const { places, file } = tree;
-  const place = {
-    key: () => places.ofKey(path),
-    value: () => places.ofValue(path),
-    parent: () => places.ofKey(path.slice(0, -1)),
-  }[at]();
+  const place = isAtKey ? places.ofKey(path) : places.ofValue(path);
   return { code, ...words, file, ...place, key: pathText(path) };
 }
 

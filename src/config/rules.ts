@@ -5,7 +5,7 @@
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { findBadPair } from '../lib/pem.ts';
 import type { Signal } from '../model/batch.ts';
-import { readAlone, showValue, type Key, type Violation } from './declare.ts';
+import { MISSING, readAlone, showValue, type Key, type Violation } from './declare.ts';
 import {
   api,
   CONFIG,
@@ -113,8 +113,7 @@ function keyIsThere(root: unknown): Violation[] {
   const hasOwn = (entry: KeyPath): boolean => valueAt(root, [...entry, 'api', 'key']) !== undefined;
   if (entries.length > 0 && entries.every(hasOwn)) return [];
   const hint = 'add `key: ${file:/path}`, or give every entry of services an `api.key` of its own';
-  const path = ['api', 'key'];
-  return [{ path, problem: 'missing', hint, at: 'parent', code: 'E_CONFIG_KEY' }];
+  return [{ ...MISSING, path: ['api', 'key'], hint }];
 }
 
 /** Plain http shows the key to everybody on the network path. Loopback has no network path. */
@@ -226,7 +225,7 @@ function headersAreUnique(root: unknown): Violation[] {
     const path = [...owner, 'headers'];
     const names = Map.groupBy(Object.keys(valueAt(root, path) ?? {}), name => name.toLowerCase());
     const repeated = [...names.values()].flatMap(([, ...others]) => others);
-    return repeated.map((name): Violation => ({ path: [...path, name], problem, hint, at: 'key' }));
+    return repeated.map(name => ({ path: [...path, name], problem, hint, isAtKey: true }) as const);
   });
 }
 
