@@ -33,16 +33,16 @@ export async function makeRows(
   compression: QueueOptions['compression'],
   maxRequestBytes: QueueOptions['maxRequestBytes'],
 ): Promise<readonly NewRow[]> {
-  const maxBytes = maxRequestBytes[batch.signal];
-  const rows = fillRows(cutBatch(batch, maxBytes), maxBytes);
-  const encoding = compression[batch.signal];
-  const made: Promise<NewRow>[] = [];
-  for (const slices of rows) {
+  const { signal, payload, madeAtMs } = batch;
+  const maxBytes = maxRequestBytes[signal];
+  const encoding = compression[signal];
+  const packed: Promise<RowRest>[] = [];
+  for (const slices of fillRows(cutBatch(batch, maxBytes), maxBytes)) {
     // The main thread compresses with zstd: the event loop gets a turn between two rows.
-    if (encoding === 'zstd' && made.length > 0) await nextTurn();
-    made.push(makeRow(batch, encoding, slices));
+    if (encoding === 'zstd' && packed.length > 0) await nextTurn();
+    packed.push(packSlices(encoding, slices, runWithin(payload, slices)));
   }
-  return await Promise.all(made);
+  return (await Promise.all(packed)).map(content => ({ signal, madeAtMs, ...content }));
 }
 
 /** The bytes of a row that count towards the queue's limit. */
@@ -111,15 +111,6 @@ function fillRows(slices: readonly Slice[], maxBytes: number): readonly (readonl
     rows.at(-1)?.push(slice);
   }
   return rows;
-}
-
-async function makeRow(
-  { signal, payload, madeAtMs }: Batch,
-  encoding: Encoding,
-  slices: readonly Slice[],
-): Promise<NewRow> {
-  const raw = runWithin(payload, slices);
-  return { signal, madeAtMs, ...(await packSlices(encoding, slices, raw)) };
 }
 
 /** The content of a row; `raw` are the bytes of the slices. */
