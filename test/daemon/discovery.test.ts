@@ -79,6 +79,13 @@ async function pages(
   }
 }
 
+/** A list that has seen one page. */
+async function seen(ids: Page, ...how: Parameters<typeof open>): Promise<Discovery> {
+  const discovery = await open(...how);
+  await pages(discovery, 1, ids);
+  return discovery;
+}
+
 const namesOf = ({ services }: Discovery): string[] =>
   services.map(({ id, name }) => `${id} ${name}`);
 const idsOf = ({ services }: Discovery): string[] => services.map(({ id }) => id);
@@ -88,8 +95,7 @@ const many = (count: number, from = 0): string[] =>
 
 describe('a service comes', () => {
   test('with the first page that has it, under the name on that page', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, ['db2=ledger', 'db1=orders', 'db3']);
+    const discovery = await seen(['db2=ledger', 'db1=orders', 'db3']);
     expect(namesOf(discovery)).toEqual(['db1 orders', 'db2 ledger', 'db3 db3']);
     expect(discovery.hasChanged).toBe(true);
     expect(counted('came')).toBe(3);
@@ -98,14 +104,12 @@ describe('a service comes', () => {
 
   test('only if include and exclude select its id or its name', async () => {
     const rules = { include: [/^prod-.*$/u, /^db9$/u], exclude: [/^.*-test$/u] };
-    const discovery = await open(rules);
-    await pages(discovery, 1, ['db1=prod-a', 'db2=other', 'db9=x', 'db4=prod-test']);
+    const discovery = await seen(['db1=prod-a', 'db2=other', 'db9=x', 'db4=prod-test'], rules);
     expect(idsOf(discovery)).toEqual(['db1', 'db9']);
   });
 
   test('not above max_services: further ones are left out, counted and told', async () => {
-    const discovery = await open({ servicesMax: 50 });
-    await pages(discovery, 1, many(20_000));
+    const discovery = await seen(many(20_000), { servicesMax: 50 });
     expect(idsOf(discovery)).toEqual(many(50));
     expect(discovery.leftOut).toBe(19_950);
     expect(counters.of(DISCOVERY_COUNTERS).leftOut.get('limit')).toBe(19_950);
@@ -115,8 +119,7 @@ describe('a service comes', () => {
   });
 
   test('not with a name that cannot be an id', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, ['a b', 'c,d', 'e\u001B[31m', 'x'.repeat(300), 'fine']);
+    const discovery = await seen(['a b', 'c,d', 'e\u001B[31m', 'x'.repeat(300), 'fine']);
     expect(idsOf(discovery)).toEqual(['fine']);
     expect(counters.of(DISCOVERY_COUNTERS).leftOut.get('id')).toBe(4);
   });
@@ -130,8 +133,7 @@ describe('a service comes', () => {
 
 describe('a service goes', () => {
   test('after an hour of good pages without it, and is told', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, many(10));
+    const discovery = await seen(many(10));
     const rest = many(9);
     await pages(discovery, HOUR - 1, rest);
     expect(idsOf(discovery)).toEqual(many(10));
@@ -146,8 +148,7 @@ describe('a service goes', () => {
   });
 
   test('not while it returns within the hour, however often', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, ['db1', 'db2']);
+    const discovery = await seen(['db1', 'db2']);
     for (let turn = 0; turn < 5; turn++) {
       await pages(discovery, HOUR - 1, ['db1']);
       await pages(discovery, 1, ['db1', 'db2']);
@@ -157,8 +158,7 @@ describe('a service goes', () => {
   });
 
   test('not for pages that are empty, or not complete, or that never came', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, ['db1', 'db2']);
+    const discovery = await seen(['db1', 'db2']);
     await pages(discovery, 5 * HOUR, []);
     await pages(discovery, 5 * HOUR, ['db1'], false);
     await clock.advance(10 * HOUR * MINUTE_MS);
@@ -167,8 +167,7 @@ describe('a service goes', () => {
   });
 
   test('with at most a fifth of all within an hour, the longest absent first', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, many(100));
+    const discovery = await seen(many(100));
     await pages(discovery, 10, many(99));
     await pages(discovery, HOUR, ['db00000']);
     expect(discovery.services).toHaveLength(80);
@@ -191,8 +190,7 @@ describe('a service goes', () => {
   });
 
   test('also if it is one of few: one within an hour', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, ['db1', 'db2', 'db3']);
+    const discovery = await seen(['db1', 'db2', 'db3']);
     await pages(discovery, HOUR, ['db3']);
     expect(idsOf(discovery)).toEqual(['db2', 'db3']);
     await pages(discovery, HOUR, ['db3']);
@@ -200,20 +198,17 @@ describe('a service goes', () => {
   });
 
   test('at once if the configuration excludes it, and returns with its pages', async () => {
-    const first = await open();
-    await pages(first, 1, ['db1=a', 'db2=b']);
+    const first = await seen(['db1=a', 'db2=b']);
     const second = await open({ exclude: [/^b$/u] }, first);
     expect(idsOf(second)).toEqual(['db1']);
-    const third = await open({}, second);
-    await pages(third, 1, ['db1=a', 'db2=b']);
+    const third = await seen(['db1=a', 'db2=b'], {}, second);
     expect(idsOf(third)).toEqual(['db1', 'db2']);
   });
 });
 
 describe('a name', () => {
   test('changes after an hour without the former one', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, ['db1=orders']);
+    const discovery = await seen(['db1=orders']);
     await pages(discovery, HOUR - 1, ['db1=sales']);
     expect(discovery.services[0]?.name).toBe('orders');
     await pages(discovery, 1, ['db1=sales']);
@@ -222,23 +217,20 @@ describe('a name', () => {
   });
 
   test('stays while the page has it beside others, or has none', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, ['db1=orders']);
+    const discovery = await seen(['db1=orders']);
     await pages(discovery, 2 * HOUR, ['db1=orders=another']);
     await pages(discovery, 2 * HOUR, ['db1']);
     expect(discovery.services[0]?.name).toBe('orders');
   });
 
   test('that is excluded ends the service', async () => {
-    const discovery = await open({ exclude: [/^old-.*$/u] });
-    await pages(discovery, 1, ['db1=orders', 'db2=x']);
+    const discovery = await seen(['db1=orders', 'db2=x'], { exclude: [/^old-.*$/u] });
     await pages(discovery, HOUR, ['db1=old-orders', 'db2=x']);
     expect(idsOf(discovery)).toEqual(['db2']);
   });
 
   test('moves to another id as a newcomer: the former id stays until it is gone', async () => {
-    const discovery = await open();
-    await pages(discovery, 1, ['db1=orders']);
+    const discovery = await seen(['db1=orders']);
     await pages(discovery, 1, ['db2=orders']);
     expect(namesOf(discovery)).toEqual(['db1 orders', 'db2 orders']);
     await pages(discovery, HOUR, ['db2=orders']);
@@ -248,8 +240,7 @@ describe('a name', () => {
 
 describe('the list', () => {
   test('is kept for the next process, whose hours begin anew', async () => {
-    const first = await open();
-    await pages(first, 1, ['db1=orders', 'db2']);
+    const first = await seen(['db1=orders', 'db2']);
     await pages(first, HOUR - 1, ['db1=orders']);
     await open({}, first);
     const next = await open();
@@ -262,8 +253,7 @@ describe('the list', () => {
   });
 
   test('survives a reload in the middle of an hour', async () => {
-    const first = await open();
-    await pages(first, 1, ['db1', 'db2']);
+    const first = await seen(['db1', 'db2']);
     await pages(first, 30, ['db1']);
     const second = await open({}, first);
     await pages(second, 30, ['db1']);
@@ -271,8 +261,7 @@ describe('the list', () => {
   });
 
   test('of another address is another list', async () => {
-    const first = await open();
-    await pages(first, 1, ['db1']);
+    const first = await seen(['db1']);
     const second = await open({ api: testApi('https://eu.example.com') }, first);
     expect(idsOf(second)).toEqual([]);
   });
@@ -305,11 +294,9 @@ describe('the list', () => {
   });
 
   test('leads to another daemon at once when it was empty, then only every few pages', async () => {
-    const first = await open();
-    await pages(first, 1, ['db1']);
+    const first = await seen(['db1']);
     expect(first.isDue).toBe(true);
-    const second = await open({}, first);
-    await pages(second, 1, ['db1', 'db2']);
+    const second = await seen(['db1', 'db2'], {}, first);
     expect([second.hasChanged, second.isDue]).toEqual([true, false]);
     await pages(second, 4, ['db1', 'db2']);
     expect(second.isDue).toBe(true);
@@ -338,8 +325,7 @@ describe('the state of a service that is gone', () => {
     [...states.blobs.keys()].filter(key => key.includes(id));
 
   test('is kept for 30 days, then deleted', async () => {
-    const first = await open();
-    await pages(first, 1, ['db1', 'db2']);
+    const first = await seen(['db1', 'db2']);
     for (const id of ['db1', 'db2']) leaveState(id);
     await pages(first, HOUR, ['db1']);
     const second = await open({}, first);
@@ -356,8 +342,7 @@ describe('the state of a service that is gone', () => {
   });
 
   test('stays when it returns in time', async () => {
-    const first = await open();
-    await pages(first, 1, ['db1', 'db2']);
+    const first = await seen(['db1', 'db2']);
     leaveState('db2');
     await pages(first, HOUR, ['db1']);
     const second = await open({}, first);

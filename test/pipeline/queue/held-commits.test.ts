@@ -20,6 +20,7 @@ import {
   limitsOf,
   NONE,
   queueOptions,
+  rowAt,
   services,
   shareFor,
 } from './queue-behaviour.ts';
@@ -51,10 +52,8 @@ function createStage(changes: Partial<QueueOptions> = {}): Stage {
   return { directory, options, queue, block, commitOf };
 }
 
-function partOf(row: QueueRow): BatchPart {
-  const [part] = row.parts;
-  if (part === undefined) throw new Error('no part');
-  return part;
+function partOf({ parts: [part] }: QueueRow): BatchPart {
+  return part ?? expect.fail('no part');
 }
 
 async function stateOf(queue: Queue): Promise<string> {
@@ -70,9 +69,7 @@ test('held rows go out from memory, after the rows in the file', async () => {
   expect(await services(queue, 'metrics')).toEqual(['a', 'b']);
   expect(await stateOf(queue)).toBe('b');
   expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 20 });
-  const [, second] = await queue.oldest('metrics', 2, NONE);
-  if (second === undefined) throw new Error('no row');
-  await acceptRow(queue, second);
+  await acceptRow(queue, await rowAt(queue, 1));
   expect(queue.account.get('b', 'point/accepted')).toBe(10);
   expect(await services(queue, 'metrics')).toEqual(['a']);
   expectBalance(queue);
@@ -85,8 +82,7 @@ test('a partly settled row is replaced by its rest, in memory and in the file', 
   const unblock = block();
   await queue.commit(commitOf('b'));
   await queue.commit(commitOf('c'));
-  const [stored, held] = await queue.oldest('metrics', 2, NONE);
-  if (stored === undefined || held === undefined) throw new Error('no row');
+  const [stored, held] = [await firstRow(queue), await rowAt(queue, 1)];
   // Settled piece by piece while nothing can be written.
   await acceptPart(queue, stored, 6);
   await acceptPart(queue, { ...stored, parts: [{ ...partOf(stored), points: 6 }] }, 4);
@@ -120,15 +116,14 @@ test('the file gets everything once it can be written, in order, and a new proce
   await queue.commit(commitOf('a'));
   const unblock = block();
   for (const service of ['b', 'c', 'd']) await queue.commit(commitOf(service));
-  const rows = await queue.oldest('metrics', 9, NONE);
   // One row is sent from memory, another one is being sent when the file works again.
-  if (rows[1] === undefined || rows[2] === undefined) throw new Error('no row');
-  await acceptRow(queue, rows[1]);
-  expect(queue.pin(rows[2].id)).toBe(true);
+  const sending = await rowAt(queue, 2);
+  await acceptRow(queue, await rowAt(queue, 1));
+  expect(queue.pin(sending.id)).toBe(true);
   unblock();
   expect(await queue.commit(commitOf('e'))).toEqual({ kind: 'stored' });
   expect(await services(queue, 'metrics')).toEqual(['a', 'c', 'd', 'e']);
-  await acceptRow(queue, rows[2]);
+  await acceptRow(queue, sending);
   const account = queue.account.total();
   expectBalance(queue);
   await queue.close();

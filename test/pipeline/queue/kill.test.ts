@@ -36,16 +36,19 @@ function optionsFor(directory: string): QueueOptions {
 }
 
 async function look<T>(directory: string, work: (queue: Queue) => Promise<T>): Promise<T> {
-  const queue = Queue.open(optionsFor(directory), directory);
-  const result = await work(queue);
+  await using queue = Queue.open(optionsFor(directory), directory);
   expect(queue.corruptFiles()).toEqual([]);
   expectBalance(queue);
-  await queue.close();
-  return result;
+  return await work(queue);
 }
 
 function rowsOf(queue: Queue): Promise<readonly QueueRow[]> {
   return queue.oldest('metrics', 1e6, new Set());
+}
+
+/** One more than the output shows may have been done at the moment of the kill. */
+function expectTold(told: number, done: number): void {
+  expect([told, told + 1]).toContain(done);
 }
 
 test('killed while committing: every acknowledged commit is there, whole', async () => {
@@ -56,9 +59,7 @@ test('killed while committing: every acknowledged commit is there, whole', async
     expect(last).toBeGreaterThan(0);
     await look(directory, async queue => {
       const stored = (await rowsOf(queue)).length;
-      // One more than the output shows may have been stored at the moment of the kill.
-      expect(stored - last).toBeGreaterThanOrEqual(0);
-      expect(stored - last).toBeLessThanOrEqual(1);
+      expectTold(last, stored);
       expect(Number(await queue.readState('cursor', 'a'))).toBe(stored);
       expect(Object.fromEntries(queue.account.total())).toEqual({
         'point/made': 30 * stored,
@@ -81,8 +82,7 @@ test('killed while settling: settled rows do not come back, and nothing else is 
       const left = (await rowsOf(queue)).map(row => row.id);
       expect(left).toEqual(ids.slice(ids.length - left.length));
       const gone = ids.length - left.length - first;
-      expect(gone - told.length).toBeGreaterThanOrEqual(0);
-      expect(gone - told.length).toBeLessThanOrEqual(1);
+      expectTold(told.length, gone);
       first += gone;
       expect(queue.account.get('a', 'point/accepted')).toBe(2 * first);
     });

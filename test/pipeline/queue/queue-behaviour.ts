@@ -75,9 +75,17 @@ export async function acceptRow(queue: Queue, row: QueueRow): Promise<void> {
 }
 
 /** The oldest row, which is expected to be there. */
-export async function firstRow(queue: Queue, signal: Signal = 'metrics'): Promise<QueueRow> {
-  const [row] = await queue.oldest(signal, 1, NONE);
-  return row ?? expect.fail('no row');
+export function firstRow(queue: Queue, signal: Signal = 'metrics'): Promise<QueueRow> {
+  return rowAt(queue, 0, signal);
+}
+
+/** The row with so many older ones, which is expected to be there. */
+export async function rowAt(
+  queue: Queue,
+  index: number,
+  signal: Signal = 'metrics',
+): Promise<QueueRow> {
+  return (await queue.oldest(signal, index + 1, NONE)).at(index) ?? expect.fail('no row');
 }
 
 /** Commits metrics: services with their number of points; by default at the time at which clocks begin. */
