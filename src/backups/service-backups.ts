@@ -18,7 +18,7 @@ import { LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
-import { JITLESS } from '../service/api-area.ts';
+import { JITLESS } from '../service/operations.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { type BackupEvent, backupEvents } from './backup-events.ts';

@@ -4,7 +4,8 @@
 
 import * as z from 'zod';
 import { isObject } from '../lib/json-pointer.ts';
-import { anyText, ApiArea, kindOf, lenient, problemsOf, someText, textField } from './api-area.ts';
+import { ApiArea } from './api-area.ts';
+import { anyText, kindOf, lenient, problemsOf, someText, textField } from './operations.ts';
 import type { ReadOptions } from './http-client.ts';
 import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';
 

@@ -2,21 +2,20 @@
 // of backups: this is the form observed on deployments; one without the list answers 404.
 
 import * as z from 'zod';
+import { ApiArea, type OwnedQuery } from './api-area.ts';
 import {
   anyId,
   anyNumber,
   anyText,
-  ApiArea,
   bucketAddress,
   encodedCredentials,
   kindOf,
   lenient,
-  type OwnedQuery,
   problemsOf,
   scheduleExpression,
   serviceId,
   someText,
-} from './api-area.ts';
+} from './operations.ts';
 import { secretsIn } from './credentials-file.ts';
 import type { ReadOptions } from './http-client.ts';
 import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';

@@ -3,20 +3,18 @@
 
 import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
+import { ApiArea, type OwnedQuery, readOne } from './api-area.ts';
 import {
   anyId,
   anyText,
-  ApiArea,
   bucketAddress,
   encodedCredentials,
   kindOf,
   objectPath,
-  type OwnedQuery,
   problemsOf,
-  readOne,
   secretText,
   serviceId,
-} from './api-area.ts';
+} from './operations.ts';
 import { secretsIn } from './credentials-file.ts';
 import type { ReadOptions, ServiceHttp } from './http-client.ts';
 import {
