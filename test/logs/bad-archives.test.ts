@@ -64,7 +64,7 @@ test.each(
   Object.entries(WRONG).flatMap(([name, answer]) => [
     [name, 'at first', answer],
     [name, 'later', answer],
-  ]) as [string, string, Buffer][],
+  ]),
 )('%s, once, %s, spoils no archive', async (_, when, answer) => {
   await using spoiled = await openSpoiled();
   const { site, answers } = spoiled;

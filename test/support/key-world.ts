@@ -116,9 +116,10 @@ export class KeyWorld {
 
   /** Lets time pass, in steps, until it is over. */
   async passes<T>(running: Promise<T>, stepMs = 10): Promise<T> {
-    let isOver = false;
-    void running.finally(() => (isOver = true));
-    while (!isOver) {
+    const state = { isOver: false };
+    const end = (): void => void (state.isOver = true);
+    void running.then(end, end);
+    while (!state.isOver) {
       await nextTurn();
       await this.clock.advance(stepMs);
     }
