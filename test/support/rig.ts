@@ -4,6 +4,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import type { OtlpPoint } from './otlp-points.ts';
 import { type Running, start, tempDirectory } from './program.ts';
 import { Receiver } from './receiver.ts';
 
@@ -48,6 +49,24 @@ class Rig {
   /** How many points of a service have come. */
   came(id: string): number {
     return this.receiver.points.filter(({ serviceId }) => serviceId === id).length;
+  }
+
+  /** The points that came, of each series. */
+  get series(): ReadonlyMap<string, readonly OtlpPoint[]> {
+    return Map.groupBy(this.receiver.points, ({ serviceId, metric, attributes }) =>
+      JSON.stringify([serviceId, metric, attributes]),
+    );
+  }
+
+  /** Series of which a point came twice or out of order, or whose start has moved; over everything that came. */
+  get disturbed(): readonly string[] {
+    const isDisturbed = (points: readonly OtlpPoint[]): boolean =>
+      points.some(({ startNs, timeNs }, i) => {
+        const before = points[i - 1];
+        if (before === undefined) return false;
+        return startNs !== before.startNs || BigInt(timeNs) <= BigInt(before.timeNs);
+      });
+    return [...this.series].flatMap(([key, points]) => (isDisturbed(points) ? [key] : []));
   }
 
   /** Writes a configuration for all services of the simulator; `changes` replace whole sections. */

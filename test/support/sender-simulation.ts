@@ -389,7 +389,7 @@ class Run implements Transport {
     if (!isEmpty) this.#judge.answered(points, kind, this.#nowMs);
     if (this.#judge.wrong.length > 0) this.#judge.wrongAt ??= this.#log.length;
     const which = isEmpty ? '(empty)' : points.map(({ key }) => key).join(' ');
-    this.#log.push(`${(this.#nowMs / 1000).toFixed(2)} s  ${words}  ${which}`);
+    this.#note(`${words}  ${which}`);
     return result;
   }
 
@@ -497,7 +497,7 @@ class Run implements Transport {
   }
 
   async #happen(kind: 'flush' | 'stop' | 'kill', lengthMs: number): Promise<void> {
-    this.#log.push(`${(this.#nowMs / 1000).toFixed(2)} s  ${kind}`);
+    this.#note(kind);
     if (kind !== 'kill') {
       this.#judge.isFlushing = true;
       await this.#pass(this.#sender.flush(lengthMs));
@@ -600,6 +600,10 @@ class Run implements Transport {
     return { result, kind, words: `${status} ${words}` };
   }
 
+  #note(words: string): void {
+    this.#log.push(`${(this.#nowMs / 1000).toFixed(2)} s  ${words}`);
+  }
+
   #noteResumed(): void {
     if (this.#lastEndMs > 0) this.#resumedMs.push(this.#nowMs - this.#lastEndMs);
     this.#lastEndMs = 0;
@@ -611,9 +615,7 @@ class Run implements Transport {
       if (found.length !== points)
         this.#judge.wrong.push(`${points} points were set aside with a sample of ${found.length}`);
       this.#judge.setAside(found);
-      this.#log.push(
-        `${(this.#nowMs / 1000).toFixed(2)} s  aside  ${found.map(({ key }) => key).join(' ')}`,
-      );
+      this.#note(`aside  ${found.map(({ key }) => key).join(' ')}`);
     }
   }
 

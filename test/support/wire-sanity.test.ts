@@ -32,6 +32,11 @@ function sum(
   return requestOf({ name: 'c', sum: { dataPoints, aggregationTemporality, isMonotonic: true } });
 }
 
+const cumulative = (asDouble: number, from: number, at: number): MetricsRequestJson =>
+  sum({ asDouble, from, at });
+const delta = (asDouble: number, from: number, at: number): MetricsRequestJson =>
+  sum({ asDouble, from, at }, DELTA);
+
 const gauge = (point: NumberPointJson, at = 1): MetricsRequestJson =>
   requestOf({ name: 'g', gauge: { dataPoints: [{ ...point, ...timesOf(at) }] } });
 
@@ -110,15 +115,11 @@ describe('one request', () => {
     right(histogram({ count: '3', bucketCounts: ['3'] }));
     right(histogram({ flags: 1, bucketCounts: ['0', '0'], explicitBounds: [5] }));
     const negative = String(2n ** 64n - 1n);
-    wrong(
-      `a bucket is ${negative}`,
-      histogram({ count: '2', bucketCounts: ['3', negative], explicitBounds: [5] }),
-    );
+    const of = (count: string, ...bucketCounts: string[]): MetricsRequestJson =>
+      histogram({ count, bucketCounts, explicitBounds: [5] });
+    wrong(`a bucket is ${negative}`, of('2', '3', negative));
     wrong('its count is', histogram({ count: negative }));
-    wrong(
-      'its buckets add up to 3 instead of 4',
-      histogram({ count: '4', bucketCounts: ['1', '2'], explicitBounds: [5] }),
-    );
+    wrong('its buckets add up to 3 instead of 4', of('4', '1', '2'));
     wrong('2 buckets for 0 bounds', histogram({ count: '3', bucketCounts: ['1', '2'] }));
     wrong('0 buckets for 1 bounds', histogram({ explicitBounds: [1] }));
   });
@@ -148,14 +149,14 @@ describe('one request', () => {
 
   test('sums and histograms have a temporality; growth is not negative', () => {
     wrong('not specified', sum({ asDouble: 1, at: 1 }, 0));
-    right(sum({ asDouble: 0, from: 1, at: 2 }, DELTA));
-    wrong('its growth is -1', sum({ asDouble: -1, from: 1, at: 2 }, DELTA));
+    right(delta(0, 1, 2));
+    wrong('its growth is -1', delta(-1, 1, 2));
   });
 
   test('there is a time, and no start after it', () => {
     wrong('it has no time', gauge({ asDouble: 1 }, 0));
-    right(sum({ asDouble: 1, from: 5, at: 5 }));
-    wrong('it starts 1 s after its time', sum({ asDouble: 1, from: 6, at: 5 }));
+    right(cumulative(1, 5, 5));
+    wrong('it starts 1 s after its time', cumulative(1, 6, 5));
   });
 
   test('an identity occurs once, with its attributes in any order', () => {
@@ -177,10 +178,10 @@ describe('requests in a row', () => {
 
   test('if an answer may be lost, a point may repeat, but only unchanged', () => {
     const requests = [gauge({ asDouble: 1 }, 1), gauge({ asDouble: 2 }, 2)];
-    expect(found([...requests, gauge({ asDouble: 1 }, 1)], { mayResend: true })).toBe('');
-    expect(found([...requests, gauge({ asDouble: 3 }, 1)], { mayResend: true })).toContain(
-      'with another point',
-    );
+    const resent = (asDouble: number): string =>
+      found([...requests, gauge({ asDouble }, 1)], { mayResend: true });
+    expect(resent(1)).toBe('');
+    expect(resent(3)).toContain('with another point');
   });
 
   test('times increase', () => {
@@ -189,77 +190,46 @@ describe('requests in a row', () => {
   });
 
   test('they go back only if a clock may be corrected', () => {
-    const requests = [
-      gauge({ asDouble: 1 }, 9),
-      gauge({ asDouble: 2 }, 1),
-      gauge({ asDouble: 2 }, 2),
-    ];
-    expect(found(requests, { mayGoBack: true })).toBe('');
-    expect(found([...requests, gauge({ asDouble: 3 }, 2)], { mayGoBack: true })).toContain(
-      'with another point',
-    );
+    const back = [gauge({ asDouble: 1 }, 9), gauge({ asDouble: 2 }, 1), gauge({ asDouble: 2 }, 2)];
+    const after = (...requests: readonly MetricsRequestJson[]): string =>
+      found([...back, ...requests], { mayGoBack: true });
+    expect(after()).toBe('');
+    expect(after(gauge({ asDouble: 3 }, 2))).toContain('with another point');
     // The time that the wrong clock gave comes again, by the right one.
-    expect(found([...requests, gauge({ asDouble: 3 }, 9)], { mayGoBack: true })).toBe('');
+    expect(after(gauge({ asDouble: 3 }, 9))).toBe('');
   });
 
   test('a delta shows by its start that time went back with a baseline, which is not sent', () => {
-    const requests = [
-      sum({ asDouble: 1, from: 1, at: 9 }, DELTA),
-      sum({ asDouble: 2, from: 3, at: 9 }, DELTA),
-    ];
+    const requests = [delta(1, 1, 9), delta(2, 3, 9)];
     expect(found(requests, { mayGoBack: true })).toBe('');
     wrong('with another point', ...requests);
   });
 
   test('a stream keeps its start, or begins where the previous one ended, or later', () => {
-    right(sum({ asDouble: 1, from: 1, at: 5 }), sum({ asDouble: 2, from: 1, at: 10 }));
-    right(sum({ asDouble: 1, from: 1, at: 5 }), sum({ asDouble: 0, from: 5, at: 10 }));
-    const overlapping = [
-      sum({ asDouble: 1, from: 1, at: 5 }),
-      sum({ asDouble: 2, from: 4, at: 10 }),
-    ];
-    wrong('it starts 1 s before the one before ended', ...overlapping);
-    wrong(
-      'it starts 4 s before the one before ended',
-      sum({ asDouble: 1, from: 3, at: 5 }),
-      sum({ asDouble: 2, from: 1, at: 10 }),
-    );
+    right(cumulative(1, 1, 5), cumulative(2, 1, 10));
+    right(cumulative(1, 1, 5), cumulative(0, 5, 10));
+    const overlap = (seconds: number): string => `starts ${seconds} s before the one before ended`;
+    wrong(overlap(1), cumulative(1, 1, 5), cumulative(2, 4, 10));
+    wrong(overlap(4), cumulative(1, 3, 5), cumulative(2, 1, 10));
     // No start, no claim.
     right(sum({ asDouble: 2, at: 5 }), sum({ asDouble: 1, at: 10 }));
   });
 
   test('deltas do not overlap; a marker between them does not count', () => {
-    right(sum({ asDouble: 1, from: 1, at: 5 }, DELTA), sum({ asDouble: 1, from: 5, at: 9 }, DELTA));
-    right(
-      sum({ asDouble: 1, from: 1, at: 5 }, DELTA),
-      sum({ flags: 1, from: 5, at: 6 }, DELTA),
-      sum({ asDouble: 1, from: 5, at: 9 }, DELTA),
-    );
-    wrong(
-      'it starts 4 s before the one before ended',
-      sum({ asDouble: 1, from: 1, at: 5 }, DELTA),
-      sum({ asDouble: 1, from: 1, at: 9 }, DELTA),
-    );
+    right(delta(1, 1, 5), delta(1, 5, 9));
+    right(delta(1, 1, 5), sum({ flags: 1, from: 5, at: 6 }, DELTA), delta(1, 5, 9));
+    wrong('it starts 4 s before the one before ended', delta(1, 1, 5), delta(1, 1, 9));
   });
 
   test('a cumulative value does not fall while its start stays', () => {
-    wrong(
-      'its value falls from 5 to 4',
-      sum({ asDouble: 5, from: 1, at: 5 }),
-      sum({ asDouble: 4, from: 1, at: 9 }),
-    );
-    const counts = { explicitBounds: [1, 5] };
-    wrong(
-      'what is up to 5 falls from 4 to 3',
-      histogram({ ...counts, count: '4', bucketCounts: ['0', '4', '0'] }, 2),
-      histogram({ ...counts, count: '5', bucketCounts: ['1', '2', '2'] }, 3),
-    );
-    right(
-      histogram({ ...counts, count: '4', bucketCounts: ['0', '4', '0'] }, 2),
-      histogram({ explicitBounds: [2], count: '5', bucketCounts: ['1', '4'] }, 3),
-    );
+    wrong('its value falls from 5 to 4', cumulative(5, 1, 5), cumulative(4, 1, 9));
+    const [first, other] = [{ explicitBounds: [1, 5] }, { explicitBounds: [2] }];
+    const four = histogram({ ...first, count: '4', bucketCounts: ['0', '4', '0'] }, 2);
+    const less = histogram({ ...first, count: '5', bucketCounts: ['1', '2', '2'] }, 3);
+    wrong('what is up to 5 falls from 4 to 3', four, less);
+    right(four, histogram({ ...other, count: '5', bucketCounts: ['1', '4'] }, 3));
     // A stream that begins right after a first point whose start is unknown.
-    right(sum({ asDouble: 5, from: 5, at: 5 }), sum({ asDouble: 4, from: 5, at: 9 }));
+    right(cumulative(5, 5, 5), cumulative(4, 5, 9));
   });
 });
 
