@@ -6,7 +6,6 @@
 
 import { isUtf8 } from 'node:buffer';
 import { type ExpositionFormat, type Problem, PROBLEMS_MAX } from '../../../model/page.ts';
-import { numberOf as lenientNumberOf } from '../number.ts';
 import { unescapeText } from '../series-key.ts';
 
 /** Collects at most PROBLEMS_MAX problems, in the order found. */
@@ -230,21 +229,27 @@ export function labelOf(labels: readonly StrictLabel[], name: string): StrictLab
   return labels.find(label => label.name === name) ?? null;
 }
 
+const REAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+const INFINITE = /^([+-]?)inf(?:inity)?$/i;
 const INTEGER = /^[+-]?\d+$/;
 /** Longer words cannot be 64-bit integers, except by leading zeros. */
 const INTEGER_LENGTH_MAX = 1000;
 
 /** A value; null if the word is not a number of the formats or is out of range. */
 export function numberOf(word: string): number | null {
-  const value = lenientNumberOf(word);
-  if (value === null || Number.isFinite(value)) return value;
-  return /\d|^.nan/i.test(word) ? null : value;
+  if (REAL.test(word)) {
+    const value = Number(word);
+    return Number.isFinite(value) ? value : null;
+  }
+  if (word.toLowerCase() === 'nan') return Number.NaN;
+  const infinite = INFINITE.exec(word);
+  if (infinite === null) return null;
+  return infinite[1] === '-' ? -Infinity : Infinity;
 }
 
 /** An OpenMetrics timestamp: finite seconds. */
 export function secondsOf(word: string): number | null {
-  const value = numberOf(word);
-  return Number.isFinite(value) ? value : null;
+  return REAL.test(word) ? numberOf(word) : null;
 }
 
 /** Whether the word is a timestamp of text 0.0.4: a 64-bit integer. */
