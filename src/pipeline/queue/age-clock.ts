@@ -34,9 +34,11 @@ export class AgeClock {
   }
 
   save(file: QueueFile): void {
-    const { offsetMs } = this;
-    if (readClockOffset(file) !== offsetMs)
-      file.putState(STATE.kind, STATE.key, Buffer.from(String(offsetMs)));
+    file.putState(STATE.kind, STATE.key, Buffer.from(String(this.offsetMs)));
+  }
+
+  isSaved(file: QueueFile): boolean {
+    return readClockOffset(file) === this.offsetMs;
   }
 
   get offsetMs(): number {

@@ -114,7 +114,10 @@ export class Queue {
       const queue = new Queue(options, storage);
       queue.#refresh();
       // The file must be writable at the start, if only with the reserve.
-      queue.#write(() => new Change(), 'at any cost');
+      queue.#write(file => {
+        queue.#ages.save(file);
+        return new Change();
+      }, 'at any cost');
       if (!storage.hasRoom(PAGE_BYTES)) {
         queue.#trouble = DISK_FULL;
         queue.#log.plain.warn({ remedy: REMEDIES.disk }, REPORTS.diskFull);
@@ -467,7 +470,7 @@ export class Queue {
     const writeAll = (file: QueueFile): Change => {
       const change = work(file);
       file.addCounts(this.account.named(change.counts()));
-      this.#ages.save(file);
+      if (!this.#ages.isSaved(file)) this.#ages.save(file);
       return change;
     };
     const change = this.#storage.write(writeAll, cost);
