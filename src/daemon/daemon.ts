@@ -116,7 +116,6 @@ export class Daemon {
     this.#wasReady = former?.hasCycled === true;
     this.#clients = clients;
     clients.follow();
-    queue.account.reserve(config.services.map(({ id }) => id));
     const planned = config.metrics.isEnabled ? planTargets(config) : [];
     const log = new ThrottledLog(logger, clock);
     const { intervalMs, limits } = config.metrics;

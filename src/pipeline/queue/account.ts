@@ -87,14 +87,11 @@ const NO_SUMS: Sums = { rows: 0, bytes: 0, points: 0 };
 
 export class Account {
   readonly #services = new Map<string, Map<string, number>>();
-  /** Those that are counted one by one. */
-  readonly #own = new Set<string>();
   #sums: Readonly<Record<Signal, Sums>> = { metrics: NO_SUMS, logs: NO_SUMS };
 
   add(service: string, key: string, count: number): void {
     if (count === 0) return;
     const name = this.#nameFor(service);
-    if (name === service) this.#own.add(name);
     let numbers = this.#services.get(name);
     if (numbers === undefined) this.#services.set(name, (numbers = new Map()));
     numbers.set(key, (numbers.get(key) ?? 0) + count);
@@ -129,16 +126,12 @@ export class Account {
 
   /** Counts under the names that they get here, for the file: it would grow with every new service. */
   named(counts: readonly Count[]): readonly Count[] {
+    const added = new Set<string>();
     return counts.map(({ service, key, count }) => {
-      const name = this.#nameFor(service);
-      if (name === service) this.#own.add(name);
+      const name = added.has(service) ? service : this.#nameFor(service, added.size);
+      if (name === service && !this.#services.has(name)) added.add(name);
       return { service: name, key, count };
     });
-  }
-
-  /** These services are counted one by one, however many others have come. */
-  reserve(services: readonly string[]): void {
-    for (const service of services) this.#own.add(service);
   }
 
   apply(change: Change): void {
@@ -186,9 +179,10 @@ export class Account {
     return change;
   }
 
-  #nameFor(service: string): string {
-    const hasPlace = this.#own.has(service) || this.#own.size < ACCOUNT_SERVICES_MAX;
-    return hasPlace ? service : OTHER_SERVICES;
+  /** The name under which a service is counted, after so many others have come. */
+  #nameFor(service: string, others = 0): string {
+    if (this.#services.has(service)) return service;
+    return this.#services.size + others < ACCOUNT_SERVICES_MAX ? service : OTHER_SERVICES;
   }
 }
 

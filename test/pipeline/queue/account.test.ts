@@ -33,16 +33,13 @@ test('queued points are those made minus those with an outcome', () => {
   expect(account.queued('b')).toBe(0);
 });
 
-test('services beyond the bound share an account, which balances, too; configured ones have their own', () => {
+test('services beyond the bound share an account, which balances, too', () => {
   const account = new Account();
   for (let i = 0; i < ACCOUNT_SERVICES_MAX; i++) account.add(`s${i}`, 'point/made', 1);
-  account.reserve(['configured']);
   account.add('late', 'point/made', 5);
   account.add('later', 'point/made', 7);
-  account.add('configured', 'point/made', 3);
   account.apply(settled({ service: 'late', accepted: 5, rejected: 0, setAside: 0 }));
-  expect([...account.entries().keys()]).toHaveLength(ACCOUNT_SERVICES_MAX + 2);
-  expect(account.queued('configured')).toBe(3);
+  expect([...account.entries().keys()]).toHaveLength(ACCOUNT_SERVICES_MAX + 1);
   expect(account.queued('other')).toBe(7);
   expect(account.queued('late')).toBe(7);
   expect(account.queued('s0')).toBe(1);
