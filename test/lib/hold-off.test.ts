@@ -50,6 +50,8 @@ test('a success ends it, and another failure in between resets the count', () =>
   expect(holdOff.remainingMs(0)).toBe(270_000);
   holdOff.clear();
   expect(holdOff.remainingMs(0)).toBe(0);
+  holdOff.note({}, true, 0, 0);
+  expect(holdOff.remainingMs(1)).toBe(0);
   for (let attempt = 0; attempt < 4; attempt++) holdOff.note({}, true, 0, 0);
   holdOff.note({}, false, 0, 0);
   expect(holdOff.remainingMs(1)).toBe(0);

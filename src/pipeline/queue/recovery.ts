@@ -53,9 +53,10 @@ export function isHeaderDamaged(path: string): boolean {
 export function mendFirstPage(path: string): void {
   const page = firstPageOf(path);
   if (!MARKS.every(field => isSound(page, field))) return;
+  const damaged = [...damagedFields(page), ...damagedTexts(page)];
+  if (damaged.length === 0) return;
   withFile(path, 'r+', file => {
-    for (const { offset, bytes } of [...damagedFields(page), ...damagedTexts(page)])
-      writeSync(file, bytes, 0, bytes.length, offset);
+    for (const { offset, bytes } of damaged) writeSync(file, bytes, 0, bytes.length, offset);
   });
 }
 
