@@ -6,6 +6,8 @@ import { expect, test } from 'vitest';
 import { loadConfig, parseConfig } from '../../src/config/load.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { SHELL_KEY, useShell } from '../support/service-shell.ts';
+import { callVerb } from '../support/verb-context.ts';
+import { verb } from '../../src/cli/init.ts';
 
 const shell = await useShell();
 const environment = { PROM2OTLP_API_KEY: SHELL_KEY, HOME: 'x' };
@@ -64,4 +66,9 @@ test('1 when there is nothing to write about, 2 for a wrong argument', async () 
   expect(wrong).toMatchObject({ code: 2, err: expect.stringMatching(/^--endpoint: .* "nowhere"/) });
   shell.simulator.setFaults({ status: 500 });
   expect((await shell.fails('init', '500')).out).toBe('');
+});
+
+test('needs an address', async () => {
+  const { err } = await callVerb(verb, [], { environment });
+  expect(err).toContain('expected --base-url URL');
 });

@@ -28,7 +28,6 @@ test.each([
   ['check', 'expected --config FILE: PROM2OTLP_CONFIG is not set, and there is no /etc'],
   ['check --config=', '--config: expected a file, got ""'],
   ['check --config a.yaml b.yaml', 'unexpected "b.yaml"'],
-  ['init', 'expected --base-url URL'],
   ['demo --port -1', 'see prom2otlp demo --help'],
   ['version extra', 'unexpected "extra"'],
   ['simulate --port 0 --refresh 0s', '--refresh: expected a duration such as 10s or 5m, got "0s"'],
