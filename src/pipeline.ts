@@ -29,7 +29,7 @@ import { saveState, stateEntries, type StateBlobs } from './pipeline/derive/stat
 import { type EncodeOptions, encodePage } from './pipeline/encode/encode.ts';
 import { WireWriter } from './pipeline/encode/wire.ts';
 import { Gather } from './pipeline/queue/gather.ts';
-import type { Queue } from './pipeline/queue/queue.ts';
+import type { Store } from './pipeline/queue/commit.ts';
 
 /** Lines that decode reads in one step: a few milliseconds when every series is new. */
 const SLICE_LINES = 256;
@@ -135,7 +135,7 @@ export interface PipelineTarget {
 export interface PipelineOptions {
   readonly targets: readonly PipelineTarget[];
   readonly schedule: Schedule;
-  readonly queue: Queue;
+  readonly queue: Store;
   readonly clock: Clock;
   readonly log: ThrottledLog;
   /** Ends scrapes that are under way. They say nothing about the service then, and are dropped. */

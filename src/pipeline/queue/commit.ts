@@ -64,6 +64,11 @@ export type CommitOutcome =
   | { readonly kind: 'full' }
   | { readonly kind: 'failed'; readonly message: string };
 
+/** All that the data path needs of the queue (queue.ts), which stores all of a commit or nothing. */
+export interface Store {
+  commit(commit: Commit): Promise<CommitOutcome>;
+}
+
 /** The outcome of one service's points in a row, or in a part of one. */
 export interface Settlement {
   readonly service: string;

@@ -6,8 +6,7 @@ import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { ThrottledLog } from '../../lib/log.ts';
 import type { Batch, BatchPart, SampleCount } from '../../model/batch.ts';
-import type { Commit, StateChange } from './commit.ts';
-import type { Queue } from './queue.ts';
+import type { Commit, StateChange, Store } from './commit.ts';
 
 /** Ready pages of a tick wait this long for the others before they are committed. */
 const WAIT_MS = 500;
@@ -19,7 +18,7 @@ const GATHERED_BYTES_MAX = 16 * 1024 * 1024;
 type PageCommit = Omit<Commit, 'batches'> & { readonly batch: Batch };
 
 export interface GatherOptions {
-  readonly queue: Queue;
+  readonly queue: Store;
   readonly clock: Clock;
   readonly log: ThrottledLog;
   /** Where the memory comes from. */
