@@ -11,7 +11,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
-import { Permits } from './lib/bell.ts';
+import { type Bell, Permits } from './lib/bell.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import { collectGarbage, compileForWork, makeRoomForReads } from './lib/footprint.ts';
@@ -20,7 +20,6 @@ import type { Batch } from './model/batch.ts';
 import type { Page, PageReport, ScrapeTime } from './model/page.ts';
 import type { SeriesTable } from './model/series-table.ts';
 import { inTurns, type Schedule } from './pipeline/collect/schedule.ts';
-import type { Scraper, ScrapeResult } from './pipeline/collect/scrape.ts';
 import { Decoding } from './pipeline/decode/decode.ts';
 import { Replay } from './pipeline/decode/replay.ts';
 import { derive, type DeriveReport, SHORT_OF_MEMORY } from './pipeline/derive/derive.ts';
@@ -122,18 +121,28 @@ function* decodePage(
   return decoding.report;
 }
 
-/** A target in the running pipeline. */
-export interface PipelineTarget {
-  /** The key of its saved state. */
-  readonly id: string;
-  readonly scraper: Scraper;
-  readonly translation: Translation;
-  /** Called after every scrape, for counters and the status page. */
-  onTranslated(scrape: ScrapeResult, translated: Translated): void;
+/** What the pipeline asks of a scraper (collect/scrape.ts), whose results may say more. */
+export interface PageSource<Result extends Scraped> {
+  /** Never rejects. An abort ends it as a failure. */
+  scrape(signal?: AbortSignal): Promise<Result>;
+  /** Called once the page has been used: its memory may be reused. */
+  release(): void;
+  /** Rings when the target is to be scraped before it is due. */
+  readonly looks: Bell;
 }
 
-export interface PipelineOptions {
-  readonly targets: readonly PipelineTarget[];
+/** A target in the running pipeline. */
+export interface PipelineTarget<Result extends Scraped> {
+  /** The key of its saved state. */
+  readonly id: string;
+  readonly scraper: PageSource<Result>;
+  readonly translation: Translation;
+  /** Called after every scrape, for counters and the status page. */
+  onTranslated(scrape: Result, translated: Translated): void;
+}
+
+export interface PipelineOptions<Result extends Scraped> {
+  readonly targets: readonly PipelineTarget<Result>[];
   readonly schedule: Schedule;
   readonly queue: Store;
   readonly clock: Clock;
@@ -142,8 +151,8 @@ export interface PipelineOptions {
   readonly giveUp: AbortSignal;
 }
 
-export class Pipeline {
-  readonly #options: PipelineOptions;
+export class Pipeline<Result extends Scraped> {
+  readonly #options: PipelineOptions<Result>;
   readonly #writer = new WireWriter();
   readonly #payloads = new BodyBufferPool();
   /** Translates one page at a time: the work is CPU-bound and shares the writer. */
@@ -151,7 +160,7 @@ export class Pipeline {
   /** Where the last page of each target was gathered, until it is committed. */
   readonly #gathers = new Map<string, Gather>();
 
-  constructor(options: PipelineOptions) {
+  constructor(options: PipelineOptions<Result>) {
     this.#options = options;
   }
 
@@ -174,7 +183,11 @@ export class Pipeline {
   }
 
   /** Scrapes a target before it is due when its report asks for that. */
-  async #hasten({ scraper }: PipelineTarget, index: number, stop: AbortSignal): Promise<void> {
+  async #hasten(
+    { scraper }: PipelineTarget<Result>,
+    index: number,
+    stop: AbortSignal,
+  ): Promise<void> {
     const { schedule, clock } = this.#options;
     const { looks } = scraper;
     for (let seen = looks.rings; !stop.aborted; seen = looks.rings) {
@@ -212,7 +225,11 @@ export class Pipeline {
   }
 
   /** Translates one page at a time, and hands the payload over before the writer is reused. */
-  async #translate(target: PipelineTarget, scrape: Scraped, gather: Gather): Promise<Translated> {
+  async #translate(
+    target: PipelineTarget<Result>,
+    scrape: Scraped,
+    gather: Gather,
+  ): Promise<Translated> {
     return this.#translating.run(async () => {
       const { clock } = this.#options;
       const steps = translate(target.translation, scrape, this.#writer);

@@ -19,6 +19,7 @@ import type { RestoredState } from '../model/memory.ts';
 import { Pipeline } from '../pipeline.ts';
 import { Schedule } from '../pipeline/collect/schedule.ts';
 import { otherIdsOf, planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
+import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { SeriesBudget } from '../pipeline/derive/options.ts';
 import {
   joinStates,
@@ -88,7 +89,7 @@ export class Daemon {
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
   readonly #livePages = new Permits(1);
-  readonly #pipeline: Pipeline;
+  readonly #pipeline: Pipeline<ScrapeResult>;
   readonly #budget: SeriesBudget;
   readonly #meter: TranslateMeter;
   readonly #stopping = new AbortController();

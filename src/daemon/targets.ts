@@ -10,7 +10,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
-import { Scraper, scrapeReport } from '../pipeline/collect/scrape.ts';
+import { Scraper, scrapeReport, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { deriveOptions, SeriesBudget } from '../pipeline/derive/options.ts';
 import { readState, saveState } from '../pipeline/derive/state.ts';
@@ -43,7 +43,10 @@ export interface TargetContext {
 }
 
 /** A target in the pipeline. Throws an OperatorError if its settings would expose the key. */
-export function pipelineTarget(log: TargetLog, context: TargetContext): PipelineTarget {
+export function pipelineTarget(
+  log: TargetLog,
+  context: TargetContext,
+): PipelineTarget<ScrapeResult> {
   const { config, clock, parts } = context;
   const { target } = log;
   const { counters, buffers } = parts;
