@@ -145,20 +145,21 @@ function settle(judging: Judging, head: number, outcome: number, tally: Tally): 
 /** A row that is not on the page: ends its series if due, and forgets the row after a long time. */
 function missRow(judging: Judging, row: number, metric: Metric): void {
   const { table, time, tallies } = judging;
+  const head = table.head[row]!;
   // Not so a number whose metric has become a distribution.
-  const isPart = isCompound(metric) && table.compounds.has(table.head[row]!);
-  if (!isPart && endIfStale(judging, row, true)) {
+  const isPart = isCompound(metric) && table.compounds.has(head);
+  if (!isPart && head === row && endIfStale(judging, row, true)) {
     tallies[serviceOfRow(table, row)]!.stale++;
     return;
   }
   // Parts of an absent point are kept as long as its head, which still has to be ended.
-  const head = table.head[row]!;
   const compound = isCompound(metric) ? table.compounds.get(head) : undefined;
   const owner = compound === undefined || isOnPage(table, compound.count) ? row : head;
   const movedAtMs = table.movedAtMs[owner]!;
+  // The flags of a part are those of its head, which alone has a series to end.
+  const hasToEnd = owner === head && isOpen(table.flags[head]!);
   if (Number.isNaN(movedAtMs)) table.movedAtMs[row] = time.monotonicMs;
-  else if (!isOpen(table.flags[owner]!) && time.monotonicMs - movedAtMs >= judging.keepMs)
-    judging.gone.push(row);
+  else if (!hasToEnd && time.monotonicMs - movedAtMs >= judging.keepMs) judging.gone.push(row);
 }
 
 /** Judges all histograms and summaries, after all rows. Yields after every `slice` of them. */

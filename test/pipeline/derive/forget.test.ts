@@ -215,6 +215,23 @@ describe('churn', () => {
     expect(compound?.rows.length).toBeLessThan(10);
   });
 
+  test('of the buckets of a histogram that another one replaced ends, though its count stays', () => {
+    const target = new Target();
+    // `instance` is not sent: both are one series.
+    const of = (instance: number): string =>
+      ['bucket{le="1",', 'bucket{le="5",', 'count{']
+        .map(part => `h_${part}instance="${instance}"} 1\n`)
+        .join('');
+    const page = (seconds: number, text: string): number => {
+      target.page(seconds, `# TYPE h histogram\n${text}`);
+      return sizes(target)['rows'] ?? 0;
+    };
+    page(0, of(1));
+    page(60, of(2));
+    const before = page(120, `${of(2)}h_count{instance="1"} 1\n`);
+    expect(page(HOUR + 120, `${of(2)}h_count{instance="1"} 1\n`)).toBe(before - 2);
+  });
+
   test('an unconfigured service is dropped with its last series; a configured one never', () => {
     const target = new Target({ services: ['a', 'b'], unconfigured: 'send' });
     target.page(0, 'x{namespace="a"} 1\nx{namespace="b"} 1\nx{namespace="z"} 1\n');

@@ -68,6 +68,20 @@ describe('G1: without timestamps', () => {
     expect(outcomeOf(seen[2] ?? target.fail(240))?.stalePoints).toBe(0);
   });
 
+  test('G1: nor do its parts, if their rows come before that of its head', () => {
+    const target = new Target();
+    target.page(0, 'a 1\nb 1\nc 1\nd 1\nkeep 1\n');
+    for (const minutes of [1, 62, 63]) target.page(60 * minutes, 'keep 1\n');
+    // Forgotten rows are reused from the last one on.
+    target.page(3840, `keep 1\n${HISTOGRAM}`);
+    const { compounds } = target.translation.table;
+    const [head = 0] = compounds.keys();
+    expect(Math.max(...(compounds.get(head)?.rows ?? []))).toBe(head);
+    const seen = target.page(3900, 'keep 1\n# TYPE h gauge\nh 1\n');
+    expect(seen.shown.toSorted()).toEqual(['gauge h{} 1 @3900', 'gauge keep{} 1 @3900']);
+    expect(outcomeOf(seen)).toMatchObject({ points: 8, stalePoints: 0 });
+  });
+
   test('G2: a series of numbers that becomes a part of a histogram does not end the histogram', () => {
     const target = new Target();
     const histogram =
