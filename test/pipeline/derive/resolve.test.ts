@@ -189,14 +189,4 @@ describe('very many series that change their type at once', () => {
       false,
     );
   });
-
-  test('on a page over its limit', () => {
-    const { limits } = defaultConfig().metrics;
-    const target = new Target();
-    const lines = Array.from({ length: 150_000 }, (_, i) => `h_bucket{le="${String(i)}"} 1\n`);
-    const page = (type: string): string => `# TYPE h ${type}\n${lines.join('')}h_count 1\n`;
-    target.page(0, page('gauge'));
-    Object.assign(target.translation, { limits: { ...limits, samples: 150_000 } });
-    expect(target.page(60, page('histogram')).translated.reason).toBe('limit_samples');
-  });
 });
