@@ -394,6 +394,27 @@ describe('series that return', () => {
     );
   });
 
+  test.each([
+    ['if another series of its server brought the uptime meanwhile', 'uptime'],
+    ['if one of its server that was never sent was forgotten after it', 'never'],
+  ] as const)('so does the only one of its server, even %s', (_, how) => {
+    const target = targetOf({ series: 2, serviceSamples: 1 });
+    const of = (name: string, sample: string): string =>
+      `engine_global_status_${name}{server_name="s"} ${sample}\n`;
+    const never = of('commands_total', `5 ${at(7200)}`);
+    const pages = {
+      uptime: [gauges(0, 1), gauges(1, 2), of('uptime', '1180')],
+      never: [gauges(0, 1), of('uptime', '1120'), never, gauges(1, 2), gauges(2, 3)],
+    };
+    const all = [of('queries', '10'), ...pages[how], of('queries', '20')];
+    const seen = all.map((text, minute) => target.page(60 * minute, text));
+    if (how === 'never') expect(seen[3]?.reads).toEqual({ time_future: 1 });
+    const last = 60 * (all.length - 1);
+    expect(seen.at(-1)?.shown).toContain(
+      `sum engine_global_status_queries{server_name=s} 20 @${last} from ${last}`,
+    );
+  });
+
   test('series admitted by the previous process are known again, while new ones are refused', () => {
     const limits = { series: 5, serviceSamples: 10 };
     const former = targetOf(limits);

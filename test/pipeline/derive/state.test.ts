@@ -436,6 +436,17 @@ describe('a service that goes and returns', () => {
     return target;
   };
 
+  test('is taken out alone: its rows and its uptimes', () => {
+    const target = known();
+    const [whole, a, b] = [restoredState(target), partOf(target, 'a'), partOf(target, 'b')];
+    expect(a.indexById.size).toBeGreaterThan(0);
+    expect(new Set([...a.indexById.keys(), ...b.indexById.keys()])).toEqual(idsOf(whole));
+    expect(a.indexById.size + b.indexById.size).toBe(whole.indexById.size);
+    expect(a.uptimes).toEqual(whole.uptimes.filter(({ component }) => component.startsWith('a')));
+    expect(a.uptimes).toHaveLength(1);
+    expect(partOf(target, 'unknown')).toMatchObject({ indexById: new Map(), uptimes: [] });
+  });
+
   test('leaves the others what they had', () => {
     const target = known();
     const state = restoredState(target);
@@ -559,6 +570,20 @@ describe('a service that goes and returns', () => {
     expect(table.restored?.indexById.size).toBe(2);
     pages(60, 80);
     expect(table.restored).toBeNull();
+  });
+
+  test('has its rows and uptimes beside those of the others', () => {
+    const [state, a] = afterLeaving(known(), {});
+    const joined = joinStates(state, a);
+    for (const part of [state, a])
+      for (const [id, index] of part.indexById) {
+        const place = joined.indexById.get(id) ?? -1;
+        for (const name of ['startMs', 'processMs', 'lastTimeMs', 'lastValue', 'flags'] as const)
+          expect(joined[name][place], name).toBe(part[name][index]);
+      }
+    expect(joined.indexById.size).toBe(state.indexById.size + a.indexById.size);
+    const ofB = state.uptimes.filter(({ component }) => component.startsWith('b'));
+    expect(joined.uptimes).toEqual(expect.arrayContaining([...a.uptimes, ...ofB]));
   });
 
   test('is still known to the process after the next, if no page had it', () => {
