@@ -174,11 +174,14 @@ export interface RestoredState {
   awaitedSinceMs?: number;
 }
 
-/** The order of rows in the last saved `starts`. */
+/** What was in the last saved `starts`. */
 export interface SavedStarts {
   /** The table's startsVersion at that time. */
   readonly version: number;
+  /** In their order. */
   readonly rows: Uint32Array;
+  /** How many uptimes there were: the marks have their numbers in the same order. */
+  readonly uptimeCount: number;
 }
 
 /** OpenMetrics exemplar of one row on this page. */

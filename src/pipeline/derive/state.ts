@@ -12,6 +12,7 @@
 // whichever comes first then knows until when the identity was sent. `starts` is written only if
 // table.startsVersion has changed.
 
+import { bug } from '../../errors.ts';
 import { ROW_FLAG, SeriesTable } from '../../model/series-table.ts';
 import {
   NO_EVIDENCE,
@@ -19,6 +20,7 @@ import {
   type PageClock,
   type RestoredState,
   SAVED_NUMBERS,
+  type SavedStarts,
   type SavedUptime,
 } from '../../model/memory.ts';
 import { isCounting } from '../../model/metric.ts';
@@ -74,10 +76,10 @@ export interface StateBlobs {
 export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
   const known = table.savedStarts;
   const isCurrent = known !== null && known.version === table.startsVersion;
-  const saved = isCurrent ? known : { version: table.startsVersion, rows: rowsToSave(table) };
+  const saved = isCurrent ? known : startsToSave(table);
   const starts = isCurrent ? undefined : yield* packStarts(table, saved.rows);
   table.savedStarts = saved;
-  const marks = yield* packMarks(table, saved.rows);
+  const marks = yield* packMarks(table, saved);
   return starts === undefined ? { marks } : { starts, marks };
 }
 
@@ -86,7 +88,15 @@ export function saveRestored(restored: RestoredState): Generator<void, StateBlob
   return saveState(Object.assign(new SeriesTable(), { restored }));
 }
 
-function* packMarks(table: SeriesTable, rows: Uint32Array): Generator<void, Buffer> {
+function startsToSave(table: SeriesTable): SavedStarts {
+  const uptimeCount = uptimesOf(table).length;
+  return { version: table.startsVersion, rows: rowsToSave(table), uptimeCount };
+}
+
+function* packMarks(
+  table: SeriesTable,
+  { rows, uptimeCount }: SavedStarts,
+): Generator<void, Buffer> {
   const { restored } = table;
   const marks = new Marks(table, rows.length + (restored?.indexById.size ?? 0));
   for (let from = 0; from < rows.length; from += SLICE_ROWS) {
@@ -96,7 +106,10 @@ function* packMarks(table: SeriesTable, rows: Uint32Array): Generator<void, Buff
   if (restored !== null)
     for (const place of restored.indexById.values()) marks.add(restored, place);
   // In the order of their names in `starts`.
-  const numbers = uptimesOf(table).flatMap(uptime => UPTIME_NUMBERS.map(name => uptime[name]));
+  const uptimes = uptimesOf(table);
+  if (uptimes.length !== uptimeCount)
+    bug(`${uptimes.length} uptimes have marks, and ${uptimeCount} have starts`);
+  const numbers = uptimes.flatMap(uptime => UPTIME_NUMBERS.map(name => uptime[name]));
   return yield* packColumns([...marks.columns(), Float64Array.from(numbers)]);
 }
 
