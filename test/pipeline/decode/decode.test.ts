@@ -379,4 +379,29 @@ describe('any page', () => {
       { numRuns: 500 },
     );
   });
+
+  test('no bytes after an end of page cause an exception', () => {
+    fc.assert(
+      fc.property(fc.array(noise, { maxLength: 8 }), lines => {
+        const page = ['a 1\n# EOF\n', ...lines.flatMap(line => [line, '\n'])];
+        const bytes = Buffer.concat(page.map(part => Buffer.from(part)));
+        const { samples } = decodePage(bytes.toString('latin1'), { format: 'openmetrics' });
+        expect(samples.map(({ name }) => name)).toEqual(['a']);
+      }),
+    );
+  });
+
+  test('label values survive their escapes', () => {
+    const label = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(label, value => {
+        const escaped = value
+          .replaceAll('\\', '\\\\')
+          .replaceAll('"', '\\"')
+          .replaceAll('\n', '\\n');
+        const { samples } = decodePage(`a{b="${escaped}"} 1\n`);
+        expect(samples[0]?.labels).toStrictEqual({ b: value });
+      }),
+    );
+  });
 });
