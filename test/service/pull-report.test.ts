@@ -169,6 +169,23 @@ describe('a key that is refused', () => {
     expect([watch.isRefused, metrics.held(), logs.held()]).toEqual([false, null, null]);
   });
 
+  test('is still refused when a request that began before the refusal succeeds', async () => {
+    const { clock, watch, asked, metrics, logs, backups, running } = shared();
+    await using _ = running();
+    const startedMs = clock.monotonicMs();
+    await clock.advance(1000);
+    logs.failed(refusal);
+    for (const report of [backups, logs]) report.succeeded(startedMs);
+    metrics.answered(startedMs);
+    expect([watch.isRefused, logs.held(), logs.status.state]).toEqual([true, refusal, 'failed']);
+    logs.failed(refusal, { isRefused: true, startedMs });
+    await nextTurn();
+    await clock.advance(6000);
+    expect([asked, watch.isRefused]).toEqual([['backups'], true]);
+    metrics.answered(clock.monotonicMs());
+    expect([watch.isRefused, logs.held(), logs.looks.rings]).toEqual([false, null, 1]);
+  });
+
   test('is tried at once when its source has another one', async () => {
     const { clock, asked, metrics, replaceKey, running } = shared(() => null);
     await using _ = running();
