@@ -142,6 +142,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** Unpacks the body while it arrives (undici does not), in small steps off the main thread. */
   #unpacker: Unpacker | null = null;
   #encoding = '';
+  /** False for a body in an unknown encoding that is not needed. It is read, so that the connection stays, but not kept. */
+  #isReadable = true;
   #status = 0;
   #headers: AnswerHeaders = {};
   #wireBytes = 0;
@@ -179,7 +181,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#headers = headers;
     const encoding = headerText(headers, 'content-encoding').trim().toLowerCase();
     if (encoding !== 'identity') this.#encoding = encoding;
-    if (this.#encoding !== '' && !ENCODINGS.has(encoding)) {
+    this.#isReadable = this.#encoding === '' || ENCODINGS.has(encoding);
+    if (!this.#isReadable && this.#isBodyNeeded) {
       const detail = `its encoding is ${JSON.stringify(encoding.slice(0, 40))}`;
       return this.#fail({ reason: 'encoding', detail });
     }
@@ -192,6 +195,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isSettled || chunk.length === 0) return;
     this.#wireBytes += chunk.length;
+    if (!this.#isReadable) {
+      if (this.#wireBytes > this.#bodyBytesMax) this.#failTooLarge();
+      return;
+    }
     if (this.#encoding !== '') this.#unpacker ??= this.#openUnpacker(chunk.readUInt8(0));
     // The chunk is only valid during this call (connection.ts), and the unpacker reads it later.
     const isTaken = this.#unpacker?.write(Buffer.from(chunk)) ?? this.#keep(chunk);
@@ -203,7 +210,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     // The connection may be reused now, so undici must not abort it if the unpacker fails.
     this.#controller = null;
     // An empty body is valid in any encoding.
-    if (this.#unpacker === null) this.#finish();
+    if (!this.#isReadable) this.#answer(this.#wireBytes === 0);
+    else if (this.#unpacker === null) this.#finish();
     else this.#unpacker.end();
   }
 

@@ -240,6 +240,27 @@ test.each([
   expect(await send(connect())).toEqual({ kind: 'accepted', rejected: 0, message: '' });
 });
 
+test.each(['utf-8', 'none', 'compress'])(
+  'an answer in the unknown encoding %s counts by its status, and its connection is kept',
+  async encoding => {
+    const transport = connect();
+    const headers = { 'content-encoding': encoding };
+    for (const [status, kind] of [
+      [200, 'accepted'],
+      [503, 'retry'],
+    ] as const) {
+      backEnd.answer = () => ({ status, headers, body: 'x'.repeat(200_000) });
+      for (let i = 0; i < 2; i++) expect(await send(transport)).toMatchObject({ kind });
+    }
+    expect(backEnd.requests).toHaveLength(4);
+    expect(backEnd.connectionCount).toBe(1);
+    // It is read no further than any other.
+    backEnd.answer = () => response =>
+      void response.writeHead(200, headers).write(Buffer.alloc(ANSWER_BYTES_MAX + 1));
+    expect(await send(transport)).toEqual({ kind: 'accepted', rejected: 0, message: '' });
+  },
+);
+
 test('an early refusal is seen while a large body is still being sent', async () => {
   const body = Buffer.alloc(4 * 1024 * 1024, 1);
   const server = await BackEnd.start();
