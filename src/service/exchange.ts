@@ -371,6 +371,12 @@ export function headerText(headers: AnswerHeaders, name: string): string {
   return typeof value === 'string' ? value : value.join(', ');
 }
 
+/** The same for a header that has one value: a proxy may have added its own, and the first one counts. */
+export function firstHeader(headers: AnswerHeaders, name: string): string {
+  const value = headers[name];
+  return (typeof value === 'object' ? value[0] : value) ?? '';
+}
+
 const ENCODINGS: ReadonlySet<string> = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd']);
 const STEP_BYTES = 64 * 1024;
 /** RFC 9659: the largest window of a zstd frame over HTTP, as a power of two (8 MiB). */

@@ -17,6 +17,7 @@ import {
   type BodySink,
   type Call,
   exchange,
+  firstHeader,
   headerText,
   isSuccess,
   type Method,
@@ -285,12 +286,12 @@ export class ServiceHttp {
     const isAnswer = outcome.kind === 'answer';
     if (isAnswer && isSuccess(call, outcome.status)) {
       const { status, headers, body, wireBytes } = outcome;
-      const contentType = headerText(headers, 'content-type');
+      const contentType = firstHeader(headers, 'content-type');
       return { ok: true, status, headers, contentType, body, wireBytes };
     }
     const { fault, facts } = isAnswer
       ? readBadAnswer(
-          { ...outcome, retryAfter: headerText(outcome.headers, 'retry-after') },
+          { ...outcome, retryAfter: firstHeader(outcome.headers, 'retry-after') },
           call.isPlain || this.#isKeyRefused(),
           this.#redactorOf(call),
           this.#clock.nowMs(),

@@ -196,9 +196,10 @@ test('Retry-After delays requests of the same or lower priority, and lets metric
   expect(service.server.requests.map(({ path }) => path)).toEqual(['/logs', '/metrics']);
 });
 
-test('a Retry-After of a month counts as a quarter of an hour', async () => {
+test('a Retry-After of a month counts as a quarter of an hour, also if it is there twice', async () => {
   await using service = await openService((_request, response) => {
-    response.writeHead(503, { 'retry-after': '2592000' });
+    response.statusCode = 503;
+    response.setHeader('retry-after', ['2592000', '2592000']);
     response.end();
   });
   const result = await service.http.get('/', METRICS);

@@ -4,7 +4,7 @@
 
 import { type BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import { type Link, openLink } from '../../service/connection.ts';
-import { exchange, headerText, type Outcome } from '../../service/exchange.ts';
+import { exchange, firstHeader, type Outcome } from '../../service/exchange.ts';
 import { otlpJson } from '../encode/otlp-json.ts';
 import { compress, decompress } from '../queue/compression.ts';
 import type { Encoding } from '../queue/commit.ts';
@@ -145,8 +145,8 @@ export class OtlpHttp implements Transport {
     { status, headers, body: read, isWhole }: AnswerOutcome,
     { signal }: SendRequest,
   ): Exchange {
-    const contentType = headerText(headers, 'content-type');
-    const retryAfter = headerText(headers, 'retry-after');
+    const contentType = firstHeader(headers, 'content-type');
+    const retryAfter = firstHeader(headers, 'retry-after');
     const body = isWhole ? read : NO_BODY;
     const requestFormat = this.#options.config.protocol === 'http/json' ? 'json' : 'protobuf';
     const nowMs = this.#options.clock.nowMs();

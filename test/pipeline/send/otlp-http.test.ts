@@ -261,6 +261,22 @@ test.each(['utf-8', 'none', 'compress'])(
   },
 );
 
+test('of a header that a proxy has added once more, the first counts', async () => {
+  const twice = (status: number, name: string, values: string[], body = ''): void => {
+    backEnd.answer = () => response => {
+      response.setHeader(name, values);
+      response.writeHead(status).end(body);
+    };
+  };
+  const transport = connect();
+  twice(503, 'retry-after', ['5', '7']);
+  expect(await send(transport)).toMatchObject({ kind: 'retry', retryAfterMs: 5000 });
+  const type = 'application/json';
+  const partialSuccess = { rejectedDataPoints: '2', errorMessage: 'too old' };
+  twice(200, 'content-type', [type, type], JSON.stringify({ partialSuccess }));
+  expect(await send(transport)).toEqual({ kind: 'accepted', rejected: 2, message: 'too old' });
+});
+
 test('an early refusal is seen while a large body is still being sent', async () => {
   const body = Buffer.alloc(4 * 1024 * 1024, 1);
   const server = await BackEnd.start();
