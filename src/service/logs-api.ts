@@ -56,6 +56,9 @@ export interface ArchiveOptions extends ReadOptions {
 
 export type LogPointers = Readonly<Record<keyof LogEndpointsConfig['pointers'], JsonPointer>>;
 
+/** Two may have one name in the configuration: one without a value leaves the other one. */
+type Pairs = readonly (readonly [name: string, value: Query[string]])[];
+
 type LogItems = Result<{ readonly items: readonly LogItem[]; readonly serverNowMs: number | null }>;
 type Retention = Result<{ readonly retention: LogItem; readonly json: unknown }>;
 
@@ -99,13 +102,13 @@ export class LogsApi {
     const { parameters: names, pageSize, pagination } = this.endpoints;
     const { page = 0, offset = page * pageSize } = query;
     const order = this.pointers.start.at(-1);
-    const answer = await this.#get(this.endpoints.list, query, {
+    const answer = await this.#get(this.endpoints.list, query, [
       ...this.#filterOf(query),
-      [names.server]: query.server,
-      [names.order]: order,
-      [names.limit]: pagination === 'none' ? undefined : pageSize,
-      [names.offset]: { none: undefined, page: page + 1, offset }[pagination],
-    });
+      [names.server, query.server],
+      [names.order, order],
+      [names.limit, pagination === 'none' ? undefined : pageSize],
+      [names.offset, { none: undefined, page: page + 1, offset }[pagination]],
+    ]);
     if (!answer.ok) return answer;
     const { json } = answer;
     const count = follow(this.pointers.count, json);
@@ -140,7 +143,7 @@ export class LogsApi {
 
   /** The types of logs. */
   async types(options: ReadOptions = {}): Promise<LogItems> {
-    const answer = await this.#get(this.endpoints.types, options, {});
+    const answer = await this.#get(this.endpoints.types, options, []);
     return answer.ok ? this.#itemsOf(answer, 'log types') : answer;
   }
 
@@ -155,7 +158,7 @@ export class LogsApi {
     query: Readonly<Record<string, string>> = {},
     options: ReadOptions = {},
   ): Promise<Retention> {
-    return retentionOf(await this.#get(this.endpoints.retention, options, query));
+    return retentionOf(await this.#get(this.endpoints.retention, options, Object.entries(query)));
   }
 
   async setRetention(request: RetentionRequest, { signal }: ReadOptions = {}): Promise<Retention> {
@@ -163,13 +166,13 @@ export class LogsApi {
     return retentionOf(await this.#http.requestJson('POST', this.endpoints.retention, options));
   }
 
-  #filterOf({ from, to, type }: Partial<LogQuery>): Query {
+  #filterOf({ from, to, type }: Partial<LogQuery>): Pairs {
     const { parameters: names } = this.endpoints;
-    return {
-      [names.from]: from?.toISOString(),
-      [names.to]: to?.toISOString(),
-      [names.type]: type,
-    };
+    return [
+      [names.from, from?.toISOString()],
+      [names.to, to?.toISOString()],
+      [names.type, type],
+    ];
   }
 
   #archiveRequest(ids: readonly string[], options: ArchiveOptions) {
@@ -179,7 +182,8 @@ export class LogsApi {
     return { query, accept: ACCEPT, maxBodyBytes: maxBytes, signal };
   }
 
-  #get(path: string, { signal }: ReadOptions, query: Query): Promise<Result<JsonAnswer>> {
+  #get(path: string, { signal }: ReadOptions, pairs: Pairs): Promise<Result<JsonAnswer>> {
+    const query = Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
     const options = { query, signal, priority: this.#priority, maxBodyBytes: LIST_BYTES_MAX };
     return this.#http.requestJson('GET', path, options);
   }

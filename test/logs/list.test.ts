@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { listPages, type ListEnd } from '../../src/logs/list.ts';
-import { json, openLogApi, type OpenedApi } from '../support/log-api.ts';
+import { ENDPOINTS, json, openLogApi, type OpenedApi } from '../support/log-api.ts';
 
 const QUERY = {
   from: new Date('2026-03-03T00:00:00Z'),
@@ -54,6 +54,14 @@ describe('a list', () => {
       orderBy: 'startTime',
       logType: 'error-log',
     });
+  });
+
+  test('has each given parameter, also where an absent one has the same name', async () => {
+    const parameters = { ...ENDPOINTS.parameters, server: 'logType', limit: 'orderBy' };
+    await using opened = await openLogApi(paged(0), { parameters, pagination: 'none' });
+    await readAll(opened);
+    const asked = new URL(opened.requests[0]?.path ?? '', 'http://x').searchParams;
+    expect([asked.get('logType'), asked.get('orderBy')]).toEqual(['error-log', 'startTime']);
   });
 
   test('is read whole from a service that sends fewer items per page than requested', async () => {
