@@ -189,7 +189,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const declaredBytes = Number(headerText(headers, 'content-length'));
     if (declaredBytes > this.#bodyBytesMax && this.#isBodyNeeded) return this.#failTooLarge();
     if (this.#encoding === '' && this.#isSuccess && declaredBytes > 0 && this.#sink === null)
-      this.#call.into.reserve(Math.min(declaredBytes, RESERVED_BYTES_MAX));
+      this.#call.into.reserve(Math.min(declaredBytes, this.#bodyBytesMax, RESERVED_BYTES_MAX));
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

@@ -1,8 +1,9 @@
 import { connect as connectTo, type Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
+import { BodyBuffer } from '../../../src/lib/body-buffer.ts';
 import { programVersion } from '../../../src/lib/version.ts';
 import { ANSWER_BYTES_MAX } from '../../../src/pipeline/send/answer.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
@@ -238,6 +239,17 @@ test.each([
 ])('an answer in %s that cannot be unpacked counts by its status', async (encoding, body) => {
   backEnd.answer = () => ({ status: 200, headers: { 'content-encoding': encoding }, body });
   expect(await send(connect())).toEqual({ kind: 'accepted', rejected: 0, message: '' });
+});
+
+test('no more memory is reserved for an answer than is read of it', async () => {
+  const reserve = vi.spyOn(BodyBuffer.prototype, 'reserve');
+  onTestFinished(() => reserve.mockRestore());
+  backEnd.answer = () => response => {
+    response.writeHead(200, { 'content-length': 4 * ANSWER_BYTES_MAX }).write('x');
+    setImmediate(() => response.socket?.destroy());
+  };
+  expect(await send(connect())).toMatchObject({ kind: 'accepted' });
+  expect(reserve.mock.calls).toEqual([[ANSWER_BYTES_MAX]]);
 });
 
 test.each(['utf-8', 'none', 'compress'])(
