@@ -39,7 +39,10 @@ async function look<T>(directory: string, work: (queue: Queue) => Promise<T>): P
   await using queue = Queue.open(optionsFor(directory), directory);
   expect(queue.corruptFiles()).toEqual([]);
   expectBalance(queue);
-  return await work(queue);
+  const result = await work(queue);
+  // Reads find damage that the opening did not.
+  expectBalance(queue);
+  return result;
 }
 
 function rowsOf(queue: Queue): Promise<readonly QueueRow[]> {
