@@ -121,7 +121,10 @@ function* decodePage(
   return decoding.report;
 }
 
-/** What the pipeline asks of a scraper (collect/scrape.ts), whose results may say more. */
+/**
+ * What the pipeline asks of a scraper (collect/scrape.ts), whose results may say more. With the class itself, this page
+ * would depend on the whole client of the service.
+ */
 export interface PageSource<Result extends Scraped> {
   /** Never rejects. An abort ends it as a failure. */
   scrape(signal?: AbortSignal): Promise<Result>;

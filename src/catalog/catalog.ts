@@ -48,7 +48,7 @@ const UPTIMES: Readonly<Partial<Record<OwnFamily, string>>> = {
 /** Series that appear on a page together: if none is present, none is missing. */
 export type CatalogTable = readonly CatalogEntry[];
 
-/** One series: its name without the table's prefix, and what is not as in the rest of the table. */
+/** One series: its name without the table's prefix, and how it differs from the table's default. */
 type Row = Pick<CatalogEntry, 'name' | 'type' | 'unit' | 'description'> & Partial<Common>;
 type Common = Pick<CatalogEntry, 'declared'> & Partial<Pick<CatalogEntry, 'labels' | 'isGuess'>>;
 type RowConstructor = (

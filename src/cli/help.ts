@@ -119,7 +119,7 @@ export function optionText(option: Option<unknown>): string {
     .join(' ');
 }
 
-/** What a verb or an action is for, in paragraphs: the summary as a sentence, and what is said about it. */
+/** The purpose of a verb or an action, in paragraphs: its summary as a sentence, then its description. */
 export function textsOf({ summary, about = '' }: Pick<Action, 'summary' | 'about'>): string[] {
   const sentence = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
   return [sentence, ...about.split(/\n\s*\n/)].map(oneLine).filter(text => text !== '');

@@ -459,7 +459,7 @@ function judgeRetention({ err }: VerbContext, kept: string, days: number): numbe
 
 // What the actions have in common: times, and archives as the service lists them.
 
-/** What is read of an archive, by the names of its pointers. */
+/** The fields of an archive that are read, by the names of their pointers. */
 const TEXTS = ['id', 'type', 'server', 'service', 'source', 'size', 'start'] as const;
 
 interface ListedArchive extends Readonly<Record<(typeof TEXTS)[number], string>> {

@@ -15,7 +15,7 @@ export interface Refusal {
 
 export interface Violation extends Refusal {
   readonly path: KeyPath;
-  /** The message points at the key, not at its value. What is missing is reported at what is around it. */
+  /** The message points at the key, not at its value. A missing key is reported at its block. */
   readonly isAtKey?: true;
   readonly code?: OperatorErrorCode;
   readonly isUnknownKey?: true;

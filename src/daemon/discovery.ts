@@ -379,7 +379,7 @@ function addressOf({ config }: DiscoveryOptions): string {
   return config.auto.api.baseUrl;
 }
 
-/** What is stored; nothing if that is damaged, or of another version. */
+/** The stored list; empty if it is damaged, or of another version. */
 async function stored(options: DiscoveryOptions): Promise<Memory> {
   const blob = await options.queue?.readState(LIST, addressOf(options));
   const list = parseJson(blob?.toString() ?? '') as Stored | undefined;

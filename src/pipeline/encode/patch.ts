@@ -119,7 +119,7 @@ export function patchPoints(
 }
 
 /**
- * Writes the numbers of a histogram or summary behind its times, in the order of points.ts; false if its bounds or
+ * Writes the numbers of a histogram or summary after its times, in the order of points.ts; false if its bounds or
  * quantiles differ from the template's.
  */
 function patchCompound(

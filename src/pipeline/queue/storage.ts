@@ -40,7 +40,7 @@ export const FILE_COUNTERS = {
 /** This many unused pages stay in the database for new rows. */
 const UNUSED_PAGES_MAX = 2048;
 
-/** What a storage has in its directory, besides the database. */
+/** The parts of a storage in its directory, besides the database. */
 interface Disk {
   readonly directory: QueueDirectory;
   readonly reserve: Reserve;

@@ -194,7 +194,7 @@ function pointLabelOf(type: DeclaredType, family: string): string | null {
 
 type Failure = readonly [offset: number, reason: string];
 
-/** What the rules of its type have against a sample; only the first is told. */
+/** The rules of its type that a sample breaks; only the first is reported. */
 function* failuresOf(
   type: DeclaredType,
   family: string,
