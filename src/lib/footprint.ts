@@ -4,7 +4,9 @@
 //
 //   --liftoff-only                  12 MB: undici's WebAssembly is not compiled a second time
 //   --max-semi-space-size=1         5 MB: young garbage is collected in pieces of 1 MB
-//   --no-opt --no-maglev            10 MB: no optimizing compilers until there is work for them (compileForWork)
+//   --no-opt                        10 MB: no optimizing compiler until there is work for it (compileForWork)
+//   --no-maglev                     10 MB of a process that optimizes, and a twentieth of its time: V8 compiles twice
+//                                   what soon needs its best code
 //   --expose-gc                     3 to 4 MB: one collection after the start (collectStartGarbage); and the size of a
 //                                   large page, if there is little memory (collectGarbage)
 //   MALLOC_ARENA_MAX=1,             250 MB of 895 with a million series: large blocks are returned to the system
@@ -37,14 +39,13 @@ export function compileForWork(bytes: number): void {
 }
 
 /**
- * From now on V8 optimizes as by default, including functions that are already hot. (With a size limit for optimized
- * functions that is lifted later, those would stay in baseline code for good: decoding took ten times as long.)
+ * From now on V8 optimizes, including functions that are already hot. (With a size limit for optimized functions that is
+ * lifted later, those would stay in baseline code for good: decoding took ten times as long.)
  */
 export function compileWell(): void {
   if (isWell) return;
   isWell = true;
   setFlagsFromString('--opt');
-  setFlagsFromString('--maglev');
 }
 
 /** Growth of the heap for work with much garbage; see keepHeapSmall(). */

@@ -201,19 +201,27 @@ function refuse(key: string, message: string, hint: string): never {
 // A buffer is never reused while undici still holds it: if undici is paused and keeps bytes, the next read gets a new
 // buffer; a short read is copied, because undici keeps the pieces of a head until the head is complete.
 
-/** Larger buffers cost less per byte, but every connection keeps one. */
+/** Every connection keeps a buffer of this size. */
 const READ_BYTES = 64 * 1024;
+/** After this many full reads in a row, as for a page of more than 2 MiB, it gets a larger one: fewer reads. */
+const FULL_READS = 32;
+const LARGE_READ_BYTES = 256 * 1024;
 /** Twice the longest head that undici accepts: a longer read cannot end within a head. */
-const SHORT_BYTES = READ_BYTES / 2;
+const SHORT_BYTES = 32 * 1024;
 
 /** Connects without TLS; received bytes are valid until the handler of the dispatch returns. */
 function createPlainConnector(timeoutMs: number): buildConnector.connector {
   return (options, callback) => {
     let socket: Socket | null = null;
     let next: Buffer | null = null;
+    let size = READ_BYTES;
+    let fullReads = 0;
     /** Passes a read to undici at once; false makes Node pause. */
     const take = (bytes: number, buffer: Buffer): boolean => {
       next = buffer;
+      fullReads = bytes < buffer.length ? 0 : fullReads + 1;
+      if (fullReads === FULL_READS) size = LARGE_READ_BYTES;
+      if (buffer.length < size) next = null;
       if (socket === null || socket.destroyed) return false;
       const read = buffer.subarray(0, bytes);
       if (bytes < SHORT_BYTES) return socket.push(Buffer.from(read));
@@ -226,7 +234,7 @@ function createPlainConnector(timeoutMs: number): buildConnector.connector {
     };
     // Node requests a buffer at first and after every read.
     const onread = {
-      buffer: (): Buffer => next ?? Buffer.allocUnsafeSlow(READ_BYTES),
+      buffer: (): Buffer => next ?? Buffer.allocUnsafeSlow(size),
       callback: (bytes: number, buffer: Uint8Array): boolean => take(bytes, buffer as Buffer),
     };
     const connect = buildConnector({ timeout: timeoutMs, allowH2: false, onread });

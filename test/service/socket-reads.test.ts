@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { type Connection, createConnection } from '../../src/service/connection.ts';
 import { exchange, type Outcome } from '../../src/service/exchange.ts';
@@ -56,11 +57,23 @@ function bodyOf(outcome: Outcome | undefined): Buffer {
 
 describe('a body over a plain connection', () => {
   test('arrives whole at any size, again and again', async () => {
-    for (const size of [1, 20 * KIB, 40 * KIB, 64 * KIB, 300 * KIB, 5000 * KIB]) {
+    for (const size of [1, 20 * KIB, 40 * KIB, 64 * KIB, 300 * KIB, 5000 * KIB, 20_000 * KIB]) {
       const body = randomBytes(size);
       const [outcome] = await receive(() => [Buffer.concat([headOf(body), body])]);
       expect([size, bodyOf(outcome).equals(body)]).toStrictEqual([size, true]);
     }
+  });
+
+  test('of many MiB is read in larger pieces', async () => {
+    using append = vi.spyOn(BodyBuffer.prototype, 'append');
+    const longestOf = async (size: number): Promise<number> => {
+      append.mockClear();
+      const body = Buffer.alloc(size);
+      await receive(() => [headOf(body), body]);
+      return Math.max(...append.mock.calls.map(([chunk]) => chunk.length));
+    };
+    expect(await longestOf(1000 * KIB)).toBeLessThanOrEqual(64 * KIB);
+    expect(await longestOf(20_000 * KIB)).toBe(256 * KIB);
   });
 
   test('is not mixed with bodies of other connections', async () => {
