@@ -102,11 +102,12 @@ export class Round {
     return later !== null && (await this.#search(later)) ? later : null;
   }
 
-  /** True when a row counts as one piece and was refused once more. */
+  /** True when a row counts as one piece and was refused once more: each part of it that is no suspect. */
   async #mayBePassed(delivery: Delivery): Promise<boolean> {
-    const [oldest] = delivery.pieces();
-    if (delivery.vainRounds < VAIN_ROUNDS || oldest === undefined) return false;
-    return (await this.#send(delivery, oldest)) === 'refused';
+    if (delivery.vainRounds < VAIN_ROUNDS || !this.#port.mayPass()) return false;
+    for (const piece of delivery.pieces().filter(({ suspicion }) => suspicion === null))
+      if ((await this.#send(delivery, piece)) !== 'refused') return false;
+    return true;
   }
 
   /** Sends the suspects of a row, each twice in a row; false when the round has ended. */

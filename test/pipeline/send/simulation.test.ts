@@ -76,6 +76,29 @@ test.each([3, 6])('%d rows that are refused as a whole do not stop all others', 
   expect(drainedMs).toBeLessThan(3_600_000);
 });
 
+test('no row passes a part of an older one that was not sent directly before', async () => {
+  const { wrong } = await run({
+    pages: [
+      { afterMs: 10, services: [{ series: 2, lagMs: 0 }], isDouble: true },
+      {
+        afterMs: 15_000,
+        services: [
+          { series: 2, lagMs: 0 },
+          { series: 1, lagMs: 0 },
+        ],
+        isDouble: true,
+      },
+      { afterMs: 10, services: [{ series: 1, lagMs: 0 }], isDouble: false },
+    ],
+    // 23 requests are answered as by a back end that has the poison alone, then none is accepted for ten minutes.
+    answers: Array.from({ length: 23 }, () => null),
+    phases: [{ lengthMs: 600_000, mood: { answer: 500, isForEmpty: false }, share: 1 }],
+    poison: [{ service: 0, series: 1, from: 0, to: 2, status: 500 }],
+    seed: 0,
+  });
+  expect(wrong).toEqual([]);
+});
+
 test('an outage of a quarter of an hour with 500 costs nothing, whenever it ends', async () => {
   let aside = 0;
   for (let lengthMs = 740_000; lengthMs < 760_000; lengthMs += 1000) {
