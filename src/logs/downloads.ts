@@ -65,7 +65,10 @@ class ByteBudget {
 }
 
 /** The file, or the reason why there is none. */
-export type Keeping = { readonly file: string } | { readonly cause: string };
+export interface Keeping {
+  readonly file?: string;
+  readonly cause?: string;
+}
 
 const FOLDER = 'set-aside';
 const FILES_MAX = 100;

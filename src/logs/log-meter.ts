@@ -220,8 +220,7 @@ export class LogMeter {
   setAside(partition: Partition, { archive, reason, cause, kept }: GivenUpArchive): void {
     const { service, type } = partition;
     this.counters.setAside.add(1, service.id, type, reason);
-    const file = kept !== null && 'file' in kept ? kept.file : null;
-    const notKept = kept !== null && 'cause' in kept ? kept.cause : null;
+    const { file = null, cause: notKept = null } = kept ?? {};
     this.status(partition).lastError = `${archive} was given up: ${cause}`;
     const shown = { service: service.id, type, archive, reason, file, atMs: this.#clock.nowMs() };
     this.givenUp = [shown, ...this.givenUp].slice(0, GIVEN_UP_SHOWN_MAX);

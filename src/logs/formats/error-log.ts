@@ -8,18 +8,10 @@
 // A plugin sometimes omits the newline, so that the next header directly follows its message.
 
 import type { LogAttribute, LogRecord } from '../record.ts';
-import type { HeaderFormat, Reading } from './record-lines.ts';
+import { type HeaderFormat, type Reading, severityOf } from './record-lines.ts';
 import { redactMessage } from './redact.ts';
 import { readStamp, stampLength } from './time.ts';
 
-const SEVERITIES: ReadonlyMap<string, number> = new Map([
-  ['note', 9],
-  ['info', 9],
-  ['information', 9],
-  ['system', 9],
-  ['warning', 13],
-  ['error', 17],
-]);
 /** The severity of a line with a time and no level. */
 const INFO = 9;
 const FATAL = 21;
@@ -86,20 +78,18 @@ function furtherStarts(text: string): readonly number[] {
 
 function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord {
   const header = headerOf(raw);
+  const level = header?.level ?? null;
+  const severityNumber = level === null ? INFO : severityOf(level);
   const message = raw.slice(header?.messageAt ?? 0);
   return {
     timeMs: localTime.toEpochMs(header?.localMs ?? Number.NaN),
     timeExtraNs: 0,
-    severityNumber: CRASH.test(message) ? FATAL : severityOf(header?.level ?? null),
-    severityText: header?.level ?? '',
+    severityNumber: CRASH.test(message) ? FATAL : severityNumber,
+    severityText: level ?? '',
     body: isRedacting ? redactMessage(raw) : raw,
     eventName: null,
     attributes: attributesOf(header?.thread ?? null, message),
   };
-}
-
-function severityOf(level: string | null): number {
-  return level === null ? INFO : (SEVERITIES.get(level.toLowerCase()) ?? 0);
 }
 
 function attributesOf(thread: string | null, message: string): LogAttribute[] {

@@ -6,20 +6,9 @@
 // Milliseconds, session, module and object are optional; the level is padded to seven characters.
 
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
-import type { HeaderFormat, Reading } from './record-lines.ts';
+import { type HeaderFormat, type Reading, severityOf } from './record-lines.ts';
 import { redactMessage } from './redact.ts';
 import { readStamp, stampLength } from './time.ts';
-
-const SEVERITIES: ReadonlyMap<string, number> = new Map([
-  ['debug', 5],
-  ['info', 9],
-  ['notice', 10],
-  ['warning', 13],
-  ['error', 17],
-  ['crit', 18],
-  ['alert', 19],
-  ['emerg', 21],
-]);
 
 const STAMP_LENGTH = stampLength('YYYY-MM-DD');
 const LEVEL = /(?:\.(\d{1,9}))? {1,8}([A-Za-z]{1,12}) *:(?: |$)/y;
@@ -46,7 +35,7 @@ function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord
     timeMs:
       localTime.toEpochMs(readStamp(raw, 0, 'YYYY-MM-DD')) + Math.floor(fractionNs / 1_000_000),
     timeExtraNs: fractionNs % 1_000_000,
-    severityNumber: SEVERITIES.get(level.toLowerCase()) ?? 0,
+    severityNumber: severityOf(level),
     severityText: level,
     body,
     eventName: null,

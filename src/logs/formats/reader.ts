@@ -29,11 +29,11 @@ import {
 } from './record-lines.ts';
 import { redactMessage, redactRest } from './redact.ts';
 import { SlowQueryReader } from './slow-query-log.ts';
-import { createLocalTime } from './time.ts';
+import { LocalTime } from './time.ts';
 
 export const createLineReader: CreateLineReader = (options: LineReaderOptions): LineReader => {
   const { timezone, isRedacting, recordBytesMax } = options;
-  const reading: Reading = { localTime: createLocalTime(timezone), isRedacting };
+  const reading: Reading = { localTime: new LocalTime(timezone), isRedacting };
   switch (options.type) {
     case 'error-log':
       return new JoiningReader(ERROR_LOG, reading, recordBytesMax);

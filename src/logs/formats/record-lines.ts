@@ -46,6 +46,25 @@ export interface HeaderFormat {
   readonly furtherStarts?: (text: string) => readonly number[];
 }
 
+const SEVERITIES: ReadonlyMap<string, number> = new Map([
+  ['debug', 5],
+  ['note', 9],
+  ['info', 9],
+  ['information', 9],
+  ['system', 9],
+  ['notice', 10],
+  ['warning', 13],
+  ['error', 17],
+  ['crit', 18],
+  ['alert', 19],
+  ['emerg', 21],
+]);
+
+/** The severity of a level of the engine or the proxy; 0 if it is unknown. */
+export function severityOf(level: string): number {
+  return SEVERITIES.get(level.toLowerCase()) ?? 0;
+}
+
 /** A record of which only the text is known. */
 export function textRecord(body: string): LogRecord {
   return {
@@ -171,20 +190,19 @@ export class RecordLines {
     return this.#sum(countedBytes) + Buffer.byteLength(text) > this.#bytesMax;
   }
 
-  /** Adds a line, or the first part of one, to the newest segment; text over the limit is cut off, and the segment is marked. */
-  add(line: RawLine, text: string = line.text): void {
-    const segment = this.#count(line);
-    if ((segment.marks & MARK.recordCut) !== 0) return;
-    const room = this.wouldOverflow(text) ? this.#bytesMax - this.#sum(countedBytes) : Infinity;
+  /**
+   * Adds a line, or the first part of one, to the newest segment; text over the limit is cut off, and the segment is marked.
+   * `isShort`: it is added even over the limit.
+   */
+  add(line: RawLine, text: string = line.text, isShort = false): void {
+    const segment = this.#segments.at(-1) ?? bug('there is no open record');
+    segment.lineCount++;
+    segment.marks |= line.marks;
+    if ((segment.marks & MARK.recordCut) !== 0 && !isShort) return;
+    const isOver = !isShort && this.wouldOverflow(text);
+    const room = isOver ? this.#bytesMax - this.#sum(countedBytes) : Infinity;
     if (room !== Infinity) segment.marks |= MARK.recordCut;
     if (room >= 0) append(segment, `\n${cutToBytes(text, room)}`);
-    if (isCut(line)) segment.wholeTo ??= segment.text.length;
-  }
-
-  /** Adds a short line to the newest segment, even over the limit. */
-  addAlways(line: RawLine): void {
-    const segment = this.#count(line);
-    append(segment, `\n${line.text}`);
     if (isCut(line)) segment.wholeTo ??= segment.text.length;
   }
 
@@ -242,14 +260,6 @@ export class RecordLines {
     } catch {
       return null;
     }
-  }
-
-  /** Counts a line of the newest segment. */
-  #count({ marks }: RawLine): Segment {
-    const segment = this.#segments.at(-1) ?? bug('there is no open record');
-    segment.lineCount++;
-    segment.marks |= marks;
-    return segment;
   }
 
   /** The sum over all segments, and one for the newline after each. */

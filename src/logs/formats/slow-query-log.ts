@@ -16,8 +16,14 @@ import {
   type ParsedRecord,
   type RawLine,
 } from '../record.ts';
-import { type CompleteLines, type Reading, RecordLines, toParsedRecord } from './record-lines.ts';
-import type { SqlContext } from './redact.ts';
+import {
+  type CompleteLines,
+  type Reading,
+  RecordLines,
+  textRecord,
+  toParsedRecord,
+} from './record-lines.ts';
+import { redactUnknown, type SqlContext } from './redact.ts';
 import {
   type Candidate,
   endsStatement,
@@ -30,16 +36,12 @@ import {
   startsHeader,
   takeLines,
 } from './slow-query-header.ts';
-import {
-  type Aftermath,
-  type Doubt,
-  readBanner,
-  readOrphan,
-  readSlowQuery,
-} from './slow-query-record.ts';
+import { type Aftermath, type Doubt, readSlowQuery } from './slow-query-record.ts';
 
 const FORMAT = 'slow-query-log/1';
 const NO_RECORDS: readonly ParsedRecord[] = [];
+/** The severity of the server's message at its start. */
+const INFO = 9;
 const CUT = MARK.recordCut | MARK.lineCut;
 
 /** Kinds of the open record: `rest` belongs to a record that was flushed, `orphan` to none. */
@@ -293,7 +295,7 @@ export class SlowQueryReader implements LineReader {
       this.#giveUpCandidate();
       return this.push(line);
     }
-    this.#lines.addAlways(line);
+    this.#lines.add(line, text, true);
     this.#candidateHeader.take(text);
     state.candidate = next;
     state.endsStatement = endsStatement(text);
@@ -320,8 +322,8 @@ export class SlowQueryReader implements LineReader {
   #fields({ raw, marks, wholeTo }: CompleteLines, isCut: boolean): LogRecord {
     const { kind, isStatement, flushed, doubt } = this.#state;
     this.#aftermath = NOT_IN_DOUBT;
-    if (kind === 'banner') return readBanner(raw);
-    if (kind === 'orphan') return readOrphan(raw, this.#reading);
+    if (kind === 'banner') return { ...textRecord(raw), severityNumber: INFO };
+    if (kind === 'orphan') return textRecord(this.#reading.isRedacting ? redactUnknown(raw) : raw);
     const text = {
       raw,
       header: this.#header,

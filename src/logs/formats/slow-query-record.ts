@@ -7,7 +7,7 @@
 // statement can hide one, and marked as doubtful; only the parts of its text that look like a header are sent.
 
 import { type LogRecord, OWN_PREFIX } from '../record.ts';
-import { type Reading, textRecord } from './record-lines.ts';
+import type { Reading } from './record-lines.ts';
 import {
   PLACEHOLDER,
   type RedactedSql,
@@ -23,7 +23,6 @@ import {
 } from './slow-query-header.ts';
 
 const SEVERITY = 13;
-const INFO = 9;
 /** The engine writes this instead of a statement for other commands. */
 const COMMAND = /^# administrator command: [\w ]+;?$/;
 const OPENERS = /['"`]|\/\*/;
@@ -143,13 +142,3 @@ function aftermathOf(
 }
 
 const NOTHING_OPEN = { end: 'code', isMisread: false, isDoubtful: false } as const;
-
-/** The server's message at its start. */
-export function readBanner(raw: string): LogRecord {
-  return { ...textRecord(raw), severityNumber: INFO };
-}
-
-/** Lines that belong to no known record. */
-export function readOrphan(raw: string, { isRedacting }: Reading): LogRecord {
-  return textRecord(isRedacting ? redactUnknown(raw) : raw);
-}

@@ -60,46 +60,33 @@ function digit(text: string, at: number): number {
   return value >= 0 && value <= 9 ? value : Number.NaN;
 }
 
+/** Almost simultaneous lines may be in the wrong order: a time only this much earlier is not an hour later. */
+const DISORDER_MS = 1000;
+
+/** Shared by all files, because computing offsets is slow. */
+const zones = new Map<string, ZoneOffsets>();
+
 /** Converts the local times of one file into instants, in the order of its lines. */
-export interface LocalTime {
+export class LocalTime {
+  /** The last result; NaN if there is none, and always in UTC. */
+  lastMs: number = Number.NaN;
+  /** Null for UTC. */
+  readonly #zone: ZoneOffsets | null;
+
+  /** Throws a RangeError for a zone that Intl does not know. */
+  constructor(zone: string) {
+    this.#zone = isUtc(zone) ? null : (zones.get(zone) ?? new ZoneOffsets(zone));
+    if (this.#zone !== null) zones.set(zone, this.#zone);
+  }
+
   /**
    * The instant of a local time, which is in milliseconds since the epoch as if its zone were UTC. A time that occurs
    * twice, when clocks are set back, is the first of the two, unless the previous time in the file is later than the
    * first and not much later than the second. A time that never occurs, when clocks are set forward, is converted with
    * the offset from before. NaN stays NaN.
    */
-  toEpochMs(localMs: number): number;
-  /** The last result; NaN if there is none, and always in UTC. */
-  lastMs: number;
-}
-
-/** Almost simultaneous lines may be in the wrong order: a time only this much earlier is not an hour later. */
-const DISORDER_MS = 1000;
-
-/** Throws a RangeError for a zone that Intl does not know. */
-export function createLocalTime(zone: string): LocalTime {
-  if (isUtc(zone)) return { toEpochMs: localMs => localMs, lastMs: Number.NaN };
-  let offsets = zones.get(zone);
-  if (offsets === undefined) {
-    offsets = new ZoneOffsets(zone);
-    zones.set(zone, offsets);
-  }
-  return new FileTime(offsets);
-}
-
-/** Shared by all readers, because computing offsets is slow. */
-const zones = new Map<string, ZoneOffsets>();
-
-class FileTime implements LocalTime {
-  lastMs: number = Number.NaN;
-  readonly #zone: ZoneOffsets;
-
-  constructor(zone: ZoneOffsets) {
-    this.#zone = zone;
-  }
-
   toEpochMs(localMs: number): number {
-    if (Number.isNaN(localMs)) return Number.NaN;
+    if (this.#zone === null || Number.isNaN(localMs)) return localMs;
     const { first, second } = this.#zone.at(localMs);
     // Without a previous time the comparisons are false.
     const isSecond =

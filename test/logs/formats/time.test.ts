@@ -1,7 +1,7 @@
 // The times of wrappers; stamps, and their instants in zones with clock changes.
 
 import { describe, expect, test } from 'vitest';
-import { createLocalTime, readInstant, readStamp } from '../../../src/logs/formats/time.ts';
+import { LocalTime, readInstant, readStamp } from '../../../src/logs/formats/time.ts';
 
 describe('readStamp', () => {
   test('reads each form of the date, and an hour padded with a blank', () => {
@@ -31,10 +31,10 @@ describe('readStamp', () => {
   });
 });
 
-describe('createLocalTime', () => {
+describe('LocalTime', () => {
   function check(zone: string, local: string, want: string): void {
     const localMs = readStamp(local, 0, 'YYYY-MM-DD');
-    const instant = createLocalTime(zone).toEpochMs(localMs);
+    const instant = new LocalTime(zone).toEpochMs(localMs);
     expect(new Date(instant).toISOString()).toBe(want);
   }
 
@@ -59,7 +59,7 @@ describe('createLocalTime', () => {
   test('takes the second if the file already had later times', () => {
     /** The times of one file on that day. */
     const check = (zone: string, day: string, locals: string, want: string): void => {
-      const localTime = createLocalTime(zone);
+      const localTime = new LocalTime(zone);
       const instants = locals.split(' ').map(local => {
         const instant = localTime.toEpochMs(readStamp(`${day} ${local}`, 0, 'YYYY-MM-DD'));
         return new Date(instant).toISOString().slice(11, 19);
@@ -82,7 +82,7 @@ describe('createLocalTime', () => {
   });
 
   test('does not mix files', () => {
-    const later = createLocalTime('Europe/Berlin');
+    const later = new LocalTime('Europe/Berlin');
     later.toEpochMs(readStamp('2026-10-25 02:59:59', 0, 'YYYY-MM-DD'));
     check('Europe/Berlin', '2026-10-25 02:00:01', '2026-10-25T00:00:01.000Z');
   });
@@ -103,7 +103,7 @@ describe('createLocalTime', () => {
   test('gives the same result for every minute around a change, in any order', () => {
     const start = Date.UTC(2026, 9, 24, 22);
     const minutes = Array.from({ length: 8 * 60 }, (_, minute) => start + minute * 60_000);
-    const alone = (local: number): number => createLocalTime('Europe/Berlin').toEpochMs(local);
+    const alone = (local: number): number => new LocalTime('Europe/Berlin').toEpochMs(local);
     const forwards = minutes.map(alone);
     const backwards = minutes.toReversed().map(alone);
     expect(backwards.toReversed()).toEqual(forwards);
@@ -115,8 +115,8 @@ describe('createLocalTime', () => {
   });
 
   test('ignores invalid times, and refuses an invalid zone', () => {
-    expect(createLocalTime('Europe/Berlin').toEpochMs(Number.NaN)).toBeNaN();
-    expect(() => createLocalTime('Nowhere/Land')).toThrow(RangeError);
+    expect(new LocalTime('Europe/Berlin').toEpochMs(Number.NaN)).toBeNaN();
+    expect(() => new LocalTime('Nowhere/Land')).toThrow(RangeError);
   });
 });
 
