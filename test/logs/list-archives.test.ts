@@ -170,14 +170,6 @@ describe('each record', () => {
 });
 
 describe('over midnight', () => {
-  test('nothing is lost: yesterday is listed until its day is closed', async () => {
-    await using site = await LogSite.open({ startMs: NOW + 14.9 * HOUR });
-    await site.pulls(40, 20 * MINUTE, i => site.write(ERRORS, `line ${i}`));
-    await site.pulls(3);
-    expect(site.bodies).toEqual(site.written);
-    expect(site.gaps).toEqual([]);
-  });
-
   test('lines that are filed under yesterday arrive within the grace', async () => {
     await using site = await LogSite.open();
     site.write(ERRORS, 'one', 'two');

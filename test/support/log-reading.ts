@@ -1,6 +1,7 @@
 // Reads whole logs with the readers under test: lines as the puller hands them in, cut off and resumed, flushed,
 // and put together again. A text's last line end is not part of it.
 
+import { expect } from 'vitest';
 import { createLineReader } from '../../src/logs/formats/reader.ts';
 import type { LineReaderOptions, ParsedRecord, RawLine } from '../../src/logs/record.ts';
 
@@ -65,6 +66,18 @@ export function rejoin(records: readonly ParsedRecord[]): string {
     }
   }
   return text;
+}
+
+/** Expects a log to be split into these records, redacted or not, also by readers that resume anywhere. */
+export function expectRecords(
+  type: string,
+  records: readonly string[],
+  options: ReadingOptions = {},
+): void {
+  const text = records.join('\n');
+  const resumedAt = text.split('\n').map((_, number) => number);
+  for (const more of [{}, { isRedacting: false }, { resumedAt }])
+    expect(readLog(type, text, { ...options, ...more }).map(({ raw }) => raw)).toEqual(records);
 }
 
 /** The value of an attribute; undefined where the record has none of that key. */

@@ -74,13 +74,6 @@ test('newer servers put the port into the host, and the TLS version after the co
   expect(attribute(of('h', '0,TLSv1.2'), own('tls'))).toBe('TLSv1.2');
 });
 
-test('times are in the zone of the server', () => {
-  const line = '20260304 09:12:08,db-0,app,h,76,0,CONNECT,,,0';
-  expect(read(line, { timezone: 'America/New_York' })?.timeMs).toBe(
-    Date.UTC(2026, 2, 4, 14, 12, 8),
-  );
-});
-
 /** The server's own fields before the operation. */
 const HEAD = '20260304 09:12:08,db-0,app,h,76,0,';
 

@@ -2,19 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import { MARK } from '../../../src/logs/record.ts';
-import { type ReadingOptions, readLog, rejoin } from '../../support/log-reading.ts';
+import { expectRecords, type ReadingOptions, readLog, rejoin } from '../../support/log-reading.ts';
 
 const NOTE = '2026-03-04  9:05:33 0 [Note] engined: ready for connections.';
 
-/** Expects the log to be split into these records; parts of one line are not joined by a newline. */
-function check(records: readonly string[], options: ReadingOptions = {}): void {
-  const text = records.join('\n');
-  const rawOf = (more: ReadingOptions): string[] =>
-    readLog('error-log', text, { ...options, ...more }).map(({ raw }) => raw);
-  expect(rawOf({})).toEqual(records);
-  const everyLine = text.split('\n').map((_, number) => number);
-  expect(rawOf({ resumedAt: everyLine })).toEqual(records);
-}
+const check = (records: readonly string[]): void => expectRecords('error-log', records);
 
 test.each([
   ['a thread and a level', '2026-03-04 19:06:10 41 [Warning] Aborted'],
@@ -93,11 +85,6 @@ describe('of a record it reads', () => {
     ['2026-03-04  9:06:10 0 [constructor] x', 0],
   ])('the severity of %s', (text, want) => expect(read(text)?.severityNumber).toBe(want));
 
-  test('the time in the zone of the server', () => {
-    const berlin = read('260704  9:06:10 [Note] x', { timezone: 'Europe/Berlin' });
-    expect(berlin?.timeMs).toBe(Date.UTC(2026, 6, 4, 7, 6, 10));
-  });
-
   test.each([
     [
       "41 [Warning] Aborted connection 41 to db: 'shop' user: 'app' host: '10.0.0.9' (Got timeout)",
@@ -123,24 +110,6 @@ describe('of a record it reads', () => {
   ])('who was refused or disconnected: %s', (message, want) =>
     expect(read(`2026-03-04  9:06:10 ${message}`)?.attributes).toEqual(want),
   );
-
-  test('the statement of a dump without its literals, or unchanged on request', () => {
-    const crash = [
-      '260304  9:06:10 [ERROR] engined got signal 11 ;',
-      'Connection ID (thread ID): 9',
-      "Query (0x774900011830): select 'secret',",
-      ' 12345 from t',
-      '',
-      'Optimizer switch: index_merge=on',
-    ];
-    expect(read(crash.join('\n'))?.body.split('\n')).toEqual([
-      ...crash.slice(0, 2),
-      'Query (0x774900011830): select ?,',
-      ' ? from t',
-      ...crash.slice(4),
-    ]);
-    expect(read(crash.join('\n'), { isRedacting: false })?.body).toBe(crash.join('\n'));
-  });
 });
 
 describe('lines without header', () => {

@@ -81,12 +81,6 @@ describe('LocalTime', () => {
     island('01:45:00 01:40:00 02:00:00', '14:45:00 15:10:00 15:30:00');
   });
 
-  test('does not mix files', () => {
-    const later = new LocalTime('Europe/Berlin');
-    later.toEpochMs(readStamp('2026-10-25 02:59:59', 0, 'YYYY-MM-DD'));
-    check('Europe/Berlin', '2026-10-25 02:00:01', '2026-10-25T00:00:01.000Z');
-  });
-
   test('reads a skipped time with the offset from before', () => {
     check('Europe/Berlin', '2026-03-29 01:59:59', '2026-03-29T00:59:59.000Z');
     check('Europe/Berlin', '2026-03-29 02:30:00', '2026-03-29T01:30:00.000Z');
