@@ -59,8 +59,6 @@ export interface ArchiveEntry {
   readonly pieces: () => AsyncGenerator<Buffer>;
 }
 
-export type ArchiveForm = 'zip' | 'gzip' | 'plain' | 'empty';
-
 export const PIECE_BYTES: number = 64 * 1024;
 const CHUNKS = { chunkSize: PIECE_BYTES };
 
@@ -72,8 +70,7 @@ const METHOD_DEFLATED = 8;
 const FLAG_ENCRYPTED = 1;
 
 /** The format, by the first bytes. */
-export function formOf(first: Buffer): ArchiveForm {
-  if (first.length === 0) return 'empty';
+export function formOf(first: Buffer): 'zip' | 'gzip' | 'plain' {
   const isZip = first[0] === 0x50 && first[1] === 0x4b;
   // A local header, or the end record of an archive without entries.
   if (isZip && ((first[2] === 3 && first[3] === 4) || (first[2] === 5 && first[3] === 6)))
@@ -87,8 +84,8 @@ export async function* archiveEntries(
   limits: ArchiveLimits,
 ): AsyncGenerator<ArchiveEntry> {
   const first = await spool.read(0, 512);
+  if (first.length === 0) return;
   const form = formOf(first);
-  if (form === 'empty') return;
   if (form === 'zip') {
     yield* zipEntries(spool, limits);
     return;

@@ -74,17 +74,15 @@ const UNREACHABLE_MAX = 2;
 const DOWNLOADS: ReadonlySet<ArchiveAction> = new Set(['download', 'final']);
 
 export class ArchiveLister {
-  /** How often in a row a day of one type could not be listed. */
-  #failedCounts: ReadonlyMap<string, number> = new Map();
-  /** The types that failed last time although others did not. */
-  #failedTypes: ReadonlySet<string> = new Set();
+  /** How often in a row a day could not be listed although others could, by type and day. */
+  #failedCounts: ReadonlyMap<string, ReadonlyMap<number, number>> = new Map();
 
   async pull(pull: Pull): Promise<PullEnd> {
     const { api, ledger } = pull;
     const toMs = api.nowMs();
     const firstDays = ledger.tracks.map(({ cursor }) => firstListedDay(cursor, toMs));
     const fromDayMs = Math.min(...firstDays);
-    const listing = await listTypes(pull, { fromMs: fromDayMs, toMs }, this.#failedTypes);
+    const listing = await listTypes(pull, { fromMs: fromDayMs, toMs }, this.#failedCounts);
     goOnUnlessStopped(api);
     if (await jumpIfTooOld(pull, listing)) return await this.pull(pull);
     this.#countFailures(pull, listing);
@@ -110,12 +108,13 @@ export class ArchiveLister {
       if (types.size + Object.keys(known).length > 0)
         ledger.move(track, { unlistedMs: Object.fromEntries(unlisted) });
     }
-    this.#failedTypes = new Set(failed.map(({ type }) => type));
-    this.#failedCounts = new Map(failed.map(one => [failedKey(one), this.#failedCount(one) + 1]));
+    const countOf = (one: FailedDay) => [one.dayMs, this.#failedCount(one) + 1] as const;
+    const byType = [...Map.groupBy(failed, ({ type }) => type)];
+    this.#failedCounts = new Map(byType.map(([type, days]) => [type, new Map(days.map(countOf))]));
   }
 
-  #failedCount(one: FailedDay): number {
-    return this.#failedCounts.get(failedKey(one)) ?? 0;
+  #failedCount({ type, dayMs }: FailedDay): number {
+    return this.#failedCounts.get(type)?.get(dayMs) ?? 0;
   }
 
   /** True if its day may close without it. What the service refuses, or fails to list, waits for longer: it may come back. */
@@ -284,10 +283,6 @@ function isTooMuch({ isAlone, error }: FailedDay): boolean {
   return isAlone && isOfWindow(error);
 }
 
-function failedKey({ type, dayMs }: FailedDay): string {
-  return `${type} ${dayMs}`;
-}
-
 /** True if archives of this type could not be listed for that day, by default for any day. */
 function isFailed({ failed }: Listing, type: string, dayMs?: number): boolean {
   return failed.some(
@@ -305,7 +300,11 @@ function gapTypes({ failed, unlistedDays }: Listing, dayMs: number): readonly st
  * Lists each type separately. `toMs` is the same for every page. Types of `onceTypes` get one try for each request: they
  * would use up the time for retries, and all others would wait for it.
  */
-async function listTypes(pull: Pull, days: Span, onceTypes: ReadonlySet<string>): Promise<Listing> {
+async function listTypes(
+  pull: Pull,
+  days: Span,
+  onceTypes: ReadonlyMap<string, unknown>,
+): Promise<Listing> {
   const { fromMs: fromDayMs, toMs } = days;
   const { api } = pull;
   const { giveUpAtMs } = api;

@@ -57,7 +57,7 @@ const entry = (name: string, text: string): { name: string; bytes: Buffer } => (
 });
 
 test.each([
-  ['', 'empty'],
+  ['', 'plain'],
   [zip([entry('a', 'x')]), 'zip'],
   [zip([]), 'zip'],
   [gzipSync('x'), 'gzip'],

@@ -7,37 +7,23 @@ import { type ReadingOptions, readLog, rejoin } from '../../support/log-reading.
 const read = (text: string, options: ReadingOptions = {}) => readLog('proxy-log', text, options)[0];
 const own = (key: string): string => `prom2otlp.proxy.${key}`;
 
-test('time, level, module and object', () => {
-  const line =
-    '2026-03-04 09:05:33   notice : [monitor] (Mon); Server [db-1] changed state: [down] -> [up]';
-  expect(read(line)).toMatchObject({
-    timeMs: Date.UTC(2026, 2, 4, 9, 5, 33),
-    timeExtraNs: 0,
-    severityNumber: 10,
-    severityText: 'notice',
-    body: line,
-    eventName: null,
-    marks: 0,
-    attributes: [
-      [own('module'), 'monitor'],
-      [own('object'), 'Mon'],
-    ],
-  });
-});
-
-test('a session, and parts of a second', () => {
-  const line =
-    '2026-03-04 09:05:34.123456   error  : (17) [router] (Read-Write); Lost connection to the primary';
-  expect(read(line)).toMatchObject({
-    timeMs: Date.UTC(2026, 2, 4, 9, 5, 34) + 123,
-    timeExtraNs: 456_000,
-    severityNumber: 17,
-    attributes: [
-      [own('session_id'), 17],
-      [own('module'), 'router'],
-      [own('object'), 'Read-Write'],
-    ],
-  });
+test.each([
+  [
+    '2026-03-04 09:05:33   notice : [monitor] (Mon); Server [db-1] changed state: [down] -> [up]',
+    { timeMs: Date.UTC(2026, 2, 4, 9, 5, 33), timeExtraNs: 0 },
+    { severityNumber: 10, severityText: 'notice' },
+    { module: 'monitor', object: 'Mon' },
+  ],
+  [
+    '2026-03-04 09:05:34.123456   error  : (17) [router] (Read-Write); Lost connection to the primary',
+    { timeMs: Date.UTC(2026, 2, 4, 9, 5, 34) + 123, timeExtraNs: 456_000 },
+    { severityNumber: 17, severityText: 'error' },
+    { session_id: 17, module: 'router', object: 'Read-Write' },
+  ],
+])('time, level and origin: %s', (line, time, severity, origin) => {
+  const attributes = Object.entries(origin).map(([key, value]) => [own(key), value]);
+  const fields = { ...time, ...severity, body: line, eventName: null, marks: 0, attributes };
+  expect(read(line)).toMatchObject(fields);
 });
 
 test('each part of the origin may be absent, and a lookalike is message text', () => {

@@ -32,28 +32,33 @@ describe('readStamp', () => {
 });
 
 describe('LocalTime', () => {
-  function check(zone: string, local: string, want: string): void {
+  test.each([
+    // UTC, and zones with and without clock changes.
+    ['UTC', '2026-07-04 09:05:33', '2026-07-04T09:05:33.000Z'],
+    ['Etc/UTC', '2026-07-04 09:05:33', '2026-07-04T09:05:33.000Z'],
+    ['Europe/Berlin', '2026-07-04 09:05:33', '2026-07-04T07:05:33.000Z'],
+    ['Europe/Berlin', '2026-01-04 09:05:33', '2026-01-04T08:05:33.000Z'],
+    ['Asia/Kolkata', '2026-01-04 00:05:33', '2026-01-03T18:35:33.000Z'],
+    ['America/St_Johns', '2026-01-04 09:05:33', '2026-01-04T12:35:33.000Z'],
+    ['Pacific/Kiritimati', '2026-01-01 00:00:00', '2025-12-31T10:00:00.000Z'],
+    // When clocks go back, the first of two hours.
+    ['Europe/Berlin', '2026-10-25 01:59:59', '2026-10-24T23:59:59.000Z'],
+    ['Europe/Berlin', '2026-10-25 02:00:00', '2026-10-25T00:00:00.000Z'],
+    ['Europe/Berlin', '2026-10-25 02:59:59', '2026-10-25T00:59:59.000Z'],
+    ['Europe/Berlin', '2026-10-25 03:00:00', '2026-10-25T02:00:00.000Z'],
+    ['America/New_York', '2026-11-01 01:30:00', '2026-11-01T05:30:00.000Z'],
+    // A skipped time has the offset from before.
+    ['Europe/Berlin', '2026-03-29 01:59:59', '2026-03-29T00:59:59.000Z'],
+    ['Europe/Berlin', '2026-03-29 02:30:00', '2026-03-29T01:30:00.000Z'],
+    ['Europe/Berlin', '2026-03-29 03:00:00', '2026-03-29T01:00:00.000Z'],
+    // A zone that changes its clocks by half an hour.
+    ['Australia/Lord_Howe', '2026-04-05 01:20:00', '2026-04-04T14:20:00.000Z'],
+    ['Australia/Lord_Howe', '2026-04-05 01:45:00', '2026-04-04T14:45:00.000Z'],
+    ['Australia/Lord_Howe', '2026-04-05 02:00:00', '2026-04-04T15:30:00.000Z'],
+    ['Australia/Lord_Howe', '2026-10-04 02:40:00', '2026-10-03T15:40:00.000Z'],
+  ])('%s: %s is %s', (zone, local, want) => {
     const localMs = readStamp(local, 0, 'YYYY-MM-DD');
-    const instant = new LocalTime(zone).toEpochMs(localMs);
-    expect(new Date(instant).toISOString()).toBe(want);
-  }
-
-  test('knows UTC, and zones with and without clock changes', () => {
-    check('UTC', '2026-07-04 09:05:33', '2026-07-04T09:05:33.000Z');
-    check('Etc/UTC', '2026-07-04 09:05:33', '2026-07-04T09:05:33.000Z');
-    check('Europe/Berlin', '2026-07-04 09:05:33', '2026-07-04T07:05:33.000Z');
-    check('Europe/Berlin', '2026-01-04 09:05:33', '2026-01-04T08:05:33.000Z');
-    check('Asia/Kolkata', '2026-01-04 00:05:33', '2026-01-03T18:35:33.000Z');
-    check('America/St_Johns', '2026-01-04 09:05:33', '2026-01-04T12:35:33.000Z');
-    check('Pacific/Kiritimati', '2026-01-01 00:00:00', '2025-12-31T10:00:00.000Z');
-  });
-
-  test('takes the first of two hours when clocks go back', () => {
-    check('Europe/Berlin', '2026-10-25 01:59:59', '2026-10-24T23:59:59.000Z');
-    check('Europe/Berlin', '2026-10-25 02:00:00', '2026-10-25T00:00:00.000Z');
-    check('Europe/Berlin', '2026-10-25 02:59:59', '2026-10-25T00:59:59.000Z');
-    check('Europe/Berlin', '2026-10-25 03:00:00', '2026-10-25T02:00:00.000Z');
-    check('America/New_York', '2026-11-01 01:30:00', '2026-11-01T05:30:00.000Z');
+    expect(new Date(new LocalTime(zone).toEpochMs(localMs)).toISOString()).toBe(want);
   });
 
   test('takes the second if the file already had later times', () => {
@@ -79,19 +84,6 @@ describe('LocalTime', () => {
     york('01:59:00 01:01:00 02:00:00', '05:59:00 06:01:00 07:00:00');
     const island = check.bind(null, 'Australia/Lord_Howe', '2026-04-05');
     island('01:45:00 01:40:00 02:00:00', '14:45:00 15:10:00 15:30:00');
-  });
-
-  test('reads a skipped time with the offset from before', () => {
-    check('Europe/Berlin', '2026-03-29 01:59:59', '2026-03-29T00:59:59.000Z');
-    check('Europe/Berlin', '2026-03-29 02:30:00', '2026-03-29T01:30:00.000Z');
-    check('Europe/Berlin', '2026-03-29 03:00:00', '2026-03-29T01:00:00.000Z');
-  });
-
-  test('knows a zone that changes its clocks by half an hour', () => {
-    check('Australia/Lord_Howe', '2026-04-05 01:20:00', '2026-04-04T14:20:00.000Z');
-    check('Australia/Lord_Howe', '2026-04-05 01:45:00', '2026-04-04T14:45:00.000Z');
-    check('Australia/Lord_Howe', '2026-04-05 02:00:00', '2026-04-04T15:30:00.000Z');
-    check('Australia/Lord_Howe', '2026-10-04 02:40:00', '2026-10-03T15:40:00.000Z');
   });
 
   test('gives the same result for every minute around a change, in any order', () => {
