@@ -21,7 +21,7 @@ import { isHeld } from './cursor.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
 import { commit, MAY_BE_KEY, type Pull, Slicer } from './pull.ts';
-import { type LineReader, type ParsedRecord, type RawLine, recordUid, uidPlace } from './record.ts';
+import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
 
 /** False for a broken archive. */
 type ReadResult = Result<{ readonly isWhole: boolean }>;
@@ -213,7 +213,7 @@ class ArchiveReading {
     const { endpoints, pointers } = api.api;
     const reader = new EntryReader({
       progress: done,
-      reader: this.#writer.watched(readerOf(this.#archive.partition.type)),
+      reader: readerOf(this.#archive.partition.type),
       unwrap: { format: endpoints.format, pointers, lineBytesMax: config.limits.lineBytes },
     });
     try {
@@ -227,7 +227,7 @@ class ArchiveReading {
       // The part below a limit is valid. A damaged entry is read again from the last commit.
       if (isUpToLimit && !reader.isBehind) {
         reader.cut();
-        this.#writer.add(reader.records, entry.name);
+        this.#addRecords(reader, entry.name);
         await this.#writer.commitEntry(entry.name, reader.progress());
       }
       this.#writer.drop();
@@ -237,15 +237,20 @@ class ArchiveReading {
       meter.counters.bytes.add(reader.cutBytes, 'cut');
     }
     if (!reader.end(this.#isFinal)) return false;
-    this.#writer.add(reader.records, entry.name);
+    this.#addRecords(reader, entry.name);
     this.#bytes += reader.seenBytes;
     await this.#writer.commitEntry(entry.name, reader.progress());
     return true;
   }
 
+  #addRecords(reader: EntryReader, entryName: string): void {
+    if (reader.isUntimed) this.#writer.noteUntimed();
+    this.#writer.add(reader.records, entryName);
+  }
+
   async #takeLines(reader: EntryReader, entryName: string): Promise<void> {
     for (let lines = 1; reader.next(); lines++) {
-      if (reader.records.length > 0) this.#writer.add(reader.records, entryName);
+      if (reader.records.length > 0) this.#addRecords(reader, entryName);
       if (lines % LINES_PER_LOOK === 0 && this.#slicer.isOver) await this.#slicer.pause();
       if (this.#writer.isFull) await this.#writer.commitEntry(entryName, reader.progress());
     }
@@ -323,22 +328,14 @@ class ArchiveWriter {
   }
 
   /**
-   * Watches the lines that the reader takes. A time in a line may be of another zone, and SQL may have set it: without one
-   * of the service no record is skipped for its age.
+   * A time in a line may be of another zone, and SQL may have set it: once the archive had a line without one of the
+   * service, no record is skipped for its age.
    */
-  watched(reader: LineReader): LineReader {
-    if (this.#floorMs === -Infinity) return reader;
-    const { ledger } = this.#pull;
-    const push = reader.push.bind(reader);
-    return Object.assign(reader, {
-      push: (line: RawLine) => {
-        if (Number.isNaN(line.timeMs) && this.#floorMs > -Infinity) {
-          this.#floorMs = -Infinity;
-          ledger.setArchive(this.#archive, { ...this.#archive.state, isUntimed: true });
-        }
-        return push(line);
-      },
-    });
+  noteUntimed(): void {
+    if (this.#floorMs === -Infinity) return;
+    this.#floorMs = -Infinity;
+    const { state } = this.#archive;
+    this.#pull.ledger.setArchive(this.#archive, { ...state, isUntimed: true });
   }
 
   add(records: readonly ParsedRecord[], entryName: string): void {

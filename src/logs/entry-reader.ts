@@ -42,6 +42,8 @@ const NOTHING = Buffer.alloc(0);
 export class EntryReader {
   /** The records of the last `next` or `end`. */
   records: ParsedRecord[] = [];
+  /** True once a line had no time of the service. */
+  isUntimed = false;
   readonly #done: EntryProgress | null;
   readonly #reader: LineReader;
   readonly #splitter: LineSplitter;
@@ -68,6 +70,7 @@ export class EntryReader {
     const bytes = progress?.bytes ?? 0;
     this.#splitter = new LineSplitter(this.#isJson ? jsonBytesMax : lineBytesMax, bytes);
     this.#unwrapper = new Unwrapper(unwrap, line => {
+      this.isUntimed ||= Number.isNaN(line.timeMs);
       for (const record of this.#reader.push(line)) this.records.push(record);
     });
     this.#lines = progress?.lines ?? 0;
