@@ -6,25 +6,8 @@
 // - A broken invariant is thrown by `bug()`: the message begins with `BUG:`; exit 1.
 // Messages have one form: `cannot <verb> <object>: <cause>; <what to do>`.
 
-/** The codes of an operator's mistakes: `E_<PART>_<WHAT>`. */
-export type OperatorErrorCode =
-  | 'E_CONFIG_READ'
-  | 'E_CONFIG_SYNTAX'
-  | 'E_CONFIG_KEY'
-  | 'E_CONFIG_VALUE'
-  | 'E_CONFIG_SECRET'
-  | 'E_CONFIG_ENV'
-  | 'E_CONFIG_RESTART'
-  | 'E_CLI_USAGE'
-  | 'E_FILE_READ'
-  | 'E_QUEUE_OPEN'
-  | 'E_QUEUE_HELD'
-  | 'E_STATUS_LISTEN'
-  | 'E_SERVICE_ACCESS';
-
 /** One mistake of the operator: the problem, its place, and what to do about it. */
 export interface Mistake {
-  readonly code: OperatorErrorCode;
   /** `cannot <verb> <object>: <cause>`. */
   readonly message: string;
   /** What to do, without a leading `;`. */

@@ -22,7 +22,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const place = process.env['PROM2OTLP_FAILPOINT'];
   if (place !== undefined && !armFailpoint(place)) {
     const message = `there is no failpoint ${JSON.stringify(place)}`;
-    throw new OperatorError([{ code: 'E_CLI_USAGE', key: 'PROM2OTLP_FAILPOINT', message }]);
+    throw new OperatorError([{ key: 'PROM2OTLP_FAILPOINT', message }]);
   }
   // From here on: while the verb is being loaded, the signal would end the process.
   const hangUp = new Bell();

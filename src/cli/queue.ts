@@ -113,7 +113,7 @@ function loadQueueConfig(
   if (directory !== null) return { config, directory };
   const message = `cannot look into the queue of ${JSON.stringify(file)}: it is in the memory of the daemon`;
   const hint = 'set queue.directory, or ask the daemon itself for /status.json';
-  throw new OperatorError([{ code: 'E_QUEUE_OPEN', key: 'queue.directory', message, hint }]);
+  throw new OperatorError([{ key: 'queue.directory', message, hint }]);
 }
 
 // `queue inspect`: the queued requests by signal and service, the requests that were refused for good, and the account. As

@@ -82,9 +82,7 @@ function readAccess(
   if (own.length > 0) return { config, targets: own };
   const ids = config.services.map(({ id }) => id).join(', ');
   const message = `cannot run ${command}: there is no service ${JSON.stringify(serviceId)} in the configuration`;
-  throw new OperatorError([
-    { code: 'E_SERVICE_ACCESS', message, hint: `name one of ${ids}, or add it` },
-  ]);
+  throw new OperatorError([{ message, hint: `name one of ${ids}, or add it` }]);
 }
 
 export interface OpenService {
@@ -158,7 +156,7 @@ function configOfAddress(
   if (keyFile === undefined && (environment[KEY_VARIABLE] ?? '') === '') {
     const message = `cannot run ${command}: there is no key`;
     const hint = `name a file with --key-file, or set ${KEY_VARIABLE}`;
-    throw new OperatorError([{ code: 'E_SERVICE_ACCESS', message, hint }]);
+    throw new OperatorError([{ message, hint }]);
   }
   // In a shell, a path starts at the working directory.
   const reference = keyFile === undefined ? `env:${KEY_VARIABLE}` : `file:${resolve(keyFile)}`;
@@ -274,7 +272,6 @@ export function refuseProblems(
   if (problems === null) return;
   throw new OperatorError(
     problems.map(({ path, message }) => ({
-      code: 'E_CLI_USAGE',
       message: `cannot run ${command}: ${options[path] ?? options[path.replace(/\..*/, '')] ?? path}: ${message}`,
       hint: `see prom2otlp ${command} --help`,
     })),
@@ -346,7 +343,6 @@ export function requireEncoded(command: string, file: string, encoded: Encoded):
   if (encoded.ok) return encoded.encoded;
   throw new OperatorError(
     encoded.problems.map(problem => ({
-      code: 'E_FILE_READ',
       message: `cannot use the credentials in ${JSON.stringify(file)}: ${problem}`,
       hint: `prom2otlp ${command} --help shows what they look like`,
     })),
@@ -358,5 +354,5 @@ export function secretFile(command: string, file: string): string {
   if ('text' in found) return found.text;
   const message = `cannot read ${JSON.stringify(file)}: ${found.problem}`;
   const hint = `see prom2otlp ${command} --help`;
-  throw new OperatorError([{ code: 'E_FILE_READ', message, hint }]);
+  throw new OperatorError([{ message, hint }]);
 }

@@ -364,7 +364,7 @@ function readPageFile(file: string): Buffer {
     return readFileSync(file === '-' ? 0 : file);
   } catch (error) {
     const message = `cannot read ${JSON.stringify(file)}: ${fileCause(error)}`;
-    throw new OperatorError([{ code: 'E_FILE_READ', message, hint: 'check the path' }]);
+    throw new OperatorError([{ message, hint: 'check the path' }]);
   }
 }
 

@@ -46,9 +46,7 @@ async function simulate(call: Call<typeof OPTIONS>, context: VerbContext): Promi
   const starting = startSimulator({ port, key, clock, refreshMs });
   const simulator = await starting.catch((error: unknown) => {
     const message = `cannot listen on port ${port}: ${causeText(error)}`;
-    throw new OperatorError([
-      { code: 'E_STATUS_LISTEN', message, hint: 'choose another port, or 0 for any' },
-    ]);
+    throw new OperatorError([{ message, hint: 'choose another port, or 0 for any' }]);
   });
   out.line(`listening on ${simulator.url}, X-API-Key: ${key}`);
   await untilAborted(stop);

@@ -302,7 +302,7 @@ export function usageError(command: string, cause: string, meant?: string): Oper
   const message = `cannot run ${command}: ${cause}`;
   const see = `see prom2otlp ${command} --help`;
   const hint = meant === undefined ? see : `did you mean ${meant}? Or ${see}`;
-  return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }]);
+  return new OperatorError([{ message, hint }]);
 }
 
 export function cannotWrite(
@@ -311,7 +311,7 @@ export function cannotWrite(
   hint = 'name a file that does not exist yet, in a directory where this user may write',
 ): OperatorError {
   const message = `cannot write ${JSON.stringify(path)}: ${causeText(error)}`;
-  return new OperatorError([{ code: 'E_CLI_USAGE', message, hint }], { cause: error });
+  return new OperatorError([{ message, hint }], { cause: error });
 }
 
 /** Throws that mistake; for a promise that has to do with the file. */

@@ -60,7 +60,7 @@ function unknownVerb(name: string): OperatorError {
   const hint = meant === undefined ? `the verbs are ${names.join(', ')}` : `did you mean ${meant}?`;
   const message = `there is no verb ${JSON.stringify(name)}`;
   return new OperatorError([
-    { code: 'E_CLI_USAGE', message, hint: `${hint}; see prom2otlp --help`.replace('?;', '? Or') },
+    { message, hint: `${hint}; see prom2otlp --help`.replace('?;', '? Or') },
   ]);
 }
 

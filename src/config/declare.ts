@@ -2,7 +2,6 @@
 // for. keys.ts declares them all. Everything else follows from the declarations: how the YAML is read, the messages,
 // the JSON Schema, the example, the table of keys and the types in config.ts (tools/config-schema.ts writes these).
 
-import type { OperatorErrorCode } from '../errors.ts';
 import { withoutUrlSecrets } from '../lib/printable.ts';
 import { isPlainMap, UNREADABLE, type KeyPath, type YamlMap } from './places.ts';
 import { ExpandedText } from './secrets.ts';
@@ -17,7 +16,6 @@ export interface Violation extends Refusal {
   readonly path: KeyPath;
   /** The message points at the key, not at its value. A missing key is reported at its block. */
   readonly isAtKey?: true;
-  readonly code?: OperatorErrorCode;
   readonly isUnknownKey?: true;
 }
 
@@ -137,14 +135,10 @@ export function block<Keys extends Readonly<Record<string, Key<unknown>>>>(
   };
 }
 
-export const MISSING: Refusal & Pick<Violation, 'code'> = {
-  problem: 'missing',
-  code: 'E_CONFIG_KEY',
-};
+export const MISSING: Refusal = { problem: 'missing' };
 const UNKNOWN_KEY = {
   problem: 'unknown key',
   isAtKey: true,
-  code: 'E_CONFIG_KEY',
   isUnknownKey: true,
 } as const;
 
@@ -226,7 +220,7 @@ export function mapOf<T>(
       const legal = Object.entries(map).filter(([name]) => {
         const refusal = judge(name);
         if (refusal === undefined) return true;
-        report({ ...refusal, path: [...path, name], isAtKey: true, code: 'E_CONFIG_KEY' });
+        report({ ...refusal, path: [...path, name], isAtKey: true });
         return false;
       });
       return Object.fromEntries(

@@ -54,7 +54,6 @@ export function judgeFile(options: LoadOptions): Judgement {
   if ('text' in found) return judgeText(found.text, { memory: readMemory(), ...options });
   throw new OperatorError([
     {
-      code: 'E_CONFIG_READ',
       message: `cannot read the configuration ${JSON.stringify(file)}: ${found.problem}`,
       hint: 'name a YAML file with `--config`; config/minimal.yaml is one to start from',
     },
@@ -90,7 +89,7 @@ export function defaultConfig(): Config {
 function readTree(text: string, file: string, sources: TextSources): YamlTree {
   if (Buffer.byteLength(text) > TEXT_FILE_BYTES_MAX) {
     const message = `cannot read the configuration ${JSON.stringify(file)}: the file is larger than 1 MiB`;
-    throw new OperatorError([{ code: 'E_CONFIG_READ', message }]);
+    throw new OperatorError([{ message }]);
   }
   const isFileKey = (path: KeyPath): boolean => kindAt(CONFIG, path)?.isFile === true;
   return readYamlTree(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
@@ -102,7 +101,7 @@ function rootMistakes({ root, places, file }: YamlTree): Mistake[] {
     root === null
       ? ['the file is empty', 'start from config/minimal.yaml']
       : ['expected a map of keys at the top level', 'begin with `api:` and `services:`'];
-  return [{ code: 'E_CONFIG_SYNTAX', message, hint, file, ...places.ofValue([]) }];
+  return [{ message, hint, file, ...places.ofValue([]) }];
 }
 
 /** The configuration with the variables of one signal. */

@@ -94,7 +94,7 @@ function variableMistake(
   key: string,
   { problem: message, ...rest }: Exclude<Reading, { value: unknown }>,
 ): Mistake {
-  return { code: 'E_CONFIG_ENV', key, message, ...rest };
+  return { key, message, ...rest };
 }
 
 /** The tree with the variables of one signal, and the program's own, wherever the YAML has no value. */

@@ -27,13 +27,13 @@ export function violationMistakes(found: readonly Violation[], tree: LayeredTree
 }
 
 function toMistake(violation: Violation, tree: LayeredTree): Mistake {
-  const { path, problem, hint, isAtKey, code = 'E_CONFIG_VALUE' } = violation;
+  const { path, problem, hint, isAtKey } = violation;
   const words = { message: problem, ...(hint === undefined ? {} : { hint }) };
   const variable = tree.variableOf(path);
-  if (variable !== undefined) return { code: 'E_CONFIG_ENV', key: variable, ...words };
+  if (variable !== undefined) return { key: variable, ...words };
   const { places, file } = tree;
   const place = isAtKey ? places.ofKey(path) : places.ofValue(path);
-  return { code, ...words, file, ...place, key: pathText(path) };
+  return { ...words, file, ...place, key: pathText(path) };
 }
 
 /** In the order of the file, those of variables last; without repeats, and at most MISTAKES_MAX of them. */
@@ -48,7 +48,7 @@ export function orderMistakes(mistakes: readonly Mistake[]): Mistake[] {
   );
   if (unique.length <= MISTAKES_MAX) return unique;
   const rest = unique.length - MISTAKES_MAX;
-  const more: Mistake = { code: 'E_CONFIG_VALUE', message: `and ${String(rest)} more mistakes` };
+  const more: Mistake = { message: `and ${String(rest)} more mistakes` };
   return [...unique.slice(0, MISTAKES_MAX), more];
 }
 

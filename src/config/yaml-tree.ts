@@ -83,7 +83,7 @@ export function readYamlTree(text: string, options: YamlTreeOptions): YamlTree {
     const [message, hint] = syntax.words;
     const words = { message, ...(hint !== undefined && { hint }) };
     const place = places.at(syntax.offset);
-    const mistake: Mistake = { code: 'E_CONFIG_SYNTAX', ...words, file, ...place };
+    const mistake: Mistake = { ...words, file, ...place };
     return { file, root: UNREADABLE, places, mistakes: [mistake] };
   }
   places.set([], { value: startOf(document.contents) ?? 0 });
@@ -131,7 +131,7 @@ function buildMap(node: YAMLMap, path: KeyPath, builder: Builder): Record<string
       const first = builder.places.ofKey(childPath);
       const message = `duplicate key: the first one is in line ${String(first.line)}`;
       const place = builder.places.at(offset);
-      report(builder, childPath, message, { hint: 'remove one of them', code: KEY, place });
+      report(builder, childPath, message, { hint: 'remove one of them', place });
       continue;
     }
     const isEmpty = isScalar(pair.value) && pair.value.source === '' && pair.value.value === null;
@@ -139,12 +139,12 @@ function buildMap(node: YAMLMap, path: KeyPath, builder: Builder): Record<string
     builder.places.set(childPath, { key: offset, value });
     if (name === '<<') {
       const hint = 'write the keys out, or use an alias for a whole block';
-      report(builder, childPath, 'merge keys are not supported', { hint, code: KEY });
+      report(builder, childPath, 'merge keys are not supported', { hint });
       continue;
     }
     if (name === '' || name === '__proto__') {
       const hint = 'write a name before the colon';
-      report(builder, childPath, 'this cannot be a key', { hint, code: KEY });
+      report(builder, childPath, 'this cannot be a key', { hint });
       continue;
     }
     map[name] = buildNode(pair.value, childPath, builder);
@@ -162,8 +162,7 @@ function buildScalar(node: Scalar, path: KeyPath, builder: Builder): unknown {
     isPath ? expandPath(value, sources) : expand(value, sources);
   const expansion = expandAgain();
   if ('problems' in expansion) {
-    for (const problem of expansion.problems)
-      report(builder, path, problem, { code: 'E_CONFIG_SECRET' });
+    for (const problem of expansion.problems) report(builder, path, problem);
     return UNREADABLE;
   }
   // An unquoted scalar that expands to nothing is null, as nothing after the colon is.
@@ -194,17 +193,15 @@ function isFull(added: number, path: KeyPath, builder: Builder): boolean {
   return true;
 }
 
-const KEY = 'E_CONFIG_KEY';
-
 /** At the place of the value, unless it says another. */
 function report(
   { mistakes, file, places }: Builder,
   path: KeyPath,
   message: string,
-  how: Pick<Mistake, 'hint'> & Partial<Pick<Mistake, 'code'>> & { readonly place?: Place } = {},
+  how: Pick<Mistake, 'hint'> & { readonly place?: Place } = {},
 ): typeof UNREADABLE {
-  const { place = places.ofValue(path), code = 'E_CONFIG_SYNTAX', ...hint } = how;
-  mistakes.push({ code, message, ...hint, file, key: pathText(path), ...place });
+  const { place = places.ofValue(path), ...hint } = how;
+  mistakes.push({ message, ...hint, file, key: pathText(path), ...place });
   return UNREADABLE;
 }
 

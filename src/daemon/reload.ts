@@ -142,7 +142,6 @@ export class Supervisor {
     if (keys.length === 0) return config;
     throw new OperatorError(
       keys.map(key => ({
-        code: 'E_CONFIG_RESTART',
         message: `cannot change ${key} while running: the process is built around it`,
         hint: `restart the program, or restore the former value; until then the daemon uses nothing of the new configuration`,
       })),

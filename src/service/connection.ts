@@ -187,7 +187,7 @@ function watchConnect(connect: Connect, opening: { isNow: boolean }): Connect {
 }
 
 function refuse(key: string, message: string, hint: string): never {
-  const mistake = { code: 'E_CONFIG_VALUE', message, hint, key: `api.${key}` } as const;
+  const mistake = { message, hint, key: `api.${key}` } as const;
   throw new OperatorError([mistake]);
 }
 

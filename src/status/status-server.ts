@@ -483,10 +483,9 @@ async function listen(server: Server, host: string, port: number): Promise<void>
     const message = `cannot listen on ${shownHost(host)}:${port}: ${cause}`;
     // Another program may stop to use the port.
     const isTransient = code === 'EADDRINUSE';
-    throw new OperatorError(
-      [{ code: 'E_STATUS_LISTEN', key: 'status.listen', message, hint, isTransient }],
-      { cause: error },
-    );
+    throw new OperatorError([{ key: 'status.listen', message, hint, isTransient }], {
+      cause: error,
+    });
   }
 }
 

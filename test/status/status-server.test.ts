@@ -460,7 +460,7 @@ describe('listening', () => {
   test('a port that is taken, and an address that this machine does not have, are mistakes', async () => {
     await using running = await start();
     const { port } = running.server;
-    const shared = { code: 'E_STATUS_LISTEN', key: 'status.listen' };
+    const shared = { key: 'status.listen' };
     expect(await mistakeOf('127.0.0.1', port)).toEqual([
       {
         ...shared,

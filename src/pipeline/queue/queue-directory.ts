@@ -200,7 +200,7 @@ export function openError(what: string, cause: unknown): OperatorError {
   const hint = isTransient ? 'free space on its disk' : remedy;
   const message = `${what}: ${causeText(cause)}`;
   const key = 'queue.directory';
-  return new OperatorError([{ code: 'E_QUEUE_OPEN', key, message, hint, isTransient }], { cause });
+  return new OperatorError([{ key, message, hint, isTransient }], { cause });
 }
 
 /**
@@ -217,7 +217,7 @@ export class DirectoryLock {
     this.#place = place;
   }
 
-  /** Throws an OperatorError: E_QUEUE_HELD when another process has the lock, else E_QUEUE_OPEN. */
+  /** Throws an OperatorError; it is transient when another process has the lock. */
   static acquire(directory: string): DirectoryLock {
     let db: DatabaseSync | undefined;
     const path = join(directory, 'lock.sqlite');
@@ -237,10 +237,9 @@ export class DirectoryLock {
       const hint = isTransient
         ? 'stop that process, or give this one a directory of its own'
         : 'check that it is a local disk on which this user may write';
-      const code = isTransient ? 'E_QUEUE_HELD' : 'E_QUEUE_OPEN';
       const message = `cannot lock ${directory}: ${cause}`;
       const key = 'queue.directory';
-      throw new OperatorError([{ code, key, message, hint, isTransient }], { cause: error });
+      throw new OperatorError([{ key, message, hint, isTransient }], { cause: error });
     }
   }
 

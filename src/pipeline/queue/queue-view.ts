@@ -114,7 +114,7 @@ function unreadable(directory: string, cause: unknown): OperatorError {
 
 function mistake(directory: string, problem: string, hint: string, cause?: unknown): OperatorError {
   const message = `cannot read the queue in ${directory}: ${problem}`;
-  return new OperatorError([{ code: 'E_QUEUE_OPEN', key: 'queue.directory', message, hint }], {
+  return new OperatorError([{ key: 'queue.directory', message, hint }], {
     cause,
   });
 }

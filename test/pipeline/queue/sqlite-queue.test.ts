@@ -51,8 +51,7 @@ function mistakeOf(open: () => unknown): string {
   try {
     open();
   } catch (error) {
-    if (error instanceof OperatorError)
-      return error.mistakes.map(mistake => `${mistake.code}: ${mistake.message}`).join();
+    if (error instanceof OperatorError) return error.mistakes.map(({ message }) => message).join();
     throw error;
   }
   throw new Error('opened');
@@ -200,18 +199,18 @@ describe('the directory', () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     const queue = Queue.open(options, directory);
-    const want = `E_QUEUE_HELD: cannot lock ${directory}: another process is using it`;
+    const want = `cannot lock ${directory}: another process is using it`;
     expect(mistakeOf(() => Queue.open(options, directory))).toBe(want);
     const script = `
       import { DirectoryLock } from ${JSON.stringify(join(import.meta.dirname, '../../../src/pipeline/queue/queue-directory.ts'))};
       try { DirectoryLock.acquire(${JSON.stringify(directory)}); process.stdout.write('opened'); }
-      catch (error) { process.stdout.write(error.mistakes[0].code); }
+      catch (error) { process.stdout.write(error.message); }
     `;
     const inOtherProcess = (): string =>
       execFileSync(process.execPath, ['--input-type=module', '--eval', script], {
         encoding: 'utf8',
       });
-    expect(inOtherProcess()).toBe('E_QUEUE_HELD');
+    expect(inOtherProcess()).toContain(want);
     await queue.close();
     expect(inOtherProcess()).toBe('opened');
     await Queue.open(options, directory).close();
@@ -237,7 +236,7 @@ describe('the directory', () => {
       expect(mistakeOf(() => Queue.open(queueOptions(), directory))).toContain(words);
     const parent = temporaryDirectory();
     writeFileSync(join(parent, 'file'), '');
-    check(join(parent, 'file'), `E_QUEUE_OPEN: cannot use ${join(parent, 'file')}: EEXIST`);
+    check(join(parent, 'file'), `cannot use ${join(parent, 'file')}: EEXIST`);
     check(join(parent, 'file', 'below'), 'ENOTDIR');
     // A directory with the name of the file.
     const inTheWay = join(parent, 'in-the-way');
@@ -250,7 +249,9 @@ describe('the directory', () => {
   test.skipIf(process.getuid?.() === 0)('is an operator’s mistake if it is not writable', () => {
     const directory = temporaryDirectory();
     chmodSync(directory, 0o500);
-    expect(mistakeOf(() => Queue.open(queueOptions(), directory))).toContain('E_QUEUE_OPEN');
+    expect(mistakeOf(() => Queue.open(queueOptions(), directory))).toMatch(
+      /^cannot lock .*: EACCES|readonly|unable/,
+    );
   });
 
   test('is not changed if it holds a database of another program or of a newer version', async () => {
