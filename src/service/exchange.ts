@@ -304,7 +304,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #timeOut(): void {
     const reason = this.#phase === 'connect' ? 'connect_timeout' : 'timeout';
-    this.#fail({ reason, detail: `${Math.round(this.#call.timeoutMs)} ms` });
+    const detail = `${Math.round(this.#call.timeoutMs)} ms`;
+    this.#fail({ reason, detail, isDeadline: true });
   }
 
   #fail(fault: Fault): void {

@@ -129,6 +129,8 @@ export interface Fault {
   readonly detail?: string | undefined;
   /** The service may have executed the request; if absent, the reason decides. */
   readonly mayBeDone?: boolean;
+  /** The deadline of our request has passed; the same reason may come from the other side or the system. */
+  readonly isDeadline?: true;
 }
 
 interface Reason {

@@ -135,9 +135,8 @@ export class OtlpHttp implements Transport {
       if (outcome.kind === 'answer') return outcome;
       const isAtOnce = clock.monotonicMs() - sentMs < IDLE_CLOSED_MS;
       if (outcome.isStale === true && isAtOnce && left > 0) continue;
-      const { detail = 'given up' } = outcome.fault;
-      // So exchange() reports its own deadline.
-      return detail === `${timeoutMs} ms` ? `none within ${detail}` : detail;
+      const { detail = 'given up', isDeadline = false } = outcome.fault;
+      return isDeadline ? `none within ${detail}` : detail;
     }
   }
 
