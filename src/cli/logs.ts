@@ -1,8 +1,9 @@
 // `logs`: the log endpoints of the service from the shell.
 
-import { open } from 'node:fs/promises';
+import { open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
+import type { OperatorError } from '../errors.ts';
 import { formatBytes } from '../lib/format.ts';
 import { printableJson } from '../lib/printable.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
@@ -212,6 +213,8 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
         format,
       });
       const answer = await withProgress(context, () => meter(spool.bytes), asking);
+      if (spool.failure !== null)
+        throw isStdout ? cannotWriteTemporary(spool.failure) : cannotWrite(output, spool.failure);
       if (!answer.ok) return tellError(context, answer.error);
       if (isStdout) return (await copy(spool, piece => context.out.bytes(piece))) ? 0 : 1;
       await copyTo(output, spool).catch(refuseFile(output));
@@ -224,10 +227,13 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
 }
 
 function temporaryFile(): Promise<SpoolFile> {
-  const directory = tmpdir();
-  return SpoolFile.create(directory).catch((error: unknown) => {
-    throw cannotWrite(directory, error, 'set TMPDIR to a directory where this user may write');
+  return SpoolFile.create(tmpdir()).catch((error: unknown) => {
+    throw cannotWriteTemporary(error);
   });
+}
+
+function cannotWriteTemporary(error: unknown): OperatorError {
+  return cannotWrite(tmpdir(), error, 'set TMPDIR to a directory where this user may write');
 }
 
 /** Gives the archive piece by piece; false when one is not taken. */
@@ -241,9 +247,14 @@ async function copy(spool: SpoolFile, take: (piece: Buffer) => Promise<boolean>)
 async function copyTo(path: string, spool: SpoolFile): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   try {
-    await copy(spool, piece => file.writeFile(piece).then(() => true));
-  } finally {
-    await file.close();
+    try {
+      await copy(spool, piece => file.writeFile(piece).then(() => true));
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    await unlink(path).catch(() => undefined);
+    throw error;
   }
 }
 

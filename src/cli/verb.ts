@@ -311,7 +311,10 @@ export function cannotWrite(
   hint = 'name a file that does not exist yet, in a directory where this user may write',
 ): OperatorError {
   const message = `cannot write ${JSON.stringify(path)}: ${causeText(error)}`;
-  return new OperatorError([{ message, hint }], { cause: error });
+  const { code } = error as Partial<NodeJS.ErrnoException>;
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  const remedy = isFull ? `free space on its disk, or ${hint}` : hint;
+  return new OperatorError([{ message, hint: remedy }], { cause: error });
 }
 
 /** Throws that mistake; for a promise that has to do with the file. */

@@ -1,8 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { verb } from '../../src/cli/logs.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { SpoolFile } from '../../src/lib/spool-file.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import type { SimulatedService } from '../../src/simulator/world.ts';
 import { startHttpServer } from '../support/http-server.ts';
@@ -100,6 +103,38 @@ describe('logs download', () => {
     const output = join(files.path, 'none.zip');
     await shell.fails(`logs download unknown --output ${output}`, '');
     expect(() => readFileSync(output)).toThrow('ENOENT');
+  });
+
+  const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+  const remedy = 'no space left on device; free space on its disk, or';
+
+  test('leaves no file, and says so, when its disk fills', async () => {
+    const output = join(files.path, 'full.zip');
+    const handle = await open(join(files.path, 'other'), 'w');
+    const write = vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'writeFile');
+    onTestFinished(() => write.mockRestore());
+    await handle.close();
+    write.mockImplementationOnce(() => {
+      expect(existsSync(output)).toBe(true);
+      return Promise.reject(full);
+    });
+    const { code, err } = await shell.type(`logs download ${id} --output ${output}`);
+    expect([code, err]).toEqual([2, expect.stringContaining(`"${output}": ${remedy} name a file`)]);
+    expect(existsSync(output)).toBe(false);
+  });
+
+  test.each([
+    ['-', tmpdir(), 'set TMPDIR'],
+    [join(files.path, 'spool.zip'), join(files.path, 'spool.zip'), 'name a file'],
+  ])('the disk may fill before the copy to %s begins', async (output, place, words) => {
+    const write = vi.spyOn(SpoolFile.prototype, 'write');
+    onTestFinished(() => write.mockRestore());
+    write.mockImplementation(function (this: SpoolFile) {
+      this.failure = full;
+      return true;
+    });
+    const { code, err } = await shell.type(`logs download ${id} --output ${output}`);
+    expect([code, err]).toEqual([2, expect.stringContaining(`"${place}": ${remedy} ${words}`)]);
   });
 });
 
