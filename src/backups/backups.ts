@@ -137,7 +137,7 @@ class BackupWatcher {
 
   /** When the next reading begins (wall clock); null while one is running or none is planned. */
   get nextReadAtMs(): number | null {
-    return this.#options.report.nextAttemptAtMs;
+    return this.#options.report.status.nextAttemptAtMs;
   }
 
   /** Reads and sends on schedule until `stop`. */

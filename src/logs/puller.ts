@@ -59,7 +59,7 @@ export class LogPuller {
 
   /** When the next pull begins (wall clock); null while one is running or none is planned. */
   get nextAtMs(): number | null {
-    return this.#options.api.report.nextAttemptAtMs;
+    return this.#options.api.report.status.nextAttemptAtMs;
   }
 
   /** Pulls on schedule until `stop`; waits for a commit that has begun. */

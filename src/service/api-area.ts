@@ -3,7 +3,7 @@
 
 import { membersOf } from '../lib/json-pointer.ts';
 import type { Query, ReadOptions, RequestOptions, ServiceHttp } from './http-client.ts';
-import { type ErrorResult, type Result, unreadableAnswer } from './service-error.ts';
+import { type ErrorResult, ownError, type Result } from './service-error.ts';
 
 /** The most pages of a list; a longer one is marked as incomplete. */
 const PAGES_MAX = 100;
@@ -41,7 +41,9 @@ export class ApiArea {
 
   /** The error of an answer with a status of success and an unusable body. */
   protected unreadable(what: string, cause: string, status: number): ErrorResult {
-    return unreadableAnswer(what, cause, status, this.http.nameOf('api.base_url'));
+    const hint = `check that ${this.http.nameOf('api.base_url')} and the path are those of the service`;
+    const error = ownError('unreadable', `cannot ${what}: the answer ${cause}`, hint);
+    return { ok: false, error: { ...error, status } };
   }
 
   /** Reads all pages of a list. The first request has no page parameter, because some services do not know it. */

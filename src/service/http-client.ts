@@ -172,15 +172,14 @@ export class ServiceHttp {
     method: Method,
     path: string,
     options: RequestOptions = {},
-  ): Promise<ServiceResult<JsonAnswer>> {
+  ): Promise<Result<JsonAnswer>> {
     const call = this.#prepare(method, path, { ...options, accept: 'application/json' });
     const result = await this.#send(call);
     if (!result.ok) return result;
     const { body, ...answer } = result;
     const json = parseJson(body.toString());
     if (json !== undefined || body.length === 0) return { ...answer, json };
-    const { status, startedAtMs, durationMs } = answer;
-    return { ...this.#fail(call, { reason: 'not_json' }, { status }), startedAtMs, durationMs };
+    return this.#fail(call, { reason: 'not_json' }, { status: answer.status });
   }
 
   /** What the user calls a setting: its key, the option in place of it, or where the key of the API comes from. */

@@ -10,9 +10,10 @@ import {
   membersOf,
   parsePointer,
 } from '../lib/json-pointer.ts';
+import { ApiArea } from './api-area.ts';
 import { type BodySink, headerText, type Priority } from './exchange.ts';
 import type { JsonAnswer, Query, ReadOptions, ServiceHttp } from './http-client.ts';
-import { type ErrorResult, type Result, unreadableAnswer } from './service-error.ts';
+import type { Result } from './service-error.ts';
 
 export interface LogQuery extends ReadOptions {
   readonly from: Date;
@@ -66,10 +67,9 @@ const ARCHIVE_BYTES_MAX = 256 * 1024 * 1024;
 const LIST_BYTES_MAX = 32 * 1024 * 1024;
 const ACCEPT = 'application/zip, application/gzip, */*;q=0.5';
 
-export class LogsApi {
+export class LogsApi extends ApiArea {
   readonly endpoints: LogEndpointsConfig;
   readonly pointers: LogPointers;
-  readonly #http: ServiceHttp;
   readonly #priority: Priority;
 
   constructor(
@@ -77,7 +77,7 @@ export class LogsApi {
     endpoints: LogEndpointsConfig = DEFAULT_ENDPOINTS.logs,
     priority: Priority = 'command',
   ) {
-    this.#http = http;
+    super(http, endpoints.list);
     this.endpoints = endpoints;
     this.#priority = priority;
     const pointers = Object.entries<string>(endpoints.pointers);
@@ -93,7 +93,7 @@ export class LogsApi {
     const answer = await this.page(query);
     if (!answer.ok) return answer;
     const { items, count } = answer;
-    if (items === null) return this.#noList('read the logs', 200);
+    if (items === null) return this.unreadable('read the logs', 'holds no list', 200);
     return { ok: true, items: items.filter(isObject), count };
   }
 
@@ -102,7 +102,7 @@ export class LogsApi {
     const { parameters: names, pageSize, pagination } = this.endpoints;
     const { page = 0, offset = page * pageSize } = query;
     const order = this.pointers.start.at(-1);
-    const answer = await this.#get(this.endpoints.list, query, [
+    const answer = await this.#get(this.path, query, [
       ...this.#filterOf(query),
       [names.server, query.server],
       [names.order, order],
@@ -125,7 +125,7 @@ export class LogsApi {
     ids: readonly string[],
     options: ArchiveOptions = {},
   ): Promise<Result<{ readonly bytes: Buffer; readonly contentType: string }>> {
-    const answer = await this.#http.get(this.endpoints.archive, this.#archiveRequest(ids, options));
+    const answer = await this.http.get(this.endpoints.archive, this.#archiveRequest(ids, options));
     if (!answer.ok) return answer;
     return { ok: true, bytes: answer.body, contentType: answer.contentType };
   }
@@ -138,7 +138,7 @@ export class LogsApi {
   ): Promise<Result<object>> {
     const { archive, format } = this.endpoints;
     const request = this.#archiveRequest(ids, { format, ...options });
-    return this.#http.get(archive, { ...request, sink, priority: this.#priority });
+    return this.http.get(archive, { ...request, sink, priority: this.#priority });
   }
 
   /** The types of logs. */
@@ -163,7 +163,7 @@ export class LogsApi {
 
   async setRetention(request: RetentionRequest, { signal }: ReadOptions = {}): Promise<Retention> {
     const options = { body: request, signal, priority: this.#priority };
-    return retentionOf(await this.#http.requestJson('POST', this.endpoints.retention, options));
+    return retentionOf(await this.http.requestJson('POST', this.endpoints.retention, options));
   }
 
   #filterOf({ from, to, type }: Partial<LogQuery>): Pairs {
@@ -185,11 +185,7 @@ export class LogsApi {
   #get(path: string, { signal }: ReadOptions, pairs: Pairs): Promise<Result<JsonAnswer>> {
     const query = Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
     const options = { query, signal, priority: this.#priority, maxBodyBytes: LIST_BYTES_MAX };
-    return this.#http.requestJson('GET', path, options);
-  }
-
-  #noList(what: string, status: number): ErrorResult {
-    return unreadableAnswer(what, 'holds no list', status, this.#http.nameOf('api.base_url'));
+    return this.http.requestJson('GET', path, options);
   }
 
   /** The list in an answer of any shape: the answer itself, the one at the pointer, or the first one. */
@@ -197,7 +193,7 @@ export class LogsApi {
     const { json, status } = answer;
     const places = [follow(this.pointers.items, json), json, ...Object.values(membersOf(json))];
     const list = places.find(Array.isArray);
-    if (list === undefined) return this.#noList(`read the ${name}`, status);
+    if (list === undefined) return this.unreadable(`read the ${name}`, 'holds no list', status);
     const items = list.map((value: unknown) => (isObject(value) ? value : { value }));
     return { ok: true, items, serverNowMs: timeOf(answer) };
   }

@@ -22,6 +22,7 @@ interface PullTimes {
   lastSuccessAtMs: number | null;
   /** Since when it has failed for this reason. */
   failingSinceAtMs: number | null;
+  /** Null while one is running or none is planned. */
   nextAttemptAtMs: number | null;
 }
 
@@ -153,11 +154,6 @@ export class PullReport {
       leftMs = untilMs - clock.monotonicMs()
     )
       await this.looks.wait(seen, stop, { clock, ms: leftMs });
-  }
-
-  /** When the next attempt is due (wall clock); null while one is running or none is planned. */
-  get nextAttemptAtMs(): number | null {
-    return this.#times.nextAttemptAtMs;
   }
 
   /** Notes that the service has accepted the key of a request that began at `startedMs` (monotonic). */

@@ -101,18 +101,6 @@ export function ownError(reason: FailureReason, message: string, hint: string): 
   return { kind: 'unreadable', reason, message, hint, isOutcomeUnknown: false };
 }
 
-/** The error of an answer with a status of success and an unusable body. */
-export function unreadableAnswer(
-  what: string,
-  cause: string,
-  status: number,
-  address = 'api.base_url',
-): ErrorResult {
-  const hint = `check that ${address} and the path are those of the service`;
-  const error = ownError('unreadable', `cannot ${what}: the answer ${cause}`, hint);
-  return { ok: false, error: { ...error, status } };
-}
-
 /** The error as one line for users. */
 export function errorLine({ message, hint, traceId }: ServiceError): string {
   return `${message}; ${hint}${traceId === undefined ? '' : ` (trace id ${traceId})`}`;
