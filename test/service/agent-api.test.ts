@@ -105,9 +105,6 @@ describe('chat', () => {
     await check('server', { status: 500 });
     await check('network', { isLost: true });
     await check('key', { status: 401 });
-    await check('bad_request', { status: 400, body: { detail: [{ loc: ['body'], msg: 'x' }] } });
-    await check('rate', { status: 429 });
-    await check('not_found', { status: 404 });
   });
 
   test('is aborted after its own timeout', async () => {

@@ -120,11 +120,6 @@ describe('bodies', () => {
         socket.resetAndDestroy(),
       );
     });
-    const packed = gzipSync('engine_up 1\n'.repeat(1000));
-    await checkHttp('cut', response => {
-      response.writeHead(200, { 'content-encoding': 'gzip' });
-      response.end(packed.subarray(0, packed.length - 12));
-    });
   });
 
   test.each(['HTTP/1.0 200 OK', 'HTTP/1.1 200 OK', 'HTTP/1.1 200 OK\r\nconnection: close'])(
@@ -165,12 +160,10 @@ describe('bodies', () => {
     });
   });
 
-  test('an unrequested encoding, or content that does not match it, is reported', async () => {
+  test('an unrequested encoding is reported', async () => {
     const failure = await checkHttp('encoding', send(200, 'x', { 'content-encoding': 'lzma' }));
     expect(failure.message).toMatch(/\(its encoding is "lzma"\)$/);
     await checkHttp('encoding', send(200, 'x', { 'content-encoding': 'gzip, gzip' }));
-    await checkHttp('encoding', send(200, 'plain text', { 'content-encoding': 'gzip' }));
-    await checkHttp('encoding', send(200, 'plain text', { 'content-encoding': 'zstd' }));
   });
 });
 
@@ -291,17 +284,5 @@ describe('text that the other side echoes', () => {
     await checkHttp('encoding', send(200, '', { 'content-encoding': KEY }));
     await checkHttp('server_error', send(500, JSON.stringify({ error: HEADER_VALUE })));
     await checkTcp('protocol', socket => socket.end(`${KEY}\r\n`));
-  });
-
-  test('is cut to a line', async () => {
-    const message = `first\nsecond\u001b[31m ${'long '.repeat(100)}`;
-    const failure = await checkHttp('server_error', send(500, JSON.stringify({ message })));
-    expect(failure.message).toMatch(/\(500: first second \[31m (?:long )+lo?n?g?…\)$/);
-    expect(failure.message.length).toBeLessThan(350);
-  });
-
-  test('a page of HTML is not shown at all', async () => {
-    const failure = await checkHttp('server_error', send(502, '<html>Bad Gateway</html>'));
-    expect(failure.message).toMatch(/: the service failed \(502\)$/);
   });
 });

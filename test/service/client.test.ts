@@ -81,23 +81,6 @@ describe('a failure is one of a few kinds', () => {
     expect(result).toMatchObject({ error: { status, traceId: 'trace-1', message } });
   });
 
-  test('400 to a request with parameters is about the request', async () => {
-    await using service = await scriptedService(() => ({ status: 400 }));
-    const result = await service.client.schedules.list({ service_id: 'a' });
-    expect(result).toMatchObject({ error: { kind: 'bad_request', problems: [] } });
-  });
-
-  test('a lost connection, a web page, and an aborted call', async () => {
-    await using lost = await scriptedService(() => ({ isLost: true }));
-    expect(await lost.client.schedules.list()).toMatchObject({ error: { kind: 'network' } });
-    await using web = await scriptedService(() => ({ body: Buffer.from('<html>') }));
-    expect(await web.client.schedules.list()).toMatchObject({ error: { kind: 'unreadable' } });
-    const signal = AbortSignal.abort();
-    expect(await web.client.schedules.list({ signal })).toMatchObject({
-      error: { kind: 'aborted' },
-    });
-  });
-
   test('a refused key, with the option that gave it', async () => {
     await using service = await scriptedService(() => ({ status: 401 }));
     await using client = new ServiceClient({ baseUrl: service.server.origin, key: KEY });

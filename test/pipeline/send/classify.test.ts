@@ -15,60 +15,25 @@ function classify(answer: Partial<HttpAnswer>) {
   );
 }
 
-test('every status has its kind', () => {
-  const check = (kind: string, ...statuses: number[]): void => {
-    for (const status of statuses) expect(classify({ status }).kind, String(status)).toBe(kind);
-  };
-  check('accepted', 200, 201, 202, 204, 206);
-  check('retry', 429, 502, 503, 504);
-  check('split', 400, 413, 422);
-  check('hold', 401, 403, 404, 405, 408, 500, 501, 505, 507, 508, 511, 529, 599);
-  check(
-    'hold',
-    300,
-    301,
-    302,
-    303,
-    304,
-    307,
-    308,
-    402,
-    406,
-    407,
-    409,
-    410,
-    411,
-    415,
-    418,
-    431,
-    451,
-  );
-});
-
-test('a status about our settings says nothing about content', () => {
-  const check = (mayBeContent: boolean, ...statuses: number[]): void => {
-    for (const status of statuses)
-      expect(classify({ status }), String(status)).toMatchObject({ kind: 'hold', mayBeContent });
-  };
-  check(false, 401, 403, 404, 405, 402, 407, 415, 300, 302, 308);
-  check(true, 408, 500, 501, 505, 507, 599, 409, 410);
-  expect(classify({ contentType: 'text/html' })).toMatchObject({ mayBeContent: false });
-});
-
-test('a throttling back end is not just unreachable', () => {
-  expect(classify({ status: 429 })).toMatchObject({ kind: 'retry', isThrottled: true });
-  expect(classify({ status: 503 })).toMatchObject({ kind: 'retry', isThrottled: false });
-});
-
-test('an empty answer is a full success', () => {
-  expect(classify({})).toEqual({ kind: 'accepted', rejected: 0, message: '' });
+/** What a status alone says: its kind, and what else counts of that kind. */
+test.each<[want: object, ...statuses: number[]]>([
+  [{ kind: 'accepted', rejected: 0, message: '' }, 200, 201, 202, 204, 206],
+  [{ kind: 'retry', isThrottled: true }, 429],
+  [{ kind: 'retry', isThrottled: false }, 502, 503, 504],
+  [{ kind: 'split' }, 400, 413, 422],
+  // About our settings.
+  [{ kind: 'hold', mayBeContent: false }, 401, 402, 403, 404, 405, 407, 415],
+  [{ kind: 'hold', mayBeContent: false }, 300, 301, 302, 303, 304, 307, 308],
+  [{ kind: 'hold', mayBeContent: true }, 408, 500, 501, 505, 507, 508, 511, 529, 599],
+  [{ kind: 'hold', mayBeContent: true }, 406, 409, 410, 411, 418, 431, 451],
+])('every status has its kind: %o', (want, ...statuses) => {
+  for (const status of statuses) expect(classify({ status }), String(status)).toMatchObject(want);
 });
 
 test('a success that is a web page does not count', () => {
   const body = Buffer.from('<html>log in');
-  expect(classify({ contentType: 'text/html; charset=utf-8', body })).toMatchObject({
-    kind: 'hold',
-  });
+  for (const contentType of ['text/html', 'text/html; charset=utf-8'])
+    expect(classify({ contentType, body })).toMatchObject({ kind: 'hold', mayBeContent: false });
 });
 
 test('Retry-After is read in seconds and as a date, for statuses that are retried', () => {

@@ -90,19 +90,12 @@ test.each([
   },
 );
 
-test.each([
-  ['http/protobuf', 401],
-  ['grpc', 16],
-] as const)(
-  'over %s, no answer shows a secret, even if it echoes one',
-  async (protocol, status) => {
-    const headers = { authorization: new ConfigSecret('Bearer s3cr3t-t0ken') };
-    await open(protocol, { headers });
-    move = () => [status, 'no token s3cr3t-t0ken'];
-    const reason = expect.stringContaining('no token [secret]');
-    expect(await send()).toMatchObject({ kind: 'hold', reason });
-  },
-);
+test('over grpc, no answer shows a secret, even if it echoes one', async () => {
+  await open('grpc', { headers: { authorization: new ConfigSecret('Bearer s3cr3t-t0ken') } });
+  move = () => [16, 'no token s3cr3t-t0ken'];
+  const reason = expect.stringContaining('no token [secret]');
+  expect(await send()).toMatchObject({ kind: 'hold', reason });
+});
 
 describe.each(PROTOCOLS)('over %s, a connection that the back end closes', protocol => {
   test('while it is idle costs no attempt: the request goes out again at once; a new one does', async () => {

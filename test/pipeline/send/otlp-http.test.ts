@@ -95,13 +95,6 @@ test('http/json sends the same request as JSON', async () => {
   expect(JSON.parse(request?.raw.toString() ?? '')).toEqual(oracleDecodeMetrics(RAW));
 });
 
-test('one connection serves many requests', async () => {
-  const transport = connect();
-  for (let i = 0; i < 5; i++) await send(transport);
-  expect(backEnd.requests).toHaveLength(5);
-  expect(backEnd.connectionCount).toBe(1);
-});
-
 test('a new connection that ends in the handshake is an answer that is missing', async () => {
   let count = 0;
   await using front = await startTcpServer(socket => {
