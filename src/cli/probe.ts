@@ -22,7 +22,8 @@ import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
-import { openTransport, rememberedCompression } from '../pipeline/send/open-senders.ts';
+import { COMPRESSION_STATE, recall } from '../pipeline/send/auto-compression.ts';
+import { openTransport } from '../pipeline/send/open-senders.ts';
 import type { SendResult } from '../pipeline/send/transport.ts';
 import { ServiceClient } from '../service/client.ts';
 import { apisOf, type ServiceClients } from '../service/clients.ts';
@@ -246,7 +247,8 @@ function compressionLine(
   if (directory === null || !existsSync(join(directory, 'queue.sqlite'))) return untried;
   const view = QueueView.open(directory);
   try {
-    const known = rememberedCompression(signal, endpoint, settings, view);
+    const blob = view.state(COMPRESSION_STATE, signal);
+    const known = recall(blob, settings.protocol, printableUrl(endpoint));
     if (known === null) return untried;
     const since = known.sinceMs === null ? '' : ` since ${new Date(known.sinceMs).toISOString()}`;
     return `compression: ${known.encoding}${since}: ${printableLine(known.reason)}`;

@@ -21,13 +21,8 @@ export type FailureReason =
   | 'same_page'
   | 'page_limit';
 
-export interface ErrorFacts {
-  /** More specific than `kind`. */
-  readonly reason: FailureReason;
-  /** `cannot <verb> <object>: <cause>`. */
-  readonly message: string;
-  /** What to do about it. */
-  readonly hint: string;
+/** What the answer, and the key's source after it, say about a failure. */
+export interface AnswerFacts {
   /** The status of the answer, if there was one. */
   readonly status?: number;
   /** The service's id of the failed request, for its support. */
@@ -36,6 +31,15 @@ export interface ErrorFacts {
   readonly retryAfterMs?: number;
   /** True if the key's source has a new key since the refusal: try again at once. */
   readonly isKeyChanged?: boolean;
+}
+
+export interface ErrorFacts extends AnswerFacts {
+  /** More specific than `kind`. */
+  readonly reason: FailureReason;
+  /** `cannot <verb> <object>: <cause>`. */
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint: string;
   /**
    * True if the service may have executed the request: check before you send it again. Always false for requests that
    * only read.
@@ -257,7 +261,7 @@ const REASONS = {
 export function requestError(
   { reason, detail, mayBeDone }: Fault,
   request: { readonly method: string; readonly address: string },
-  facts: Omit<ErrorFacts, 'reason' | 'message' | 'hint' | 'isOutcomeUnknown'>,
+  facts: AnswerFacts,
 ): ServiceError {
   const { kind, cause, hint, ...usual }: Reason = REASONS[reason];
   const { method, address } = request;
@@ -353,9 +357,6 @@ function reasonOfError(error: Error, phase: Phase): RequestReason {
 }
 
 // Reads an answer without success.
-
-/** Facts of a failure besides its reason and texts. */
-export type AnswerFacts = Pick<ErrorFacts, 'status' | 'retryAfterMs' | 'traceId' | 'isKeyChanged'>;
 
 /** Reads an answer with another status than 2xx. `isPlain`: a 400 can only be about the key. */
 export function readBadAnswer(

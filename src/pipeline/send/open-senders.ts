@@ -10,12 +10,7 @@ import type { Signal } from '../../model/batch.ts';
 import { apisOf } from '../../service/clients.ts';
 import { KnownApis } from '../../service/redact.ts';
 import type { Queue } from '../queue/queue.ts';
-import {
-  AutoCompression,
-  COMPRESSION_STATE,
-  type CompressionStatus,
-  recall,
-} from './auto-compression.ts';
+import { AutoCompression } from './auto-compression.ts';
 import { OtlpHttp } from './otlp-http.ts';
 import { Sender } from './sender.ts';
 import type { EndpointOptions, Transport } from './transport.ts';
@@ -100,14 +95,4 @@ function finished(transport: Transport, { headers, names = {} }: OtlpSignalConfi
     },
     close: () => transport.close(),
   };
-}
-
-/** The decision of an earlier run for an endpoint, from a queue that may be in use; null when there is none. */
-export function rememberedCompression(
-  signal: Signal,
-  endpoint: string,
-  { protocol }: OtlpSignalConfig,
-  queue: { state(kind: string, key: string): Buffer | null },
-): CompressionStatus | null {
-  return recall(queue.state(COMPRESSION_STATE, signal), protocol, printableUrl(endpoint));
 }

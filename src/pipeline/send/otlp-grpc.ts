@@ -110,9 +110,9 @@ export class OtlpGrpc implements Transport {
     }
     // The library would wait for its own back-off before it connects again, or reuse a dead connection.
     this.#drop(client);
-    const isLate = ending.code === LATE_CODE;
-    const late = `none within ${String(this.#options.config.timeoutMs)} ms`;
-    return noAnswer(isLate ? late : this.#redact(causeOf(ending.details)));
+    return ending.code === LATE_CODE
+      ? noAnswer(`none within ${String(this.#options.config.timeoutMs)} ms`)
+      : noAnswer(this.#redact(causeOf(ending.details)));
   }
 
   close(): Promise<void> {
@@ -212,22 +212,15 @@ function asIs(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** What the library reports without a status: it cannot unpack the answer. */
-const UNREADABLE = {
-  code: status.INTERNAL,
-  details: 'its answer is compressed in an unknown way',
-  metadata: new Metadata(),
-};
-
-/** False against its type for an error of the library's filters. */
-function hasStatus(error: Partial<ServiceError>): boolean {
-  return error.code !== undefined;
-}
-
-function endingOf(error: ServiceError | null, body: Buffer, isBegun: boolean): Ending {
+/** Against its type, an error of the library's filters is one alone: it cannot unpack the answer. */
+function endingOf(error: Partial<ServiceError> | null, body: Buffer, isBegun: boolean): Ending {
   if (error === null)
     return { code: 0, details: '', statusDetails: NO_BYTES, body, hasTrailers: true, isBegun };
-  const { code, details, metadata } = hasStatus(error) ? error : UNREADABLE;
+  const {
+    code = status.INTERNAL,
+    details = 'its answer is compressed in an unknown way',
+    metadata = new Metadata(),
+  } = error;
   const found = metadata.get('grpc-status-details-bin')[0];
   const statusDetails = Buffer.isBuffer(found) ? found : NO_BYTES;
   const hasTrailers = Object.keys(metadata.getMap()).length > 0;
