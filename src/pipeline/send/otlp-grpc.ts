@@ -24,6 +24,7 @@ import {
   createTlsContext,
   IDLE_CLOSED_MS,
   noAnswer,
+  notInTime,
   notMade,
   type SendRequest,
   type SendResult,
@@ -111,7 +112,7 @@ export class OtlpGrpc implements Transport {
     // The library would wait for its own back-off before it connects again, or reuse a dead connection.
     this.#drop(client);
     return ending.code === LATE_CODE
-      ? noAnswer(`none within ${String(this.#options.config.timeoutMs)} ms`)
+      ? notInTime(this.#options.config.timeoutMs)
       : noAnswer(this.#redact(causeOf(ending.details)));
   }
 

@@ -17,6 +17,7 @@ import {
   type EndpointOptions,
   IDLE_CLOSED_MS,
   noAnswer,
+  notInTime,
   notMade,
   type SendRequest,
   type SendResult,
@@ -83,9 +84,9 @@ export class OtlpHttp implements Transport {
     const into = this.#buffers.take();
     try {
       const outcome = await this.#exchange(payload, into, abort, onSend);
-      return typeof outcome === 'string'
-        ? { ...nothing, result: noAnswer(this.#redact(outcome)) }
-        : this.#judge(outcome, request);
+      return outcome.kind === 'answer'
+        ? this.#judge(outcome, request)
+        : { ...nothing, result: outcome };
     } finally {
       this.#buffers.give(into);
     }
@@ -101,15 +102,15 @@ export class OtlpHttp implements Transport {
   }
 
   /**
-   * Sends and reads the answer, within the deadline. Returns the cause when there is none. The back end may close an
-   * idle connection at the moment in which it is used again: then another one is used at once.
+   * Sends and reads the answer, within the deadline. The back end may close an idle connection at the moment in which it
+   * is used again: then another one is used at once.
    */
   async #exchange(
     payload: Payload,
     into: BodyBuffer,
     signal: AbortSignal,
     onSend?: () => void,
-  ): Promise<AnswerOutcome | string> {
+  ): Promise<AnswerOutcome | SendResult> {
     const { clock, concurrency } = this.#options;
     const { timeoutMs } = this.#options.config;
     const request = {
@@ -136,7 +137,7 @@ export class OtlpHttp implements Transport {
       const isAtOnce = clock.monotonicMs() - sentMs < IDLE_CLOSED_MS;
       if (outcome.isStale === true && isAtOnce && left > 0) continue;
       const { detail = 'given up', isDeadline = false } = outcome.fault;
-      return isDeadline ? `none within ${detail}` : detail;
+      return isDeadline ? notInTime(timeoutMs) : noAnswer(this.#redact(detail));
     }
   }
 

@@ -78,7 +78,6 @@ export interface Transport {
 // table serves both protocols, because gRPC only passes on a text.
 
 const HINTS: readonly (readonly [cause: RegExp, hint: string])[] = [
-  [/^none within/, 'raise otlp.timeout if the back end always needs longer'],
   [/ENOTFOUND|EAI_|Name resolution failed/, 'check the host in otlp.endpoint and the name servers'],
   [/ECONNREFUSED/, 'check host and port in otlp.endpoint, and that the back end runs'],
   [/has expired/, 'the back end needs a new certificate'],
@@ -105,7 +104,16 @@ const OPENSSL_ERROR = /\S*:error:\w+:[^:]*:[^:]*:([^:]*):\S+:\d+:.*/;
 export function noAnswer(cause: string): SendResult {
   const words = oneLine(cause.replace(OPENSSL_ERROR, '$1'));
   const hint = HINTS.find(([pattern]) => pattern.test(words))?.[1];
-  const reason = `no answer: ${words}${hint === undefined ? '' : `; ${hint}`}`;
+  return retryLater(`no answer: ${words}${hint === undefined ? '' : `; ${hint}`}`);
+}
+
+/** The result of a request whose deadline has passed. */
+export function notInTime(timeoutMs: number): SendResult {
+  const hint = 'raise otlp.timeout if the back end always needs longer';
+  return retryLater(`no answer: none within ${Math.round(timeoutMs)} ms; ${hint}`);
+}
+
+function retryLater(reason: string): SendResult {
   return { kind: 'retry', reason, status: 0, retryAfterMs: null, isThrottled: false };
 }
 
@@ -126,8 +134,7 @@ const MEMORY_MESSAGE = 'Array buffer allocation failed';
 export function notMade(what: string, error: unknown): SendResult {
   const reason = `${what}: ${causeText(error)}`;
   const { code, message } = error as Partial<NodeJS.ErrnoException>;
-  if (MEMORY_CODES.has(code) || message === MEMORY_MESSAGE)
-    return { kind: 'retry', reason, status: 0, retryAfterMs: null, isThrottled: false };
+  if (MEMORY_CODES.has(code) || message === MEMORY_MESSAGE) return retryLater(reason);
   return { kind: 'split', reason, status: 0 };
 }
 
