@@ -127,23 +127,18 @@ export const SERVICE_COUNTERS = {
 } as const;
 
 export class ServiceHttp {
-  readonly #api: ApiConfig;
-  readonly #clock: Clock;
+  readonly #options: ServiceHttpOptions;
   readonly #bucket: TokenBucket;
   readonly #connection: Connection;
   readonly #redact: Redact;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #counters: CountersOf<typeof SERVICE_COUNTERS>;
-  readonly #isKeyRefused: () => boolean;
-  readonly #names: SettingNames;
   #refused: Credentials | null = null;
 
   /** Opens no connection yet. Throws an OperatorError if the key would not be safe with these settings. */
   constructor(options: ServiceHttpOptions) {
     const { api, clock, counters } = options;
-    this.#api = api;
-    this.#names = options.names ?? {};
-    this.#clock = clock;
+    this.#options = options;
     this.#bucket = options.bucket ?? createServiceBucket(clock);
     this.#connection = createConnection(api);
     this.#redact = createRedactor(() => secretsOf(api));
@@ -152,7 +147,6 @@ export class ServiceHttp {
       'accept-encoding': options.acceptEncoding ?? (this.#connection.isLocal ? 'identity' : 'gzip'),
     };
     this.#counters = counters.of(SERVICE_COUNTERS);
-    this.#isKeyRefused = options.isKeyRefused ?? (() => false);
   }
 
   /** The host and port of the requests. */
@@ -184,14 +178,14 @@ export class ServiceHttp {
 
   /** What the user calls a setting: its key, the option in place of it, or where the key of the API comes from. */
   nameOf(key: string): string {
-    const { source } = this.#api.key;
+    const { source } = this.#options.api.key;
     const isReferred = key === 'api.key' && source !== '';
-    return this.#names[key] ?? (isReferred ? `${key} (${source})` : key);
+    return this.#options.names?.[key] ?? (isReferred ? `${key} (${source})` : key);
   }
 
   /** Reads the key's source again: true if the key differs from the last refused one. */
   isKeyNew(): boolean {
-    return this.#refused !== null && refreshCredentials(this.#api, this.#refused);
+    return this.#refused !== null && refreshCredentials(this.#options.api, this.#refused);
   }
 
   async close(): Promise<void> {
@@ -202,7 +196,7 @@ export class ServiceHttp {
   #prepare(method: Method, path: string, options: RequestOptions): Call {
     const { body, secrets = [], query = {}, sink = null } = options;
     const atLeastMs = sink === null ? 0 : DOWNLOAD_TIMEOUT_MS;
-    const { timeoutMs = Math.max(atLeastMs, this.#api.timeoutMs) } = options;
+    const { timeoutMs = Math.max(atLeastMs, this.#options.api.timeoutMs) } = options;
     if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
     // Parsed, so that letters beyond ASCII are percent-encoded instead of refused.
     const url = new URL(`${this.#connection.baseUrl}${path}`);
@@ -216,8 +210,8 @@ export class ServiceHttp {
       secrets,
       isPlain: body === undefined && Object.values(query).every(value => value === undefined),
       timeoutMs,
-      deadlineMs: this.#clock.monotonicMs() + timeoutMs,
-      idleTimeoutMs: sink === null ? 0 : this.#api.timeoutMs,
+      deadlineMs: this.#options.clock.monotonicMs() + timeoutMs,
+      idleTimeoutMs: sink === null ? 0 : this.#options.api.timeoutMs,
       maxBodyBytes: options.maxBodyBytes ?? BODY_BYTES_MAX,
       priority: options.priority ?? 'command',
       signal: options.signal,
@@ -239,15 +233,15 @@ export class ServiceHttp {
   async #attempt(call: Call): Promise<ServiceResult<ServiceAnswer>> {
     const { signal } = call;
     const priority = PRIORITY[call.priority];
-    const maxWaitMs = call.deadlineMs - this.#clock.monotonicMs();
+    const maxWaitMs = call.deadlineMs - this.#options.clock.monotonicMs();
     const grant = await this.#bucket.take({ priority, maxWaitMs, signal });
-    const startedAtMs = this.#clock.nowMs();
-    const startMs = this.#clock.monotonicMs();
-    const credentials = revealCredentials(this.#api);
+    const startedAtMs = this.#options.clock.nowMs();
+    const startMs = this.#options.clock.monotonicMs();
+    const credentials = revealCredentials(this.#options.api);
     const verdict = grant.isGranted
       ? this.#judge(call, credentials, await this.#exchange(call, credentials))
       : this.#refuse(call, grant.retryAfterMs);
-    return { ...verdict, startedAtMs, durationMs: this.#clock.monotonicMs() - startMs };
+    return { ...verdict, startedAtMs, durationMs: this.#options.clock.monotonicMs() - startMs };
   }
 
   /** Follows at most one redirect. */
@@ -275,7 +269,7 @@ export class ServiceHttp {
       // Archives are already compressed.
       ...(call.sink === null ? {} : { 'accept-encoding': 'identity' }),
     };
-    const way = { ...this.#connection, headers, clock: this.#clock };
+    const way = { ...this.#connection, headers, clock: this.#options.clock };
     const outcome = await exchange(call, way);
     const isStale = outcome.kind === 'fault' && outcome.isStale === true;
     return isStale && call.method === 'GET' ? await exchange(call, way) : outcome;
@@ -291,9 +285,9 @@ export class ServiceHttp {
     const { fault, facts } = isAnswer
       ? readBadAnswer(
           { ...outcome, retryAfter: firstHeader(outcome.headers, 'retry-after') },
-          call.isPlain || this.#isKeyRefused(),
+          call.isPlain || this.#options.isKeyRefused?.() === true,
           this.#redactorOf(call),
-          this.#clock.nowMs(),
+          this.#options.clock.nowMs(),
         )
       : { fault: outcome.fault, facts: {} };
     if (facts.retryAfterMs !== undefined)
