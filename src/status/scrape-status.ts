@@ -100,7 +100,12 @@ interface UnconfiguredReport {
 export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
   const { targets, config, discovery } = daemon;
   const found = new Map(targets.flatMap(log => servicesOf(log, isBrief)));
-  const unconfigured = targets.flatMap(unconfiguredOf).sort((a, b) => b.samples - a.samples);
+  // Another target may have a service that this target's key sees, too.
+  const entries = new Set(config.services.map(({ id }) => id));
+  const unconfigured = targets
+    .flatMap(unconfiguredOf)
+    .filter(({ id }) => !entries.has(id))
+    .sort((a, b) => b.samples - a.samples);
   const rest = unconfigured.slice(UNCONFIGURED_SHOWN_MAX);
   return {
     targets: targets.map((log, index) => targetReport(daemon, log, index)),

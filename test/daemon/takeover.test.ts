@@ -10,6 +10,7 @@ import { Daemon } from '../../src/daemon/daemon.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { silentLogger as logger } from '../../src/lib/log.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
+import { scrapeStatus } from '../../src/status/scrape-status.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
 import { tempDirectory } from '../support/program.ts';
@@ -134,6 +135,8 @@ test('a service with an entry is sent by its own target alone', async () => {
   daemon = await daemon.anotherFor(configOf(['a', 'b@host'], more));
   await grown(daemon, 2, { a: 2, b: 2 });
   expect((await grown(daemon, 3, { a: 3, b: 3 })).sort()).toEqual(['a 1', 'b 1']);
+  // Each target sees the service of the other one, too.
+  expect(scrapeStatus(daemon).unconfigured).toEqual([]);
   await daemon.stop(AbortSignal.abort());
 });
 
