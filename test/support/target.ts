@@ -4,6 +4,7 @@
 //   sum queries{server_name=a} 5 @60 from -100      a cumulative counter; `delta` and `updown` in the same way
 //   gauge threads{} 7 @60                            no start
 //   histogram h{} count=3 sum=1.5 le1:1 inf:2 @60    `stale` instead of numbers for a marker
+import { deepEqual, ok } from 'node:assert/strict';
 import { createCatalogLookup } from '../../src/catalog/lookup.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { Config, MetricsConfig } from '../../src/config/config.ts';
@@ -95,13 +96,27 @@ export class Target {
     };
   }
 
-  /** A good answer, `seconds` after T0. */
+  /** A good answer, `seconds` after T0. In a text, `@5` at the end of a line is a timestamp 5 s after T0. */
   page(seconds: number, text: string | Buffer, clocks: Clocks = {}): Seen {
-    const bytes = Buffer.from(text);
+    const bytes = typeof text === 'string' ? Buffer.from(stamped(text)) : text;
     const isOpenMetrics = /(^|\n)# EOF\n?$/.test(bytes.toString('latin1'));
     const format = clocks.format ?? (isOpenMetrics ? 'openmetrics' : 'text');
     const page = { bytes, format, wireBytes: bytes.length, ...timesOf(seconds, clocks) };
     return this.#run({ kind: 'page', page });
+  }
+
+  /** A good answer that leads to these points and no others. */
+  shows(seconds: number, text: string, ...want: readonly string[]): Seen {
+    const seen = this.page(seconds, text);
+    deepEqual(seen.shown, want);
+    return seen;
+  }
+
+  /** A good answer that leads to this point, among others. */
+  has(seconds: number, text: string, want: string): Seen {
+    const seen = this.page(seconds, text);
+    ok(seen.shown.includes(want), `${want} is not among ${seen.shown.join(', ')}`);
+    return seen;
   }
 
   /** A scrape that failed. */
@@ -172,15 +187,6 @@ export function outcomeOf(seen: Seen, id = 'local'): ServiceOutcome | undefined 
   return seen.translated.derived.services.find(service => service.id === id);
 }
 
-/** What each page of a new target led to. */
-export function runPages(
-  options: TargetOptions,
-  ...pages: readonly (readonly [seconds: number, text: string])[]
-): Seen[] {
-  const target = new Target(options);
-  return pages.map(([seconds, text]) => target.page(seconds, `${text}\n`));
-}
-
 /** The result of work that is done in slices. */
 export function finished<T>(steps: Generator<void, T>): T {
   let step = steps.next();
@@ -215,6 +221,10 @@ export function successorOf(target: Target, options: TargetOptions = {}): Target
   const next = new Target(options);
   next.translation.table.restored = restoredState(target);
   return next;
+}
+
+function stamped(text: string): string {
+  return text.replaceAll(/ @(-?[\d.]+)$/gm, (_, seconds: string) => ` ${at(Number(seconds))}`);
 }
 
 /** A timestamp in milliseconds for a line of text 0.0.4. */

@@ -7,7 +7,6 @@ import type { PageLimits } from '../../../src/config/config.ts';
 import { SeriesBudget } from '../../../src/pipeline/derive/options.ts';
 import { limitRestored } from '../../../src/pipeline/derive/state.ts';
 import {
-  at,
   restoredState,
   successorOf,
   type Seen,
@@ -69,7 +68,7 @@ describe('series', () => {
     target.page(0, gauges(0, 5));
     const lines = gauges(0, 8).split('\n').filter(Boolean).reverse().join('\n');
     for (const seconds of [60, 120, 180]) {
-      const seen = target.page(seconds, `${lines}\n`);
+      const seen = target.page(seconds, `${lines}`);
       expect(sent(seen)).toEqual(upTo(0, 5));
       expectBalance(seen);
     }
@@ -123,7 +122,7 @@ describe('series', () => {
     let refused = 0;
     for (let page = 0; page < 60; page++) {
       const seconds = page * 60;
-      const lines = upTo(page * 30, page * 30 + 30).map(i => `t{u="${i}"} ${i} ${at(seconds)}\n`);
+      const lines = upTo(page * 30, page * 30 + 30).map(i => `t{u="${i}"} ${i} @${seconds}\n`);
       const seen = target.page(seconds, lines.join(''));
       expectBalance(seen);
       refused += seen.reads['series_limit'] ?? 0;
@@ -214,7 +213,7 @@ describe('shares', () => {
     const target = targetOf({ series: 20, serviceSamples: 5 }, two);
     // With timestamps, absent series have not ended yet.
     const stamped = (seconds: number, from: number, to: number): string =>
-      of('a', from, to).replaceAll('\n', ` ${at(seconds)}\n`);
+      of('a', from, to).replaceAll('\n', ` @${seconds}\n`);
     target.page(0, stamped(0, 0, 5) + of('b', 0, 5));
     target.page(60, stamped(60, 5, 9) + of('b', 0, 5));
     const seen = target.page(120, stamped(120, 9, 12) + of('b', 1, 6));
@@ -341,13 +340,11 @@ describe('memory', () => {
 
   test('the state of present series survives a page that is refused for its size', () => {
     const target = targetOf({ memoryBytes: 1_000_000 }, { temporality: 'delta' });
-    target.page(0, '# TYPE queries counter\nqueries 100\n');
+    target.page(0, '# TYPE queries counter\nqueries 100');
     const label = 'x'.repeat(900);
     const large = upTo(0, 2000).map(i => `a{b="${label}${i}"} 1\n`);
     expect(target.page(60, large.join('')).translated.page?.limit).toBe('memory');
-    expect(target.page(120, '# TYPE queries counter\nqueries 130\n').shown).toEqual([
-      'delta queries{} 30 @120 from 0',
-    ]);
+    target.shows(120, '# TYPE queries counter\nqueries 130', 'delta queries{} 30 @120 from 0');
   });
 
   test('ended series make room for a page', () => {
@@ -368,30 +365,26 @@ describe('series that return', () => {
   test('in delta mode a forgotten series is a baseline', () => {
     const target = targetOf({ series: 2, serviceSamples: 1 }, { temporality: 'delta' });
     target.page(0, counter(0, 100));
-    expect(target.page(60, counter(0, 110)).shown).toEqual([
-      'delta queries{user=u0} 10 @60 from 0',
-    ]);
+    target.shows(60, counter(0, 110), 'delta queries{user=u0} 10 @60 from 0');
     target.page(120, counter(1, 5));
     target.page(180, counter(2, 5));
     target.page(240, counter(3, 5));
     const back = target.page(300, counter(0, 150));
     expect(back.reads).toMatchObject({ baseline: 1 });
-    expect(target.page(360, counter(0, 151)).shown).toContain(
-      'delta queries{user=u0} 1 @360 from 300',
-    );
+    target.has(360, counter(0, 151), 'delta queries{user=u0} 1 @360 from 300');
   });
 
   test('a forgotten one starts with its own first point: its process may have restarted since', () => {
     const target = targetOf({ series: 3, serviceSamples: 2 });
     const queries = (value: number): string => `engine_global_status_queries ${value}\n`;
-    expect(target.page(0, `engine_global_status_uptime 1000\n${queries(97)}`).shown).toContain(
+    target.has(
+      0,
+      `engine_global_status_uptime 1000\n${queries(97)}`,
       'sum engine_global_status_queries{} 97 @0 from -1000',
     );
     target.page(60, gauges(0, 1));
     target.page(120, gauges(1, 3));
-    expect(target.page(180, queries(20)).shown).toContain(
-      'sum engine_global_status_queries{} 20 @180 from 180',
-    );
+    target.has(180, queries(20), 'sum engine_global_status_queries{} 20 @180 from 180');
   });
 
   test.each([
@@ -401,7 +394,7 @@ describe('series that return', () => {
     const target = targetOf({ series: 2, serviceSamples: 1 });
     const of = (name: string, sample: string): string =>
       `engine_global_status_${name}{server_name="s"} ${sample}\n`;
-    const never = of('commands_total', `5 ${at(7200)}`);
+    const never = of('commands_total', '5 @7200');
     const pages = {
       uptime: [gauges(0, 1), gauges(1, 2), of('uptime', '1180')],
       never: [gauges(0, 1), of('uptime', '1120'), never, gauges(1, 2), gauges(2, 3)],
@@ -421,7 +414,7 @@ describe('series that return', () => {
     former.page(0, gauges(0, 5));
     const next = successorOf(former, { metrics: limitsOf(limits) });
     const lines = gauges(0, 8).split('\n').filter(Boolean).reverse().join('\n');
-    const seen = next.page(60, `${lines}\n`);
+    const seen = next.page(60, `${lines}`);
     expect(sent(seen)).toEqual(upTo(0, 5));
     expect(seen.reads).toEqual({ used: 5, series_limit: 3 });
   });

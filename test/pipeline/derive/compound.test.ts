@@ -1,12 +1,12 @@
 // Rules D and E: what makes a histogram or a summary, and what makes it invalid.
 import { describe, expect, test } from 'vitest';
-import { at, Target } from '../../support/target.ts';
+import { Target } from '../../support/target.ts';
 
 type Kind = 'histogram' | 'summary';
 
 /** The points of one page and its reads; lines get their type. */
 function seenAs(kind: Kind, lines: string): ReturnType<Target['page']> {
-  return new Target().page(60, `# TYPE ${kind[0]} ${kind}\n${lines}\n`);
+  return new Target().page(60, `# TYPE ${kind[0]} ${kind}\n${lines}`);
 }
 
 /** Expects one point of the lines, or none, and each of them counted as invalid. */
@@ -61,28 +61,24 @@ describe('D: histograms', () => {
     const text = (le: string, count: number): string =>
       `# TYPE h histogram\nh_bucket{le="${le}"} ${count}\nh_count ${count}\n`;
     target.page(0, text('1', 3));
-    expect(target.page(60, text('1.0', 4)).shown).toEqual([
-      'histogram h{} count=4 le1:4 inf:0 @60 from 0',
-    ]);
+    target.shows(60, text('1.0', 4), 'histogram h{} count=4 le1:4 inf:0 @60 from 0');
   });
 
   test('D: a page after one with a bound that is not a number is sent with its own bounds in order', () => {
     const target = new Target();
-    target.page(0, '# TYPE h histogram\nh_bucket{le="5"} 3\nh_bucket{le="x"} 1\nh_count 8\n');
+    target.page(0, '# TYPE h histogram\nh_bucket{le="5"} 3\nh_bucket{le="x"} 1\nh_count 8');
     const page = '# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="5"} 3\nh_count 8\n';
-    expect(target.page(60, page).shown).toEqual([
-      'histogram h{} count=8 le1:1 le5:2 inf:5 @60 from 60',
-    ]);
+    target.shows(60, page, 'histogram h{} count=8 le1:1 le5:2 inf:5 @60 from 60');
   });
 
   test('D: timestamps inside a group must agree', () => {
     const stamped = (first: number, second: number): string =>
-      `h_bucket{le="1"} 3 ${at(first)}\nh_sum 3 ${at(first)}\nh_count 8 ${at(second)}`;
+      `h_bucket{le="1"} 3 @${first}\nh_sum 3 @${first}\nh_count 8 @${second}`;
     check(stamped(50, 50), 'histogram h{} count=8 sum=3 le1:3 inf:5 @50 from 50');
     invalid(stamped(50, 51));
-    invalid(`h_bucket{le="1"} 3 ${at(50)}\nh_count 8`);
+    invalid('h_bucket{le="1"} 3 @50\nh_count 8');
     const target = new Target({ metrics: { honorTimestamps: false } });
-    expect(target.page(60, `# TYPE h histogram\n${stamped(50, 51)}\n`).shown).toHaveLength(1);
+    expect(target.page(60, `# TYPE h histogram\n${stamped(50, 51)}`).shown).toHaveLength(1);
   });
 
   test('D: one broken label set does not affect others, nor does a stray sample of the bare name', () => {
@@ -109,20 +105,18 @@ describe('D: histograms', () => {
   test('D: a family that becomes a histogram, or stops being one, is sent with its new type', () => {
     const target = new Target();
     const lines = 'h_bucket{le="1"} 2\nh_count 3\n';
-    expect(target.page(0, lines).shown).toEqual([
-      'gauge h_bucket{le=1} 2 @0',
-      'gauge h_count{} 3 @0',
-    ]);
-    expect(target.page(60, `# TYPE h histogram\n${lines}`).shown).toEqual([
+    target.shows(0, lines, 'gauge h_bucket{le=1} 2 @0', 'gauge h_count{} 3 @0');
+    target.shows(
+      60,
+      `# TYPE h histogram\n${lines}`,
       'histogram h{} count=3 le1:2 inf:1 @60 from 60',
-    ]);
-    expect(target.page(120, lines).shown).toEqual([
-      'gauge h_bucket{le=1} 2 @120',
-      'gauge h_count{} 3 @120',
-    ]);
-    expect(target.page(180, `# TYPE h histogram\n${lines}`).shown).toEqual([
+    );
+    target.shows(120, lines, 'gauge h_bucket{le=1} 2 @120', 'gauge h_count{} 3 @120');
+    target.shows(
+      180,
+      `# TYPE h histogram\n${lines}`,
       'histogram h{} count=3 le1:2 inf:1 @180 from 180',
-    ]);
+    );
   });
 });
 

@@ -24,33 +24,30 @@ function sizes(target: Target): Record<string, number> {
 describe('an absent series', () => {
   test('is forgotten after an hour of good pages, and is a new one when it returns', () => {
     const target = new Target();
-    target.page(0, '# TYPE x counter\nx 5\ny 1\n');
+    target.page(0, '# TYPE x counter\nx 5\ny 1');
     const before = sizes(target)['rows'] ?? 0;
-    for (const minutes of [1, 30, 59]) target.page(minutes * 60, 'y 1\n');
+    for (const minutes of [1, 30, 59]) target.page(minutes * 60, 'y 1');
     expect(sizes(target)['rows']).toBe(before);
-    target.page(HOUR + 60, 'y 1\n');
+    target.page(HOUR + 60, 'y 1');
     expect(sizes(target)['rows']).toBe(before - 1);
-    const seen = target.page(2 * HOUR, '# TYPE x counter\nx 9\ny 1\n');
-    expect(seen.shown).toContain(`sum x{} 9 @${2 * HOUR} from ${2 * HOUR}`);
+    target.has(2 * HOUR, '# TYPE x counter\nx 9\ny 1', `sum x{} 9 @${2 * HOUR} from ${2 * HOUR}`);
   });
 
   test('is forgotten an hour after its end, not after its last sample', () => {
     const target = new Target();
     const text = '# TYPE x counter\nx 5\n';
     target.page(0, text);
-    expect(target.page(3 * HOUR, 'y 1\n').shown).toContain(`sum x{} stale @${3 * HOUR} from 0`);
-    target.page(3 * HOUR + 60, 'y 1\n');
-    expect(target.page(3 * HOUR + 120, text).shown).toContain(
-      `sum x{} 5 @${3 * HOUR + 120} from 0`,
-    );
+    target.has(3 * HOUR, 'y 1', `sum x{} stale @${3 * HOUR} from 0`);
+    target.page(3 * HOUR + 60, 'y 1');
+    target.has(3 * HOUR + 120, text, `sum x{} 5 @${3 * HOUR + 120} from 0`);
   });
 
   test('is kept for four intervals if these are long', () => {
     const target = new Target({ metrics: { intervalMs: HOUR * 1000 } });
     const text = '# TYPE x counter\nx 5\n';
     target.page(0, text);
-    for (const hours of [1, 2, 3, 4]) target.page(hours * HOUR, 'y 1\n');
-    expect(target.page(5 * HOUR, text).shown).toContain(`sum x{} 5 @${5 * HOUR} from 0`);
+    for (const hours of [1, 2, 3, 4]) target.page(hours * HOUR, 'y 1');
+    target.has(5 * HOUR, text, `sum x{} 5 @${5 * HOUR} from 0`);
   });
 
   test('is forgotten after five minutes if twice as many are absent as are on the page', () => {
@@ -67,16 +64,15 @@ describe('an absent series', () => {
     expect(most).toBeGreaterThan(2200);
     expect(most).toBeLessThan(2450);
     // Absent since the last page: it goes on.
-    const seen = target.page(HOUR, `${head}c{id="5899"} 9\n`);
-    expect(seen.shown).toContain(`sum c{id=5899} 9 @${HOUR} from 3180`);
+    target.has(HOUR, `${head}c{id="5899"} 9`, `sum c{id=5899} 9 @${HOUR} from 3180`);
   });
 
   test('is kept for an hour if a thousand are absent at most', () => {
     const target = new Target();
     const many = Array.from({ length: 900 }, (_, i) => `x{id="${i}"} 5\n`).join('');
-    target.page(0, `# TYPE x counter\n${many}y 1\n`);
+    target.page(0, `# TYPE x counter\n${many}y 1`);
     const before = sizes(target)['rows'] ?? 0;
-    for (const minutes of [1, 10, 30, 59]) target.page(minutes * 60, 'y 1\n');
+    for (const minutes of [1, 10, 30, 59]) target.page(minutes * 60, 'y 1');
     expect(sizes(target)['rows']).toBe(before);
   });
 
@@ -87,7 +83,7 @@ describe('an absent series', () => {
     const counter = '# TYPE c counter\nc{namespace="s1"} 7\n';
     target.page(0, text + counter);
     for (const minutes of [1, 10, 30]) target.page(minutes * 60, text);
-    expect(target.page(HOUR, text + counter).shown).toContain(`sum c{} 7 @${HOUR} from 0`);
+    target.has(HOUR, text + counter, `sum c{} 7 @${HOUR} from 0`);
   });
 
   test('is kept for an hour if another service is down, whatever the size of that', () => {
@@ -95,9 +91,8 @@ describe('an absent series', () => {
     const large = Array.from({ length: 2000 }, (_, i) => `x{namespace="large",id="${i}"} 5\n`);
     const counter = '# TYPE c counter\nc{namespace="small"} 7\n';
     target.page(0, `${large.join('')}y{namespace="small"} 1\n${counter}`);
-    for (const minutes of [1, 10, 30]) target.page(minutes * 60, 'y{namespace="small"} 1\n');
-    const seen = target.page(HOUR, `y{namespace="small"} 1\n${counter}`);
-    expect(seen.shown).toContain(`sum c{} 7 @${HOUR} from 0`);
+    for (const minutes of [1, 10, 30]) target.page(minutes * 60, 'y{namespace="small"} 1');
+    target.has(HOUR, `y{namespace="small"} 1\n${counter}`, `sum c{} 7 @${HOUR} from 0`);
   });
 
   test('is kept if the last page before an outage and the first ones after it lack it', () => {
@@ -105,16 +100,16 @@ describe('an absent series', () => {
     const many = Array.from({ length: 3000 }, (_, i) => `c{id="${i}"} 7\n`).join('');
     const text = `# TYPE c counter\n${many}y 1\n`;
     target.page(0, text);
-    target.page(60, 'y 1\n');
+    target.page(60, 'y 1');
     for (const minutes of [2, 5, 20, 40]) target.fail(minutes * 60);
-    for (const minutes of [41, 42, 45]) target.page(minutes * 60, 'y 1\n');
-    expect(target.page(46 * 60, text).shown).toContain(`sum c{id=2999} 7 @${46 * 60} from 0`);
+    for (const minutes of [41, 42, 45]) target.page(minutes * 60, 'y 1');
+    target.has(46 * 60, text, `sum c{id=2999} 7 @${46 * 60} from 0`);
   });
 
   test('is remembered through an outage of any length, and keeps its start', () => {
     const target = new Target();
     const page = (seconds: number): string =>
-      `engine_global_status_uptime ${500 + seconds} ${at(seconds)}\nengine_global_status_queries ${seconds} ${at(seconds)}\n`;
+      `engine_global_status_uptime ${500 + seconds} @${seconds}\nengine_global_status_queries ${seconds} @${seconds}\n`;
     target.page(0, page(0));
     for (let hours = 1; hours < 9; hours++) target.fail(hours * HOUR);
     expect(target.page(9 * HOUR, page(9 * HOUR)).shown[1]).toMatch(/from -500$/);
@@ -122,8 +117,8 @@ describe('an absent series', () => {
 
   test('is kept until its marker is due, however late that is', () => {
     const target = new Target({ metrics: { staleAfterMs: 3 * HOUR * 1000 } });
-    target.page(0, `x 1 ${at(0)}\ny 1\n`);
-    const later = [1, 2, 3].flatMap(hours => target.page(hours * HOUR, 'y 1\n').shown);
+    target.page(0, 'x 1 @0\ny 1');
+    const later = [1, 2, 3].flatMap(hours => target.page(hours * HOUR, 'y 1').shown);
     expect(later).toContain('gauge x{} stale @0.001');
   });
 
@@ -132,7 +127,7 @@ describe('an absent series', () => {
     const { limits } = target.translation;
     Object.assign(target.translation, { limits: { ...limits, samples: 2 } });
     const text = '# TYPE x counter\nx{a="1"} 1\nx{a="2"} 2\nx{a="3"} 3\n';
-    expect(target.page(0, text).shown).toEqual([]);
+    target.shows(0, text);
     target.fail(60);
     Object.assign(target.translation, { limits });
     const seen = target.page(120, text);
@@ -150,10 +145,7 @@ describe('an absent series', () => {
     const seen = target.page(2 * HOUR - 60, page);
     expect(seen.reads).toEqual({ used: 2, unconfigured: 1 });
     expect(sizes(target)['rows']).toBe(rows + 1);
-    expect(target.page(2 * HOUR, page).shown).toEqual([
-      `gauge x{} 1 @${2 * HOUR}`,
-      `gauge y{} 1 @${2 * HOUR}`,
-    ]);
+    target.shows(2 * HOUR, page, `gauge x{} 1 @${2 * HOUR}`, `gauge y{} 1 @${2 * HOUR}`);
   });
 });
 
@@ -190,13 +182,13 @@ describe('churn', () => {
   test('that has ended gives back the rows at the end of the table, but none that is in use', () => {
     const target = new Target();
     const { table } = target.translation;
-    target.page(0, 'y 1\n');
+    target.page(0, 'y 1');
     const { count } = table;
     const peak = Array.from({ length: 500 }, (_, i) => `x{i="${i}"} 1\n`).join('');
     target.page(60, `y 1\n${peak}`);
     expect(table.count).toBe(count + 500);
-    target.page(120, 'y 1\n');
-    target.page(HOUR + 180, 'y 1\n');
+    target.page(120, 'y 1');
+    target.page(HOUR + 180, 'y 1');
     expect(table.count).toBe(count);
     expect(table.value.length).toBeLessThan(100);
   });
@@ -234,12 +226,12 @@ describe('churn', () => {
 
   test('an unconfigured service is dropped with its last series; a configured one never', () => {
     const target = new Target({ services: ['a', 'b'], unconfigured: 'send' });
-    target.page(0, 'x{namespace="a"} 1\nx{namespace="b"} 1\nx{namespace="z"} 1\n');
-    for (const minutes of [1, 30, 62, 63]) target.page(minutes * 60, 'x{namespace="a"} 1\n');
-    const seen = target.page(2 * HOUR, 'x{namespace="a"} 1\n');
+    target.page(0, 'x{namespace="a"} 1\nx{namespace="b"} 1\nx{namespace="z"} 1');
+    for (const minutes of [1, 30, 62, 63]) target.page(minutes * 60, 'x{namespace="a"} 1');
+    const seen = target.page(2 * HOUR, 'x{namespace="a"} 1');
     expect(outcomeOf(seen, 'z')).toBeUndefined();
     expect(outcomeOf(seen, 'b')).toMatchObject({ isUp: false, reason: 'absent' });
-    const back = target.page(2 * HOUR + 60, 'x{namespace="y"} 1\nx{namespace="a"} 1\n');
+    const back = target.page(2 * HOUR + 60, 'x{namespace="y"} 1\nx{namespace="a"} 1');
     expect(outcomeOf(back, 'y')).toMatchObject({ isUp: true, configIndex: -1 });
     expect(back.own.filter(({ serviceId }) => serviceId === 'y')).toHaveLength(6);
   });
@@ -253,36 +245,32 @@ describe('a counter that was forgotten starts no earlier than it ended', () => {
 
   test('if another series of its server brought the first uptime in between', () => {
     const target = new Target();
-    target.page(0, `${queries} 10\n`);
-    target.page(60, 'threads 1\n');
-    target.page(3720, 'threads 1\n');
+    target.page(0, `${queries} 10`);
+    target.page(60, 'threads 1');
+    target.page(3720, 'threads 1');
     target.page(3780, uptime(3780));
-    expect(target.page(3840, `${queries} 20\n`).shown).toContain(`${back} @3840 from 3840`);
+    target.has(3840, `${queries} 20`, `${back} @3840 from 3840`);
   });
 
   test('if a series of its server that was never sent is forgotten after it', () => {
     const target = new Target();
-    const never = `engine_global_status_commands_total{server_name="s"} 5 ${at(7200)}\n`;
-    target.page(0, `${queries} 10\n`);
+    const never = 'engine_global_status_commands_total{server_name="s"} 5 @7200\n';
+    target.page(0, `${queries} 10`);
     target.page(60, uptime(60));
     expect(target.page(600, uptime(600) + never).reads).toMatchObject({ time_future: 1 });
     target.page(660, uptime(660));
     target.page(3720, uptime(3720));
     target.page(4320, uptime(4320));
-    expect(target.page(4380, `${uptime(4380)}${queries} 20\n`).shown).toContain(
-      `${back} @4380 from 4380`,
-    );
+    target.has(4380, `${uptime(4380)}${queries} 20`, `${back} @4380 from 4380`);
   });
 
   test('if this program restarted since', () => {
     const target = new Target();
-    target.page(0, `${queries} 10\n`);
-    target.page(60, 'threads 1\n');
-    target.page(3720, 'threads 1\n');
+    target.page(0, `${queries} 10`);
+    target.page(60, 'threads 1');
+    target.page(3720, 'threads 1');
     const after = successorOf(target);
-    expect(after.page(3780, `${uptime(3780)}${queries} 20\n`).shown).toContain(
-      `${back} @3780 from 3780`,
-    );
+    after.has(3780, `${uptime(3780)}${queries} 20`, `${back} @3780 from 3780`);
   });
 
   test('if its uptime comes a poll late and was missing in between', () => {
@@ -298,9 +286,9 @@ describe('a counter that was forgotten starts no earlier than it ended', () => {
     page(180, 30, 10);
     page(240, 90, 20);
     // A restart: the new process is seen once without its uptime.
-    target.page(300, `${queries} 1\n`);
-    target.page(360, 'threads 1\n');
-    target.page(4020, 'threads 1\n');
+    target.page(300, `${queries} 1`);
+    target.page(360, 'threads 1');
+    target.page(4020, 'threads 1');
     expect(page(4080, 59, 1)).toContain(
       'sum engine_global_status_queries{server_name=s} 1 @4080 from 4080',
     );

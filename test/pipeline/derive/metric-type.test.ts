@@ -5,7 +5,7 @@ import type { OtlpPoint } from '../../support/otlp-points.ts';
 import { Target } from '../../support/target.ts';
 
 function pointsOf(text: string, metrics: Partial<MetricsConfig> = {}): readonly OtlpPoint[] {
-  return new Target({ metrics }).page(60, `${text}\n`).points;
+  return new Target({ metrics }).page(60, `${text}`).points;
 }
 
 const [STRICT, NONE]: Partial<MetricsConfig>[] = [{ mapping: 'strict' }, { units: 'none' }];
@@ -121,13 +121,13 @@ describe('C: types', () => {
 
   test('C: a declared type that changes begins a new stream', () => {
     const target = new Target();
-    target.page(0, '# TYPE x counter\nx 5\n');
-    expect(target.page(60, '# TYPE x gauge\nx 6\n').shown).toEqual(['gauge x{} 6 @60']);
-    expect(target.page(120, '# TYPE x counter\nx 7\n').shown).toEqual(['sum x{} 7 @120 from 120']);
+    target.page(0, '# TYPE x counter\nx 5');
+    target.shows(60, '# TYPE x gauge\nx 6', 'gauge x{} 6 @60');
+    target.shows(120, '# TYPE x counter\nx 7', 'sum x{} 7 @120 from 120');
     const delta = new Target({ temporality: 'delta' });
-    delta.page(0, 'x 5\n');
-    expect(delta.page(60, '# TYPE x counter\nx 9\n').reads).toEqual({ baseline: 1 });
-    expect(delta.page(120, '# TYPE x counter\nx 11\n').shown).toEqual(['delta x{} 2 @120 from 60']);
+    delta.page(0, 'x 5');
+    expect(delta.page(60, '# TYPE x counter\nx 9').reads).toEqual({ baseline: 1 });
+    delta.shows(120, '# TYPE x counter\nx 11', 'delta x{} 2 @120 from 60');
   });
 });
 

@@ -23,7 +23,7 @@ function run(
     const clocks: Clocks = { wall: seconds + offset, monotonic: seconds };
     const dated = options.hasDate === false ? clocks : { ...clocks, server: seconds };
     const page = text.replaceAll('@', String(at(seconds - 5))).replaceAll('%', String(minute + 1));
-    return target.page(seconds, `${page}\n`, dated);
+    return target.page(seconds, `${page}`, dated);
   });
 }
 
@@ -52,7 +52,7 @@ describe('our clock is set', () => {
 
   test('F1: set by days while the service does not answer, time continues from its last Date', () => {
     const target = new Target();
-    target.page(60, 'a 1\n', { server: 60 });
+    target.page(60, 'a 1', { server: 60 });
     const { own } = target.fail(120, 'timeout', { wall: 120 - 3 * DAY, monotonic: 120 });
     expect(own[0]?.timeNs).toBe(`${at(120)}000000`);
   });
@@ -115,15 +115,14 @@ describe('our clock is set', () => {
 
 describe("the service's clock is set", () => {
   test('F2: ahead by hours together with its Date: its timestamps are accepted', () => {
-    const target = new Target();
-    const seen = target.page(60, `a 1 ${at(7255)}\n`, { server: 7260 });
-    expect(seen.shown).toEqual(['gauge a{} 1 @7255']);
+    const { shown } = new Target().page(60, 'a 1 @7255', { server: 7260 });
+    expect(shown).toEqual(['gauge a{} 1 @7255']);
   });
 
   test('F2: corrected by hours: wrongly dated points are forgotten once its Date is right', () => {
     const target = new Target({ mayGoBack: true });
-    target.page(60, `a 1 ${at(7255)}\n`, { server: 7260 });
-    const seen = target.page(120, `a 2 ${at(115)}\n`, { server: 120 });
-    expect(seen.shown).toEqual(['gauge a{} 2 @115']);
+    target.page(60, 'a 1 @7255', { server: 7260 });
+    const { shown } = target.page(120, 'a 2 @115', { server: 120 });
+    expect(shown).toEqual(['gauge a{} 2 @115']);
   });
 });

@@ -13,7 +13,7 @@ function renaming(...rename: RenameConfig[]): TargetOptions {
 }
 
 function one(text: string, ...rules: RenameConfig[]): Seen {
-  return new Target(renaming(...rules)).page(0, `${text}\n`);
+  return new Target(renaming(...rules)).page(0, `${text}`);
 }
 
 const THREADS = rule(/^engine_global_status_threads_(\w+)$/u, {
@@ -76,7 +76,7 @@ describe('a rule', () => {
         rename: [rule(/^x$/u, { name: 'y' }), rule(/^up$/u, { name: 'up' })],
       },
     };
-    expect(new Target(options).page(0, 'x 1\nz 2\n').shown).toEqual(['gauge z{} 2 @0']);
+    new Target(options).shows(0, 'x 1\nz 2', 'gauge z{} 2 @0');
     expect(one('up 1', rule(/^up$/u, { attributes: { a: 'b' } })).shown).toEqual([
       'gauge exported_up{a=b} 1 @0',
     ]);
@@ -121,7 +121,7 @@ describe('two series that become one', () => {
     }
     const replacing = { metrics: { exclude: [/^b$/u], rename: [rule(/^a$/u, { name: 'b' })] } };
     for (const text of ['a 1\nb 2\n', 'b 2\na 1\n'])
-      expect(new Target(replacing).page(0, text).shown).toEqual(['gauge b{} 1 @0']);
+      new Target(replacing).shows(0, text, 'gauge b{} 1 @0');
   });
 
   test('by their labels, too', () => {
@@ -136,15 +136,15 @@ describe('two series that become one', () => {
 
   test('follow one another when the first leaves the page', () => {
     const target = new Target(renaming(MERGE));
-    target.page(0, 'x_a 1\nx_b 2\n');
-    expect(target.page(60, 'x_b 3\n').shown).toContain('gauge x{} 3 @60');
+    target.page(0, 'x_a 1\nx_b 2');
+    target.has(60, 'x_b 3', 'gauge x{} 3 @60');
   });
 
   test('also after a restart', () => {
     const first = new Target(renaming(MERGE));
-    first.page(0, 'x_a 1\nx_b 2\n');
+    first.page(0, 'x_a 1\nx_b 2');
     const second = successorOf(first, renaming(MERGE));
-    const seen = second.page(60, 'x_b 3\nx_a 2\n');
+    const seen = second.page(60, 'x_b 3\nx_a 2');
     expect(seen.shown).toHaveLength(1);
     expect(seen.reads).toEqual({ used: 1, duplicate: 1 });
   });
@@ -155,7 +155,5 @@ test('a page that repeats its layout gives the same names', () => {
   const page = (value: number): string => `engine_global_status_threads_running{a="b"} ${value}\n`;
   target.page(0, page(1));
   for (const second of [60, 120, 180])
-    expect(target.page(second, page(second)).shown).toEqual([
-      `gauge db.threads{a=b,kind=running} ${second} @${second}`,
-    ]);
+    target.shows(second, page(second), `gauge db.threads{a=b,kind=running} ${second} @${second}`);
 });

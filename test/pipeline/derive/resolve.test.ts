@@ -4,7 +4,7 @@ import { defaultConfig } from '../../../src/config/load.ts';
 import { at, Target, type TargetOptions } from '../../support/target.ts';
 
 function seen(text: string, options: TargetOptions = {}): ReturnType<Target['page']> {
-  return new Target(options).page(60, `${text}\n`);
+  return new Target(options).page(60, `${text}`);
 }
 
 describe('I1: Resources', () => {
@@ -106,7 +106,7 @@ test('I1: the label `__name__` is dropped and counted; series that become one ar
     expect(reads).toEqual({ used: 2, duplicate: 1 });
     expect(translated.derived.nameLabels).toBe(2);
   }
-  expect(target.page(180, 'x{a="1"} 2\n').translated.derived.nameLabels).toBe(0);
+  expect(target.page(180, 'x{a="1"} 2').translated.derived.nameLabels).toBe(0);
 });
 
 describe('I2: scopes', () => {
@@ -139,7 +139,7 @@ describe('I3: target_info', () => {
   test('I3: attributes of the entry beat it; a changed target_info changes the Resource', () => {
     const target = new Target({ identity: { attributes: { cloud: 'mine' } } });
     const resource = (text: string, seconds: number): string | undefined =>
-      target.page(seconds, `${text}\ny 1\n`).points.find(({ metric }) => metric === 'y')?.resource;
+      target.page(seconds, `${text}\ny 1`).points.find(({ metric }) => metric === 'y')?.resource;
     expect(resource('target_info{cloud="x",zone="1"} 1', 0)).toContain('cloud=mine,');
     expect(resource('target_info{cloud="x",zone="2"} 1', 60)).toContain('zone=2');
     expect(resource('target_info{cloud="x",zone="1"} 1', 120)).toContain('zone=1');
@@ -154,7 +154,7 @@ describe('I3: target_info', () => {
 
 test('I5: no envelope is empty', () => {
   const target = new Target({ services: ['a', 'b'] });
-  const { translated } = target.page(60, 'x{namespace="z"} 1\n');
+  const { translated } = target.page(60, 'x{namespace="z"} 1');
   expect(translated.batch.parts.map(({ service, points }) => `${service} ${points}`)).toEqual([
     'a 6',
     'b 6',
@@ -179,7 +179,7 @@ describe('very many series that change their type at once', () => {
     const target = new Target({ metrics: { limits: { ...limits, serviceSamples: 200_000 } } });
     const lines = Array.from({ length: count }, (__, i) => line(i)).join('');
     const seen = ['histogram', 'gauge', 'histogram', 'gauge'].map((type, i) =>
-      target.page(60 * i, `# TYPE h ${type}\n${lines}h_count ${String(count)}\n`),
+      target.page(60 * i, `# TYPE h ${type}\n${lines}h_count ${String(count)}`),
     );
     const [first, second, third, fourth] = seen.map(({ reads }) => reads);
     expect(first?.['used']).toBeGreaterThan(count);

@@ -28,7 +28,7 @@ describe('I4: per service and scrape', () => {
 
   test('I4: sent even if the scrape fails', () => {
     const target = new Target({ services: ['a', 'b'] });
-    target.page(0, 'x{namespace="a"} 1\n');
+    target.page(0, 'x{namespace="a"} 1');
     const seen = target.fail(60, 'timeout');
     expect(
       seen.own.map(({ metric, serviceId, value }) => `${serviceId} ${metric} ${String(value)}`),
@@ -58,8 +58,8 @@ describe('I4: per service and scrape', () => {
 
   test('I4: two scrapes within a millisecond follow each other', () => {
     const target = new Target();
-    target.page(60, 'x 1\n');
-    const again = target.page(60, 'x 1\n');
+    target.page(60, 'x 1');
+    const again = target.page(60, 'x 1');
     expect(again.own.every(({ timeNs }) => timeNs.endsWith('001000000'))).toBe(true);
   });
 });

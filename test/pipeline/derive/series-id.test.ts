@@ -7,7 +7,7 @@ import { Target } from '../../support/target.ts';
 /** The id of the only series of a page of the service `a`. */
 function idOf(key: string): number {
   const target = new Target({ services: ['a'] });
-  target.page(0, `${key} 1\n`);
+  target.page(0, `${key} 1`);
   const { table } = target.translation;
   const ids = new SeriesIds(table);
   const id = ids.idOf(0, serviceOfRow(table, 0));

@@ -119,10 +119,10 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
     after.page(0, pageText(first));
     for (const seconds of [60, 120, 180, 240]) {
       after = successorOf(after, { temporality });
-      if (seconds < 240) after.page(seconds, 'other{server_name="s"} 1\n');
+      if (seconds < 240) after.page(seconds, 'other{server_name="s"} 1');
     }
     // The page from before the restarts: each of its points has been sent.
-    expect(after.page(300, pageText(first)).shown).toEqual([]);
+    after.shows(300, pageText(first));
     const shown = after.page(360, pageText({ ...second, uptime: 1360, at: 330 })).shown;
     expect(shown.filter(line => line.includes(COUNTER))).toHaveLength(1);
   });
@@ -140,25 +140,23 @@ test('a histogram that ended keeps the time of its marker and its start over a r
   before.page(0, histogram(all));
   // Without the sum, which is then older than the other parts.
   before.page(60, histogram(all.slice(0, -1)));
-  expect(before.page(120, 'other 1\n').shown).toContain('histogram h{} stale @120 from 0');
+  before.has(120, 'other 1', 'histogram h{} stale @120 from 0');
   const after = successorOf(before);
-  expect(after.page(180, histogram(all, ` ${T0 + 90_000}`)).shown).toEqual([]);
-  expect(after.page(240, histogram(all)).shown).toEqual([
-    'histogram h{} count=2 sum=2 le1:1 inf:1 @240 from 0',
-  ]);
+  after.shows(180, histogram(all, ` ${T0 + 90_000}`));
+  after.shows(240, histogram(all), 'histogram h{} count=2 sum=2 le1:1 inf:1 @240 from 0');
   // The row that has been its head is absent at first.
-  expect(successorOf(before).page(180, histogram(all.slice(1))).shown).toEqual([
+  successorOf(before).shows(
+    180,
+    histogram(all.slice(1)),
     'histogram h{} count=2 sum=2 inf:2 @180 from 0',
-  ]);
+  );
 });
 
 test.each(['cumulative', 'delta'] as const)(
   'a histogram goes on over a restart, whichever line of it comes first then (%s)',
   temporality => {
     const histogram = (parts: readonly string[], count: number, seconds: number): string =>
-      ['# TYPE h histogram', ...parts.map(part => `${part} ${count} ${at(seconds)}`), ''].join(
-        '\n',
-      );
+      ['# TYPE h histogram', ...parts.map(part => `${part} ${count} @${seconds}`), ''].join('\n');
     const parts = ['h_bucket{le="1"}', 'h_bucket{le="+Inf"}', 'h_count'];
     const shownAfter = (orders: readonly (readonly string[])[]): unknown =>
       orders.map(order => {
@@ -205,8 +203,8 @@ describe.each(['cumulative', 'delta'] as const)(
       for (const [i, [parts, counts]] of pages.entries()) {
         if (restarts.includes(i)) target = successorOf(target, { temporality });
         const seconds = 60 * i;
-        const stamp = isStamped ? ` ${at(seconds)}` : '';
-        ({ shown } = target.page(seconds, `${text(parts, counts, stamp)}other 1\n`));
+        const stamp = isStamped ? ` @${seconds}` : '';
+        ({ shown } = target.page(seconds, `${text(parts, counts, stamp)}other 1`));
       }
       return shown.filter(point => point.startsWith('histogram'));
     };
@@ -350,7 +348,7 @@ describe.each(['first', 'second'])('a state of the %s form', form => {
 
   test('is saved again in the current form, with components that are not on the page', () => {
     const target = opened('cumulative');
-    target.page(120, 'load 1\n');
+    target.page(120, 'load 1');
     const { starts, marks } = savedAfter(target, null);
     const [saved] = readState(starts, marks)?.uptimes ?? [];
     expect(saved).toMatchObject({ value: 160, processMs: at(-100), provenMs: at(60) });
@@ -362,7 +360,7 @@ describe.each(['cumulative', 'delta'] as const)('labels over a restart (%s)', te
   /** A counter, its uptime and a histogram, whose labels are written like this. */
   const text = (labels: Labels, count: number, seconds: number): string => {
     const line = (name: string, own: readonly string[], value: number): string =>
-      `${name}{${labels([...own, 'server_name="s"'])}} ${value} ${at(seconds)}\n`;
+      `${name}{${labels([...own, 'server_name="s"'])}} ${value} @${seconds}\n`;
     return [
       line(COUNTER, ['x="\\"y\\""'], count),
       line(UPTIME, [], 1000 + seconds),
@@ -524,7 +522,9 @@ describe('a service that goes and returns', () => {
     const after = continued(['a', 'b'], restoredState(before));
     for (const seconds of [4260, 4320]) after.page(seconds, page(seconds, { a: 200 }));
     const slow = 'engine_global_status_slow_queries{namespace="a",server_name="s"} 3\n';
-    expect(after.page(4380, page(4380, { a: 200 }) + slow).shown).toContain(
+    after.has(
+      4380,
+      page(4380, { a: 200 }) + slow,
       'sum engine_global_status_slow_queries{server_name=s} 3 @4380 from -1000',
     );
   });
@@ -622,19 +622,19 @@ describe('a service that goes and returns', () => {
     const state = restoredState(target);
     const a = taken(state, 'a');
     const without = continued(['b'], state, options);
-    expect(without.page(60, merged('x_b', 'b')).shown).toEqual([]);
+    without.shows(60, merged('x_b', 'b'));
     const joined = joinStates(restoredState(without), a);
     const first = continued(['a', 'b'], joined, options);
-    expect(first.page(120, merged('x_b', 'a') + merged('x_a', 'b')).shown).toEqual([]);
+    first.shows(120, merged('x_b', 'a') + merged('x_a', 'b'));
     const second = continued(['a', 'b'], restoredState(first), options);
-    expect(second.page(180, merged('x_a', 'a') + merged('x_b', 'b')).shown).toEqual([]);
+    second.shows(180, merged('x_a', 'a') + merged('x_b', 'b'));
   });
 });
 
 describe('starts that a process made in another way', () => {
   /** With its type, so that strict mode has a counter. */
   const page = (seconds: number, questions: number, uptime = 1000 + seconds): string =>
-    `# TYPE ${COUNTER} counter\n${COUNTER} ${questions} ${at(seconds)}\n${UPTIME} ${uptime} ${at(seconds)}\n`;
+    `# TYPE ${COUNTER} counter\n${COUNTER} ${questions} @${seconds}\n${UPTIME} ${uptime} @${seconds}\n`;
   /** The counter on a page, without its name. */
   const counted = (target: Target, ...polled: Parameters<typeof page>): readonly string[] =>
     target
@@ -703,7 +703,7 @@ describe('starts that a process made in another way', () => {
   test('are forgotten in a part that is joined to a state of the present mode', () => {
     const part = restoredState(known({ temporality: 'delta' }));
     const present = new Target();
-    present.page(180, 'x 1\n');
+    present.page(180, 'x 1');
     const after = new Target();
     after.translation.table.restored = joinStates(restoredState(present), part);
     expect(counted(after, 240, 1_000_240)).toEqual(['sum 1000240 @240 from 240']);

@@ -1,7 +1,7 @@
 // Rules A6 and A7 per service, and the account: every sample line of a page has one outcome.
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
-import { at, outcomeOf, type Seen, Target } from '../../support/target.ts';
+import { outcomeOf, type Seen, Target } from '../../support/target.ts';
 
 const total = (seen: Seen): number =>
   Object.values(seen.reads).reduce((sum, count) => sum + count, 0);
@@ -12,14 +12,14 @@ const bad = (namespace: string, count: number): string =>
 
 describe('A6: bad lines of one service', () => {
   test('A6: a service fails with more than the configured share of bad lines, by default half', () => {
-    expect(outcomeOf(new Target().page(0, 'x 1\ny 1,5\n'))).toMatchObject({ isUp: true });
+    expect(outcomeOf(new Target().page(0, 'x 1\ny 1,5'))).toMatchObject({ isUp: true });
     const target = new Target({ metrics: { badShare: 0.1 } });
-    expect(outcomeOf(target.page(0, 'x 1\ny 1\nz 1,5\n'))).toMatchObject({ reason: 'bad_lines' });
+    expect(outcomeOf(target.page(0, 'x 1\ny 1\nz 1,5'))).toMatchObject({ reason: 'bad_lines' });
   });
 
   test('A6: a bad exemplar costs neither its sample nor its service', () => {
     const counters = ['1', '2', '3'].map(i => `x_total{i="${i}"} 1 # {b=c} 2\n`).join('');
-    const seen = new Target().page(0, `# TYPE x counter\n${counters}y 1,5\n# EOF\n`);
+    const seen = new Target().page(0, `# TYPE x counter\n${counters}y 1,5\n# EOF`);
     expect(outcomeOf(seen)).toMatchObject({ isUp: true, badLines: 1, samples: 3 });
     expect(seen.reads).toEqual({ used: 3, bad_line: 1 });
     expect(total(seen)).toBe(seen.translated.page?.samples);
@@ -68,8 +68,8 @@ describe('the account', () => {
     const page = (seconds: number): string =>
       [
         good('a', 2),
-        `y{namespace="a"} 1 ${at(seconds)}\ny{namespace="a"} 1 ${at(seconds)}\n`,
-        `z{namespace="b"} 1 ${at(99_999)}\n`,
+        `y{namespace="a"} 1 @${seconds}\ny{namespace="a"} 1 @${seconds}\n`,
+        'z{namespace="b"} 1 @99999\n',
         `# TYPE h histogram\nh_count{namespace="b"} 2\nh_bucket{namespace="b",le="1"} 9\n`,
         `target_info{namespace="b",x="y"} 1\n`,
         good('unknown', 2),

@@ -83,7 +83,7 @@ describe('values and times', () => {
   });
 
   test('times are whole milliseconds, in nanoseconds', () => {
-    const [point] = new Target().page(60, `x 1 ${at(1.234)}\n`).points;
+    const [point] = new Target().page(60, `x 1 @1.234\n`).points;
     expect(point?.timeNs).toBe(`${at(1.234)}000000`);
   });
 });
