@@ -9,17 +9,17 @@ function seenAs(kind: Kind, lines: string): ReturnType<Target['page']> {
   return new Target().page(60, `# TYPE ${kind[0]} ${kind}\n${lines}`);
 }
 
-/** Expects one point of the lines, or none, and each of them counted as invalid. */
-function checksOf(kind: Kind): {
-  readonly check: (lines: string, want: string) => void;
-  readonly invalid: (lines: string) => void;
-} {
+/** What to expect of lines: one point, or none and each of them counted as invalid. */
+function checksOf(kind: Kind) {
   return {
-    check: (lines, want) => expect(seenAs(kind, lines).shown).toEqual([want]),
-    invalid: lines => {
-      const { shown, reads } = seenAs(kind, lines);
-      expect(shown).toEqual([]);
-      expect(reads).toEqual({ [`${kind}_invalid`]: lines.split('\n').length });
+    check: (lines: string, want: string): void =>
+      expect(seenAs(kind, lines).shown).toEqual([`${kind} ${want}`]),
+    invalid: (...pages: readonly string[]): void => {
+      for (const lines of pages) {
+        const { shown, reads } = seenAs(kind, lines);
+        expect(shown, lines).toEqual([]);
+        expect(reads, lines).toEqual({ [`${kind}_invalid`]: lines.split('\n').length });
+      }
     },
   };
 }
@@ -28,32 +28,25 @@ describe('D: histograms', () => {
   const { check, invalid } = checksOf('histogram');
 
   test('D: the last bucket is the count minus the last finite one; a missing +Inf line is fine', () => {
-    check('h_bucket{le="+Inf"} 7\nh_count 8', 'histogram h{} count=8 inf:8 @60 from 60');
+    check('h_bucket{le="+Inf"} 7\nh_count 8', 'h{} count=8 inf:8 @60 from 60');
   });
 
   test('D: a sum may be anything; no buckets: one for all', () => {
-    check('h_count 8\nh_sum NaN', 'histogram h{} count=8 sum=NaN inf:8 @60 from 60');
+    check('h_count 8\nh_sum NaN', 'h{} count=8 sum=NaN inf:8 @60 from 60');
   });
 
   test('D: counts are whole numbers within 64 bits, sign included', () => {
-    invalid('h_count NaN');
-    invalid('h_count -1');
-    invalid('h_bucket{le="+Inf"} 9\nh_count 8');
-    invalid('h_bucket{le="1"} 0.5\nh_count 3');
-    invalid('h_count +Inf');
-    invalid('h_count 1e30');
-    invalid('h_count 9223372036854775808');
-    check(
-      'h_count 9223372036854774784',
-      'histogram h{} count=9223372036854774784 inf:9223372036854774784 @60 from 60',
+    invalid('h_bucket{le="+Inf"} 9\nh_count 8', 'h_bucket{le="1"} 0.5\nh_count 3');
+    invalid(
+      ...['NaN', '-1', '+Inf', '1e30', '9223372036854775808'].map(count => `h_count ${count}`),
     );
+    const most = '9223372036854774784';
+    check(`h_count ${most}`, `h{} count=${most} inf:${most} @60 from 60`);
   });
 
   test('D: a bound that is missing, not a number, or duplicate drops the point', () => {
-    invalid('h_bucket 3\nh_count 8');
-    invalid('h_bucket{le="x"} 3\nh_count 8');
-    invalid('h_bucket{le="NaN"} 3\nh_count 8');
-    invalid('h_bucket{le="1"} 3\nh_bucket{le="1.0"} 3\nh_count 8');
+    invalid('h_bucket 3\nh_count 8', 'h_bucket{le="1"} 3\nh_bucket{le="1.0"} 3\nh_count 8');
+    invalid('h_bucket{le="x"} 3\nh_count 8', 'h_bucket{le="NaN"} 3\nh_count 8');
   });
 
   test('D: bounds that change their spelling are the same histogram', () => {
@@ -74,9 +67,8 @@ describe('D: histograms', () => {
   test('D: timestamps inside a group must agree', () => {
     const stamped = (first: number, second: number): string =>
       `h_bucket{le="1"} 3 @${first}\nh_sum 3 @${first}\nh_count 8 @${second}`;
-    check(stamped(50, 50), 'histogram h{} count=8 sum=3 le1:3 inf:5 @50 from 50');
-    invalid(stamped(50, 51));
-    invalid('h_bucket{le="1"} 3 @50\nh_count 8');
+    check(stamped(50, 50), 'h{} count=8 sum=3 le1:3 inf:5 @50 from 50');
+    invalid(stamped(50, 51), 'h_bucket{le="1"} 3 @50\nh_count 8');
     const target = new Target({ metrics: { honorTimestamps: false } });
     expect(target.page(60, `# TYPE h histogram\n${stamped(50, 51)}`).shown).toHaveLength(1);
   });
@@ -90,33 +82,28 @@ describe('D: histograms', () => {
     expect(reads).toEqual({ used: 1, histogram_invalid: 3 });
   });
 
-  test('D: a gaugehistogram with a duplicate count is counted whole', () => {
-    const text = '# TYPE g gaugehistogram\ng_gcount 3\ng_count 3\ng_created 1\ng 4\n# EOF\n';
-    expect(new Target().page(60, text).reads).toEqual({ gauge_histogram: 4 });
-  });
-
-  test('D: a gaugehistogram is dropped and counted', () => {
-    const text = '# TYPE g gaugehistogram\ng_bucket{le="+Inf"} 3\ng_gcount 3\ng_gsum 4\n# EOF\n';
-    const seen = new Target().page(60, text);
-    expect(seen.shown).toEqual([]);
-    expect(seen.reads).toEqual({ gauge_histogram: 3 });
+  test.each([
+    ['is dropped and counted', 'g_bucket{le="+Inf"} 3\ng_gcount 3\ng_gsum 4', 3],
+    ['with a duplicate count is counted whole', 'g_gcount 3\ng_count 3\ng_created 1\ng 4', 4],
+  ])('D: a gaugehistogram %s', (_, lines, count) => {
+    const seen = new Target().shows(60, `# TYPE g gaugehistogram\n${lines}\n# EOF`);
+    expect(seen.reads).toEqual({ gauge_histogram: count });
   });
 
   test('D: a family that becomes a histogram, or stops being one, is sent with its new type', () => {
     const target = new Target();
-    const lines = 'h_bucket{le="1"} 2\nh_count 3\n';
-    target.shows(0, lines, 'gauge h_bucket{le=1} 2 @0', 'gauge h_count{} 3 @0');
-    target.shows(
-      60,
-      `# TYPE h histogram\n${lines}`,
-      'histogram h{} count=3 le1:2 inf:1 @60 from 60',
-    );
-    target.shows(120, lines, 'gauge h_bucket{le=1} 2 @120', 'gauge h_count{} 3 @120');
-    target.shows(
-      180,
-      `# TYPE h histogram\n${lines}`,
-      'histogram h{} count=3 le1:2 inf:1 @180 from 180',
-    );
+    const lines = 'h_bucket{le="1"} 2\nh_count 3';
+    for (const seconds of [0, 120]) {
+      target.shows(
+        seconds,
+        lines,
+        `gauge h_bucket{le=1} 2 @${seconds}`,
+        `gauge h_count{} 3 @${seconds}`,
+      );
+      const next = seconds + 60;
+      const point = `histogram h{} count=3 le1:2 inf:1 @${next} from ${next}`;
+      target.shows(next, `# TYPE h histogram\n${lines}`, point);
+    }
   });
 });
 
@@ -124,12 +111,12 @@ describe('E: summaries', () => {
   const { check, invalid } = checksOf('summary');
 
   test('E: no sum: 0', () => {
-    check('s{quantile="1"} 2\ns_count 4', 'summary s{} count=4 sum=0 q1:2 @60 from 60');
+    check('s{quantile="1"} 2\ns_count 4', 's{} count=4 sum=0 q1:2 @60 from 60');
   });
 
-  test('E: a quantile that is missing or not a number drops the point', () => {
-    invalid('s 2\ns_count 4');
-    invalid('s{quantile="x"} 2\ns_count 4');
+  test('E: a quantile that is missing, not a number, or duplicate drops the point', () => {
+    invalid('s 2\ns_count 4', 's{quantile="x"} 2\ns_count 4');
+    invalid('s{quantile="0.5"} 2\ns{quantile="0.50"} 2\ns_count 4');
   });
 
   test('E: a quantile outside 0 to 1 is dropped and counted, the others are sent', () => {
@@ -139,13 +126,7 @@ describe('E: summaries', () => {
     );
     expect(seen.shown).toEqual(['summary s{} count=4 sum=0 q0.5:2 @60 from 60']);
     expect(seen.reads).toEqual({ used: 2, summary_invalid: 2 });
-    check(
-      's{quantile="0"} 1\ns{quantile="1"} 2\ns_count 4',
-      'summary s{} count=4 sum=0 q0:1 q1:2 @60 from 60',
-    );
-  });
-
-  test('E: a duplicate quantile drops the point', () => {
-    invalid('s{quantile="0.5"} 2\ns{quantile="0.50"} 2\ns_count 4');
+    const ends = 's{quantile="0"} 1\ns{quantile="1"} 2\ns_count 4';
+    check(ends, 's{} count=4 sum=0 q0:1 q1:2 @60 from 60');
   });
 });

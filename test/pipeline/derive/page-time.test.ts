@@ -1,13 +1,6 @@
 // F1 and F2 when clocks are set: ours by days, and the service's.
 import { describe, expect, test } from 'vitest';
-import {
-  at,
-  type Clocks,
-  outcomeOf,
-  type Seen,
-  Target,
-  type TargetOptions,
-} from '../../support/target.ts';
+import { at, outcomeOf, type Seen, Target, type TargetOptions } from '../../support/target.ts';
 
 const DAY = 86_400;
 
@@ -20,10 +13,10 @@ function run(
   const target = new Target(options);
   return ours.map((offset, minute) => {
     const seconds = 60 * (minute + 1);
-    const clocks: Clocks = { wall: seconds + offset, monotonic: seconds };
-    const dated = options.hasDate === false ? clocks : { ...clocks, server: seconds };
-    const page = text.replaceAll('@', String(at(seconds - 5))).replaceAll('%', String(minute + 1));
-    return target.page(seconds, `${page}`, dated);
+    const server = options.hasDate === false ? {} : { server: seconds };
+    const clocks = { wall: seconds + offset, monotonic: seconds, ...server };
+    const page = text.replaceAll('@', `@${seconds - 5}`).replaceAll('%', String(minute + 1));
+    return target.page(seconds, page, clocks);
   });
 }
 

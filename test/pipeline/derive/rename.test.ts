@@ -23,15 +23,11 @@ const THREADS = rule(/^engine_global_status_threads_(\w+)$/u, {
 
 describe('a rule', () => {
   test('gives another name, with the groups of its expression in name and labels', () => {
-    const shown = (text: string, ...rules: RenameConfig[]): readonly string[] =>
-      one(text, ...rules).shown;
     const running = 'engine_global_status_threads_running{a="b"} 4';
-    expect(shown(running, THREADS)).toEqual(['gauge db.threads{a=b,kind=running} 4 @0']);
-    const part = rule(/^(x)_(y)_(z)$/u, {
-      name: '$3.$1',
-      attributes: { whole: '$0', two: '$2$2' },
-    });
-    expect(shown('x_y_z 1', part)).toEqual(['gauge z.x{two=yy,whole=x_y_z} 1 @0']);
+    expect(one(running, THREADS).shown).toEqual(['gauge db.threads{a=b,kind=running} 4 @0']);
+    const attributes = { whole: '$0', two: '$2$2' };
+    const part = rule(/^(x)_(y)_(z)$/u, { name: '$3.$1', attributes });
+    expect(one('x_y_z 1', part).shown).toEqual(['gauge z.x{two=yy,whole=x_y_z} 1 @0']);
   });
 
   test('gives labels other names, and replaces those that have one', () => {
@@ -55,12 +51,8 @@ describe('a rule', () => {
 
   test('comes after the catalog: type, unit and start follow from the name on the page', () => {
     const target = new Target(renaming(rule(/^engine_global_status_(questions)$/u, { name: 'q' })));
-    const page = (value: number, uptime: number): string =>
-      `engine_global_status_uptime ${uptime}\nengine_global_status_questions ${value}\n`;
-    const [, point = ''] = target.page(100, page(7, 60)).shown;
-    expect(point).toContain('q{} 7 @100');
-    expect(point).toMatch(/^sum/);
-    expect(point).toContain('40');
+    const page = 'engine_global_status_uptime 60\nengine_global_status_questions 7';
+    target.has(100, page, 'sum q{} 7 @100 from 40');
   });
 
   test('makes a gauge of a sum over labels that it adds: the parts may overlap', () => {
@@ -70,29 +62,17 @@ describe('a rule', () => {
   });
 
   test('does not touch filters, nor prom2otlp’s own series', () => {
-    const options = {
-      metrics: {
-        exclude: [/^x$/u],
-        rename: [rule(/^x$/u, { name: 'y' }), rule(/^up$/u, { name: 'up' })],
-      },
-    };
-    new Target(options).shows(0, 'x 1\nz 2', 'gauge z{} 2 @0');
-    expect(one('up 1', rule(/^up$/u, { attributes: { a: 'b' } })).shown).toEqual([
-      'gauge exported_up{a=b} 1 @0',
-    ]);
-    expect(one('x 1', rule(/^x$/u, { name: 'scrape_samples_scraped' })).shown).toEqual([
-      'gauge exported_scrape_samples_scraped{} 1 @0',
-    ]);
+    const rename = [rule(/^x$/u, { name: 'y' }), rule(/^up$/u, { name: 'up' })];
+    const target = new Target({ metrics: { exclude: [/^x$/u], rename } });
+    target.shows(0, 'x 1\nz 2', 'gauge z{} 2 @0');
+    const up = one('up 1', rule(/^up$/u, { attributes: { a: 'b' } }));
+    expect(up.shown).toEqual(['gauge exported_up{a=b} 1 @0']);
+    const scraped = one('x 1', rule(/^x$/u, { name: 'scrape_samples_scraped' }));
+    expect(scraped.shown).toEqual(['gauge exported_scrape_samples_scraped{} 1 @0']);
   });
 
   test('renames whole histograms', () => {
-    const text = [
-      '# TYPE h histogram',
-      'h_bucket{le="1",a="x"} 2',
-      'h_bucket{le="+Inf",a="x"} 3',
-      'h_count{a="x"} 3',
-      'h_sum{a="x"} 4',
-    ].join('\n');
+    const text = '# TYPE h histogram\nh_bucket{le="1",a="x"} 2\nh_count{a="x"} 3\nh_sum{a="x"} 4';
     const [shown = ''] = one(text, rule(/^h$/u, { name: 'times', labels: { a: 'b' } })).shown;
     expect(shown).toContain('times{b=x}');
   });
@@ -101,15 +81,15 @@ describe('a rule', () => {
 describe('two series that become one', () => {
   const MERGE = rule(/^x_[ab]$/u, { name: 'x' });
 
-  test('are sent once, and counted as duplicate', () => {
-    const check = (text: string, want: string): void => {
-      const seen = one(text, MERGE);
-      expect(seen.shown).toEqual([want]);
-      expect(seen.reads).toEqual({ used: 1, duplicate: 1 });
-    };
-    check('x_a{l="1"} 1\nx_b{l="1"} 2', 'gauge x{l=1} 1 @0');
-    check('x_a 1\nx 2', 'gauge x{} 1 @0');
-    check('x 1\nx_a 2', 'gauge x{} 1 @0');
+  test.each([
+    ['x_a{l="1"} 1\nx_b{l="1"} 2', 'gauge x{l=1} 1 @0', MERGE],
+    ['x_a 1\nx 2', 'gauge x{} 1 @0', MERGE],
+    ['x 1\nx_a 2', 'gauge x{} 1 @0', MERGE],
+    ['x{a="1"} 1\nx{b="1"} 2', 'gauge x{c=1} 1 @0', rule(/^x$/u, { labels: { a: 'c', b: 'c' } })],
+  ])('are sent once, and counted as duplicate: %s', (text, want, merging) => {
+    const seen = one(text, merging);
+    expect(seen.shown).toEqual([want]);
+    expect(seen.reads).toEqual({ used: 1, duplicate: 1 });
   });
 
   test('are none if a rule gives the other one another name, or it is not sent', () => {
@@ -124,30 +104,20 @@ describe('two series that become one', () => {
       new Target(replacing).shows(0, text, 'gauge b{} 1 @0');
   });
 
-  test('by their labels, too', () => {
-    const seen = one('x{a="1"} 1\nx{b="1"} 2', rule(/^x$/u, { labels: { a: 'c', b: 'c' } }));
-    expect(seen.shown).toEqual(['gauge x{c=1} 1 @0']);
-    expect(seen.reads).toEqual({ used: 1, duplicate: 1 });
-  });
-
   test('stay apart by their other labels', () => {
     expect(one('x_a{l="1"} 1\nx_b{l="2"} 2', MERGE).reads).toEqual({ used: 2 });
   });
 
-  test('follow one another when the first leaves the page', () => {
-    const target = new Target(renaming(MERGE));
-    target.page(0, 'x_a 1\nx_b 2');
-    target.has(60, 'x_b 3', 'gauge x{} 3 @60');
-  });
-
-  test('also after a restart', () => {
-    const first = new Target(renaming(MERGE));
-    first.page(0, 'x_a 1\nx_b 2');
-    const second = successorOf(first, renaming(MERGE));
-    const seen = second.page(60, 'x_b 3\nx_a 2');
-    expect(seen.shown).toHaveLength(1);
-    expect(seen.reads).toEqual({ used: 1, duplicate: 1 });
-  });
+  test.each([false, true])(
+    'follow one another when the first leaves the page (restart: %s)',
+    isRestart => {
+      const first = new Target(renaming(MERGE));
+      first.page(0, 'x_a 1\nx_b 2');
+      const next = isRestart ? successorOf(first, renaming(MERGE)) : first;
+      next.shows(60, 'x_b 3', 'gauge x{} 3 @60');
+      expect(next.page(120, 'x_b 4\nx_a 2').reads).toEqual({ used: 1, duplicate: 1 });
+    },
+  );
 });
 
 test('a page that repeats its layout gives the same names', () => {

@@ -4,7 +4,7 @@ import { Target } from '../../support/target.ts';
 
 describe('F2: several samples of a series on one page', () => {
   /** The outcomes of a page that shows these points. */
-  const readsOf = (text: string, ...shown: readonly string[]): ReturnType<typeof expect> =>
+  const readsOf = (text: string, ...shown: readonly string[]) =>
     expect(new Target().shows(60, text, ...shown).reads);
 
   test('F2: newer times make further points, in order; older and equal ones do not', () => {
@@ -21,7 +21,7 @@ describe('F2: several samples of a series on one page', () => {
 
   test.each(['gauge', 'counter'])('F2: NaN equals NaN, also after a number (%s)', type => {
     const target = new Target();
-    const reads = (seconds: number, ...samples: readonly string[]): ReturnType<typeof expect> =>
+    const reads = (seconds: number, ...samples: readonly string[]) =>
       expect(target.page(seconds, `# TYPE x ${type}\n${samples.join('\n')}`).reads);
     reads(60, 'x 5 @10').toEqual({ used: 1 });
     reads(120, 'x NaN @70', 'x NaN @70').toEqual({ used: 1, repeated: 1 });

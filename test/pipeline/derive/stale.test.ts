@@ -57,15 +57,12 @@ describe('G1: without timestamps', () => {
 
   test('G1: a distribution that became a number, or the other way round, gets no marker of the new kind', () => {
     const target = new Target();
-    const pages = [HISTOGRAM, 'h 1\n', HISTOGRAM, 'b 1\n'];
-    const seen = pages.map((text, i) => target.page(60 * i, text));
-    expect(seen.map(({ shown }) => shown)).toEqual([
-      ['histogram h{} count=3 sum=4 le1:2 inf:1 @0 from 0'],
-      ['gauge h{} 1 @60'],
-      ['histogram h{} count=3 sum=4 le1:2 inf:1 @120 from 120'],
-      ['histogram h{} stale @180 from 120', 'gauge b{} 1 @180'],
-    ]);
-    expect(outcomeOf(seen[2] ?? target.fail(240))?.stalePoints).toBe(0);
+    const point = 'histogram h{} count=3 sum=4 le1:2 inf:1';
+    target.shows(0, HISTOGRAM, `${point} @0 from 0`);
+    target.shows(60, 'h 1', 'gauge h{} 1 @60');
+    const seen = target.shows(120, HISTOGRAM, `${point} @120 from 120`);
+    expect(outcomeOf(seen)?.stalePoints).toBe(0);
+    target.shows(180, 'b 1', 'histogram h{} stale @180 from 120', 'gauge b{} 1 @180');
   });
 
   test('G1: nor do its parts, if their rows come before that of its head', () => {
@@ -100,12 +97,8 @@ describe('G1: without timestamps', () => {
     target.page(0, `a 1\n${HISTOGRAM}`);
     const failed = target.fail(60);
     expect(failed.shown).toEqual(['gauge a{} stale @60', 'histogram h{} stale @60 from 0']);
-    expect(outcomeOf(failed)).toMatchObject({
-      isUp: false,
-      reason: 'timeout',
-      stalePoints: 2,
-      points: 8,
-    });
+    const down = { isUp: false, reason: 'timeout', stalePoints: 2, points: 8 };
+    expect(outcomeOf(failed)).toMatchObject(down);
     expect(target.fail(120).shown).toEqual([]);
   });
 
@@ -114,20 +107,15 @@ describe('G1: without timestamps', () => {
     const lines = (value: number): string =>
       `x{namespace="a"} ${value}\nx{namespace="b"} ${value}\n`;
     target.page(0, lines(1));
-    const bad = 'y{namespace="a"} 1,5\nz{namespace="a"} 1,5\n';
-    expect(
-      target.page(60, lines(2) + bad).points.map(({ serviceId, flags }) => `${serviceId} ${flags}`),
-    ).toEqual(['a 1', 'b 0']);
+    const { points } = target.page(60, `${lines(2)}y{namespace="a"} 1,5\nz{namespace="a"} 1,5`);
+    expect(points.map(({ serviceId, flags }) => `${serviceId} ${flags}`)).toEqual(['a 1', 'b 0']);
   });
 
   test('G1: a histogram that lost a bucket continues without it', () => {
     const target = new Target();
     target.page(0, HISTOGRAM);
-    target.shows(
-      60,
-      '# TYPE h histogram\nh_bucket{le="+Inf"} 4\nh_count 4\nh_sum 4\n',
-      'histogram h{} count=4 sum=4 inf:4 @60 from 0',
-    );
+    const rest = '# TYPE h histogram\nh_bucket{le="+Inf"} 4\nh_count 4\nh_sum 4';
+    target.shows(60, rest, 'histogram h{} count=4 sum=4 inf:4 @60 from 0');
   });
 });
 
@@ -165,15 +153,16 @@ describe('G2: with timestamps', () => {
 
   test('G2: source_stale reports a service whose samples do not move', () => {
     const target = new Target();
-    const stale = (seconds: number, stamp: number): boolean | undefined =>
-      outcomeOf(target.page(seconds, `a 1 @${stamp}\nb 1 @${stamp - 5}`))?.isSourceStale;
-    expect([stale(0, 0), stale(299, 0), stale(300, 0), stale(360, 0), stale(420, 410)]).toEqual([
-      false,
-      false,
-      true,
-      true,
-      false,
-    ]);
+    for (const [seconds, stamp, isStale] of [
+      [0, 0, false],
+      [299, 0, false],
+      [300, 0, true],
+      [360, 0, true],
+      [420, 410, false],
+    ] as const) {
+      const seen = target.page(seconds, `a 1 @${stamp}\nb 1 @${stamp - 5}`);
+      expect(outcomeOf(seen)?.isSourceStale, String(seconds)).toBe(isStale);
+    }
   });
 
   test('G2: a service whose series are all filtered is not a stale source', () => {
@@ -204,21 +193,18 @@ describe('G2: with timestamps', () => {
 describe('G3 and G4', () => {
   test('G3: a service that leaves the answer is down with its reason, and up again when it returns', () => {
     const target = new Target({ services: ['a', 'b'] });
-    const both = 'x{namespace="a"} 1\nx{namespace="b"} 1\n';
+    const both = 'x{namespace="a"} 1\nx{namespace="b"} 1';
     target.page(0, both);
     const gone = target.page(60, 'x{namespace="a"} 1');
-    expect(gone.points.map(({ serviceId, flags }) => `${serviceId} ${flags}`)).toEqual([
-      'a 0',
-      'b 1',
-    ]);
+    const flags = gone.points.map(point => `${point.serviceId} ${point.flags}`);
+    expect(flags).toEqual(['a 0', 'b 1']);
     expect(outcomeOf(gone, 'a')).toMatchObject({ isUp: true, reason: '' });
     expect(outcomeOf(gone, 'b')).toMatchObject({ isUp: false, reason: 'absent', samples: 0 });
     expect(outcomeOf(target.page(120, both), 'b')).toMatchObject({ isUp: true, samples: 1 });
   });
 
   test('G4: an ordinary NaN is a value, and no marker', () => {
-    const [point] = new Target().page(0, 'a NaN').points;
-    expect(point).toMatchObject({ value: 'NaN', flags: 0 });
+    new Target().shows(0, 'a NaN', 'gauge a{} NaN @0');
   });
 
   test('G4: stale_markers: false sends none', () => {
