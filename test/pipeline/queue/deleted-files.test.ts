@@ -9,7 +9,14 @@ import { QUEUE_COUNTERS } from '../../../src/pipeline/queue/account.ts';
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { acceptRow, expectBalance, NONE, queueOptions, services } from './queue-behaviour.ts';
+import {
+  acceptRow,
+  expectBalance,
+  expectPoints,
+  NONE,
+  queueOptions,
+  services,
+} from './queue-behaviour.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -87,7 +94,7 @@ for (const [what, remove] of Object.entries(DELETIONS))
     expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'd', 'e']);
     expect(await services(queue, 'logs')).toEqual(['x']);
     expect(String(await queue.readState('last', 'k'))).toBe('e');
-    expect(queue.account.get('a', 'point/accepted')).toBe(10);
+    expectPoints(queue, 'a', { accepted: 10 });
     expect(await foundByNext(stage)).toEqual(['b', 'c', 'd', 'e']);
     // Only once.
     await options.clock.advance(MINUTE_MS);

@@ -12,6 +12,7 @@ import { batchOf } from '../../support/otlp-requests.ts';
 import {
   acceptRow,
   expectBalance,
+  expectPoints,
   limitsOf,
   NONE,
   queueOptions,
@@ -138,8 +139,7 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
     expect(await queue.oldest('metrics', 1000, new Set([first.id]))).toHaveLength(others.length);
     expect(queue.pin(first.id)).toBe(true);
     await queue.settle(first.id, [{ service, accepted: 4, rejected: 0, setAside: 0 }], []);
-    expect(queue.account.get(service, 'point/accepted')).toBe(10);
-    expectBalance(queue);
+    expectPoints(queue, service, { accepted: 10 });
     const account = queue.account.total();
     await queue.close();
     await using again = reopened(options, directory);
@@ -192,8 +192,7 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
     expect(await queue.commit(commitOf('a'))).toMatchObject({ kind: 'held' });
     expect(await queue.commit(commitOf('b', 'logs'))).toMatchObject({ kind: 'failed' });
     expect(await services(queue, 'metrics')).toEqual(['a']);
-    expect(queue.account.get('a', 'point/made')).toBe(10);
-    expectBalance(queue);
+    expectPoints(queue, 'a', { made: 10 });
     clear();
     expect(await queue.commit(commitOf('c'))).toEqual({ kind: 'stored' });
     expect(await services(queue, 'metrics')).toEqual(['a', 'c']);

@@ -9,7 +9,13 @@ import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/commit.
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { commitOf, expectBalance, limitsOf, queueOptions } from './queue-behaviour.ts';
+import {
+  commitOf,
+  expectBalance,
+  expectPoints,
+  limitsOf,
+  queueOptions,
+} from './queue-behaviour.ts';
 
 const VICTIM = join(import.meta.dirname, '../../support/queue-victim.ts');
 
@@ -87,7 +93,7 @@ test('killed while settling: settled rows do not come back, and nothing else is 
       const gone = ids.length - left.length - first;
       expectTold(told.length, gone);
       first += gone;
-      expect(queue.account.get('a', 'point/accepted')).toBe(2 * first);
+      expectPoints(queue, 'a', { accepted: 2 * first });
     });
   }
 });

@@ -111,6 +111,19 @@ export function expectBalance(queue: Queue): void {
   expect(queued).toBe(queue.stats('metrics').points + queue.stats('logs').points);
 }
 
+/** The points of a service that have come to these ends, or of all services together; and that the account balances. */
+export function expectPoints(
+  queue: Queue,
+  service: string | null,
+  want: Readonly<Record<string, number>>,
+): void {
+  const countOf = (key: string): number =>
+    service === null ? (queue.account.total().get(key) ?? 0) : queue.account.get(service, key);
+  const found = Object.keys(want).map(end => [end, countOf(`point/${end}`)] as const);
+  expect(Object.fromEntries(found)).toEqual(want);
+  expectBalance(queue);
+}
+
 export const ASIDE: SetAside = {
   signal: 'metrics',
   service: 'a',
@@ -125,6 +138,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
   describe(name, () => {
     let queue: Queue;
     afterEach(async () => {
+      expectBalance(queue);
       await queue.close();
     });
 
@@ -174,7 +188,6 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
         'point/set_aside': 2,
       });
       expect(await queue.readSetAside(10)).toEqual([aside]);
-      expectBalance(queue);
     });
 
     test('the rest of a partly settled row keeps its id, place and age', async () => {
@@ -196,16 +209,14 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       });
       expect((await queue.oldest('metrics', 2, NONE))[1]).toEqual(next);
       expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 12, oldestAtMs: now - 5 });
-      expect(queue.account.get('b', 'point/accepted')).toBe(4);
-      expectBalance(queue);
+      expectPoints(queue, 'b', { accepted: 4 });
       // A pinned row is not evicted; after that its eviction counts only the rest.
       for (const id of ['d', 'e', 'f']) await put(queue, { [id]: 10 });
       expect((await services(queue, 'metrics'))[0]).toBe('b');
       queue.unpin(row.id);
       for (const id of ['g', 'h']) await put(queue, { [id]: 10 });
-      expect(queue.account.get('b', 'point/evicted')).toBe(2);
+      expectPoints(queue, 'b', { evicted: 2 });
       expect(queue.pin(row.id)).toBe(false);
-      expectBalance(queue);
     });
 
     test('set-aside entries are bounded and listed newest first', async () => {
@@ -262,21 +273,19 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       for (const id of ['a', 'b', 'c', 'd', 'e'])
         expect(await put(queue, { [id]: 10 })).toEqual({ kind: 'stored' });
       expect(await services(queue, 'metrics')).toEqual(['c', 'd', 'e']);
-      expect(queue.account.get('a', 'point/evicted')).toBe(10);
-      expect(queue.account.get('c', 'point/evicted')).toBe(0);
+      expectPoints(queue, 'a', { evicted: 10 });
+      expectPoints(queue, 'c', { evicted: 0 });
       const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
       expect(evicted?.get('metrics', 'b', 'size')).toBe(10);
       expect(queue.stats('metrics').bytes).toBeLessThanOrEqual(queue.stats('metrics').maxBytes);
-      expectBalance(queue);
     });
 
     test('a batch larger than the limit is evicted itself, and evicts nothing else', async () => {
       queue = await open(queueOptions({ config: limitsOf({ metrics: shareFor(1) }) }));
       await put(queue, { a: 10 });
       await put(queue, { big: 100 });
-      expect(queue.account.get('big', 'point/evicted')).toBe(100);
+      expectPoints(queue, 'big', { evicted: 100 });
       expect(await services(queue, 'metrics')).toEqual(['a']);
-      expectBalance(queue);
     });
 
     test('metrics older than the maximum age are evicted, logs are not', async () => {
@@ -295,12 +304,11 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       await options.clock.advance(HOUR_MS / 2 + 1);
       expect(await services(queue, 'metrics')).toEqual(['b']);
       expect(await services(queue, 'logs')).toEqual(['a', 'b']);
-      expect(queue.account.get('a', 'point/evicted')).toBe(1);
+      expectPoints(queue, 'a', { evicted: 1 });
       await options.clock.advance(HOUR_MS);
       await store('c');
-      expect(queue.account.get('b', 'point/evicted')).toBe(1);
+      expectPoints(queue, 'b', { evicted: 1 });
       expect(await services(queue, 'metrics')).toEqual(['c']);
-      expectBalance(queue);
     });
 
     test('a commit whose logs have no room is refused as a whole', async () => {
@@ -330,7 +338,6 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(queue.account.get('a', 'sample/used')).toBe(14);
       expect(queue.account.get('a', 'sample/repeated')).toBe(4);
       expect(queue.account.get('b', 'sample/used')).toBe(2);
-      expectBalance(queue);
     });
 
     test('full logs do not block metrics, and full metrics do not block logs', async () => {

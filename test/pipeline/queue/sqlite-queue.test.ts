@@ -19,6 +19,7 @@ import {
   commitOf,
   describeQueue,
   expectBalance,
+  expectPoints,
   firstRow,
   limitsOf,
   NONE,
@@ -123,7 +124,7 @@ describe('after a restart', () => {
     await visit(directory, { ...options, config }, async queue => {
       expect(queue.stats('metrics').rows).toBe(4);
       await put(queue, { e: 10 });
-      expect(queue.account.total().get('point/evicted')).toBe(30);
+      expectPoints(queue, null, { evicted: 30 });
       expect(await services(queue, 'metrics')).toEqual(['d', 'e']);
       expect(await queue.commit(commitOf(logsBatch('x', ['short'], now)))).toEqual({
         kind: 'full',
@@ -166,7 +167,7 @@ test('while the file cannot be written an acknowledgement is not forgotten, and 
     await acceptRow(queue, row);
     expect(queue.pin(row.id)).toBe(false);
     expect(await services(queue, 'metrics')).toEqual(['b']);
-    expect(queue.account.get('a', 'point/accepted')).toBe(0);
+    expectPoints(queue, 'a', { accepted: 0 });
     const commit = commitOf(metricsBatch({ c: 4 }, options.clock.nowMs()));
     expect(await queue.commit(commit)).toMatchObject({ kind: 'held' });
     const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
@@ -174,8 +175,7 @@ test('while the file cannot be written an acknowledgement is not forgotten, and 
     other.exec('ROLLBACK');
     other.close();
     expect(await queue.commit(commit)).toMatchObject({ kind: 'stored' });
-    expect(queue.account.get('a', 'point/accepted')).toBe(4);
-    expectBalance(queue);
+    expectPoints(queue, 'a', { accepted: 4 });
   });
   await visit(directory, options, async queue => {
     expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'c']);

@@ -11,7 +11,7 @@ import { Sender } from '../../../src/pipeline/send/sender.ts';
 import type { Transport } from '../../../src/pipeline/send/transport.ts';
 import type { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { expectBalance, limitsOf, put, queueOptions } from '../queue/queue-behaviour.ts';
+import { expectPoints, limitsOf, put, queueOptions } from '../queue/queue-behaviour.ts';
 
 interface Stage {
   readonly clock: FakeClock;
@@ -71,8 +71,7 @@ test('the last row is damaged', async () => {
   stage.other.exec("UPDATE batch SET body = zeroblob(length(body)) WHERE parts LIKE '%b%'");
   expect(await flushed(stage)).toBe(true);
   expect(stage.send).toHaveBeenCalledTimes(1);
-  expect(stage.queue.account.get('b', 'point/evicted')).toBe(10);
-  expectBalance(stage.queue);
+  expectPoints(stage.queue, 'b', { evicted: 10 });
 });
 
 test('the last acknowledgement cannot be stored at once', async () => {
@@ -91,6 +90,5 @@ test('the last acknowledgement cannot be stored at once', async () => {
   expect(await done).toBe(true);
   expect(queue.trouble()).toBeNull();
   expect(send).toHaveBeenCalledTimes(2);
-  expect(queue.account.get('b', 'point/accepted')).toBe(10);
-  expectBalance(queue);
+  expectPoints(queue, 'b', { accepted: 10 });
 });

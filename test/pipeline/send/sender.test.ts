@@ -10,6 +10,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 import { flatPoints } from '../../support/otlp-requests.ts';
 import {
   expectBalance,
+  expectPoints,
   HOUR_MS,
   limitsOf,
   put as putMetrics,
@@ -18,6 +19,7 @@ import {
 import { testEndpoint } from '../../support/test-api.ts';
 
 const SECOND_MS = 1000;
+const ACCEPTED: SendResult = { kind: 'accepted', rejected: 0, message: '' };
 
 let clock: FakeClock;
 let counters: Counters;
@@ -44,6 +46,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await sender.close();
+  expectBalance(queue);
   await queue.close();
   await backEnd.stop();
 });
@@ -88,6 +91,12 @@ async function send(...rows: readonly Readonly<Record<string, number>>[]): Promi
   sender.start();
 }
 
+/** The same, until all rows are settled. */
+async function sendAll(...rows: readonly Readonly<Record<string, number>>[]): Promise<void> {
+  await send(...rows);
+  await until(isSettled);
+}
+
 /** A row of this age is too old after AGEING_MS, which is less than a pause. */
 const NEARLY_OLD_MS = HOUR_MS - 100;
 const AGEING_MS = 200;
@@ -123,6 +132,14 @@ async function passPause(): Promise<void> {
 async function passPauses(count: number): Promise<number> {
   for (let i = 0; i < count; i++) await passPause();
   return await pauseMs();
+}
+
+/** Expects pauses of so many seconds, one after the other. */
+async function expectPauses(...seconds: readonly number[]): Promise<void> {
+  for (const wait of seconds) {
+    expect(await pauseMs()).toBe(wait * SECOND_MS);
+    await passPause();
+  }
 }
 
 /** The back end accepts everything from now on. */
@@ -170,8 +187,7 @@ test('points are counted from 0 on: an alert on the growth would miss the first 
 
 describe('accepted', () => {
   test('rows go out in order, old and new ones', async () => {
-    await send({ a: 1 }, { b: 2 });
-    await until(isSettled);
+    await sendAll({ a: 1 }, { b: 2 });
     await put({ c: 3, d: 4 });
     await until(isSettled);
     expect(received()).toEqual(['a', 'b', 'c+d']);
@@ -198,19 +214,16 @@ describe('accepted', () => {
 
   test('points that the back end rejects are counted and never sent again', async () => {
     backEnd.answer = partly('{"rejectedDataPoints":"2","errorMessage":"too old"}');
-    await send({ a: 5 });
-    await until(isSettled);
+    await sendAll({ a: 5 });
     expect(backEnd.requests).toHaveLength(1);
-    expect(queue.account.get('a', 'point/accepted')).toBe(3);
-    expect(queue.account.get('a', 'point/rejected')).toBe(2);
+    expectPoints(queue, 'a', { accepted: 3, rejected: 2 });
     expect(log).toMatchObject([{ level: 'warn', rejected: 2, reason: 'too old' }]);
   });
 
   test('a message without rejected points is a warning', async () => {
     backEnd.answer = partly('{"errorMessage":"use /v2"}');
-    await send({ a: 5 });
-    await until(isSettled);
-    expect(queue.account.get('a', 'point/accepted')).toBe(5);
+    await sendAll({ a: 5 });
+    expectPoints(queue, 'a', { accepted: 5 });
     expect(log).toMatchObject([{ level: 'warn', rejected: 0, reason: 'use /v2' }]);
   });
 
@@ -240,7 +253,6 @@ describe('accepted', () => {
     waiting.splice(0).forEach(answer => answer());
     await until(isSettled);
     expect([...received()].sort()).toEqual(['a', 'b', 'c', 'd', 'e']);
-    expectBalance(queue);
   });
 });
 
@@ -267,8 +279,7 @@ describe('retry', () => {
     expect(counter('prom2otlp_send_requests_total').get('metrics', 'retry')).toBe(5);
     // Also the one that was sent again at once.
     expect(counter('prom2otlp_send_resent_points_total').get('metrics')).toBe(6);
-    expect(queue.account.get('a', 'point/accepted')).toBe(1);
-    expectBalance(queue);
+    expectPoints(queue, 'a', { accepted: 1 });
   });
 
   test('the wait doubles from one second up to a minute, with full jitter', async () => {
@@ -277,25 +288,14 @@ describe('retry', () => {
     sender = createSender({ random: () => jitter[backEnd.requests.length - 1] ?? 0 });
     backEnd.answer = () => ({ status: 503 });
     await send({ a: 1 });
-    const waits = [];
-    for (let i = 0; i < jitter.length; i++) {
-      waits.push(await pauseMs());
-      await passPause();
-    }
-    const seconds = [0.5, 0.5, 4, 8, 16, 32, 60, 60, 6];
-    expect(waits).toEqual(seconds.map(wait => wait * SECOND_MS));
+    await expectPauses(0.5, 0.5, 4, 8, 16, 32, 60, 60, 6);
   });
 
   test('Retry-After is obeyed, up to a quarter of an hour', async () => {
-    const headers = [{ 'retry-after': '100' }, { 'retry-after': '999999' }, { 'retry-after': '0' }];
+    const headers = ['100', '999999', '0'].map(value => ({ 'retry-after': value }));
     backEnd.answer = (_, i) => ({ status: 429, headers: headers[i] ?? {} });
     await send({ a: 1 });
-    const waits = [];
-    for (const _ of headers) {
-      waits.push(await pauseMs());
-      await passPause();
-    }
-    expect(waits).toEqual([100 * SECOND_MS, 900 * SECOND_MS, 2 * SECOND_MS]);
+    await expectPauses(100, 900, 2);
   });
 
   test('the status shows the problem and the time of the next attempt', async () => {
@@ -328,8 +328,7 @@ describe('retry', () => {
       await put({ b: 1 });
       await recover();
       expect(received()).toEqual(['a', 'b']);
-      expect(queue.account.get('a', 'point/evicted')).toBe(1);
-      expectBalance(queue);
+      expectPoints(queue, 'a', { evicted: 1 });
     },
   );
 
@@ -342,7 +341,7 @@ describe('retry', () => {
     // The outage is not a minute old.
     expect(emptyCount - before).toBe(5);
     backEnd.answer = () => ({ status: 200 });
-    empty = { kind: 'accepted', rejected: 0, message: '' };
+    empty = ACCEPTED;
     await clock.advance(SECOND_MS);
     await until(isSettled);
     expect(received().slice(-2)).toEqual(['a', 'b']);
@@ -360,7 +359,7 @@ describe('retry', () => {
 
   test('after an empty request that did not help, one back-off has none', async () => {
     backEnd.answer = () => ({ status: 503 });
-    empty = { kind: 'accepted', rejected: 0, message: '' };
+    empty = ACCEPTED;
     await send({ a: 1 });
     for (let i = 0; i < 3; i++) await passPause();
     const told = emptyCount;
@@ -401,7 +400,7 @@ describe('hold', () => {
       lastError: 'the back end answered 401: no such key; check otlp.headers',
     });
     await recover();
-    expect(queue.account.get('a', 'point/accepted')).toBe(1);
+    expectPoints(queue, 'a', { accepted: 1 });
   });
 
   test('retries and holds have separate counts', async () => {
@@ -423,9 +422,8 @@ describe('hold', () => {
     await until(() => received().includes('odd'));
     expect(await pauseMs()).toBe(ROUND_MS);
     expect(received().join()).toBe(`${'good+odd,'.repeat(7)}good,odd`);
-    expect(queue.account.get('good', 'point/accepted')).toBe(5);
+    expectPoints(queue, 'good', { accepted: 5 });
     expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 2 });
-    expectBalance(queue);
   });
 
   test('while nothing is accepted, a row stays whole and nothing passes it', async () => {
@@ -436,13 +434,12 @@ describe('hold', () => {
     expect(counter('prom2otlp_send_last_accepted_timestamp_seconds').series).toEqual([]);
     await recover();
     expect(received().slice(-2)).toEqual(['a+c', 'b']);
-    expectBalance(queue);
   });
 });
 
 describe('split', () => {
   beforeEach(() => {
-    empty = { kind: 'accepted', rejected: 0, message: '' };
+    empty = ACCEPTED;
   });
 
   test('one poisonous point of a thousand costs that point alone, with the back end’s words', async () => {
@@ -453,8 +450,7 @@ describe('split', () => {
         flatPoints('metrics', raw).some(isPoison)
           ? { status, body: 'a bad point' }
           : { status: 200 };
-      await send({ a: 1000 });
-      await until(isSettled);
+      await sendAll({ a: 1000 });
       expect(backEnd.requests.length - before).toBeLessThanOrEqual(64);
       // Only the first refusal of a row costs one.
       expect(emptyCount).toBe(i + 1);
@@ -465,14 +461,12 @@ describe('split', () => {
       });
       expect(flatPoints('metrics', aside?.sample ?? Buffer.alloc(0)).some(isPoison)).toBe(true);
     }
-    expect(queue.account.get('a', 'point/accepted')).toBe(3 * 999);
-    expect(queue.account.get('a', 'point/set_aside')).toBe(3);
+    expectPoints(queue, 'a', { accepted: 3 * 999, set_aside: 3 });
     expect(log[0]).toMatchObject({ level: 'error', points: 1, service: 'a' });
-    expectBalance(queue);
   });
 
   test.each<[SendResult['kind'], SendResult]>([
-    ['accepted', { kind: 'accepted', rejected: 0, message: '' }],
+    ['accepted', ACCEPTED],
     // Another status shows that content is refused, even without words.
     ['split', { kind: 'split', status: 400, reason: 'the back end answered 400' }],
   ])(
@@ -480,22 +474,19 @@ describe('split', () => {
     async (_, result) => {
       empty = result;
       backEnd.answer = ({ raw }) => ({ status: raw.length > 2000 ? 413 : 200 });
-      await send({ a: 300, b: 3, c: 3 });
-      await until(isSettled);
-      expect(queue.account.total().get('point/accepted')).toBe(306);
+      await sendAll({ a: 300, b: 3, c: 3 });
+      expectPoints(queue, null, { accepted: 306 });
     },
   );
 
   test('a back end that refuses everything ends the row after 64 requests', async () => {
     backEnd.answer = () => ({ status: 400, body: 'never' });
-    await send({ a: 500, b: 500 });
-    await until(isSettled);
+    await sendAll({ a: 500, b: 500 });
     expect(backEnd.requests).toHaveLength(64);
     expect(await queue.readSetAside(1)).toMatchObject([
       { reason: 'not sent, 64 requests were spent: the back end answered 400: never' },
     ]);
-    expect(queue.account.total().get('point/set_aside')).toBe(1000);
-    expectBalance(queue);
+    expectPoints(queue, null, { set_aside: 1000 });
   });
 
   test('a refusal that an empty request gets as well is not about content: nothing is lost', async () => {
@@ -517,8 +508,7 @@ describe('split', () => {
     await pauseMs();
     expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 501 });
     await recover();
-    expect(queue.account.total().get('point/accepted')).toBe(501);
-    expectBalance(queue);
+    expectPoints(queue, null, { accepted: 501 });
   });
 
   test('without an answer to the empty request a refused row waits', async () => {
@@ -530,7 +520,7 @@ describe('split', () => {
     await pauseMs();
     expect(sender.status()).toMatchObject({ state: 'retrying', lastError: 'no answer: down' });
     await recover();
-    expect(queue.account.total().get('point/accepted')).toBe(2);
+    expectPoints(queue, null, { accepted: 2 });
   });
 
   test('a gateway that allows one request at a time does not hold a refused point for ever', async () => {
@@ -545,7 +535,7 @@ describe('split', () => {
       empty = () =>
         isTooSoon()
           ? { kind: 'retry', reason: 'too many', status: 429, retryAfterMs: null, isThrottled }
-          : { kind: 'accepted', rejected: 0, message: '' };
+          : ACCEPTED;
       backEnd.answer = ({ raw }) => {
         if (isTooSoon()) return { status: isThrottled ? 429 : 503 };
         return { status: flatPoints('metrics', raw).some(isPoison) ? 400 : 200 };
@@ -557,8 +547,7 @@ describe('split', () => {
       }
       expect(isSettled()).toBe(true);
     }
-    expect(queue.account.get('a', 'point/accepted')).toBe(38);
-    expect(queue.account.get('a', 'point/set_aside')).toBe(2);
+    expectPoints(queue, 'a', { accepted: 38, set_aside: 2 });
   });
 
   const badGateway = { status: 502, retryAfterMs: null, isThrottled: false } as const;
@@ -579,8 +568,7 @@ describe('split', () => {
         await clock.advance(ROUND_MS);
       }
       await until(isSettled);
-      expect(queue.account.get('a', 'point/accepted')).toBe(19);
-      expect(queue.account.get('a', 'point/set_aside')).toBe(1);
+      expectPoints(queue, 'a', { accepted: 19, set_aside: 1 });
     },
   );
 
@@ -602,9 +590,7 @@ describe('split', () => {
     await passPause();
     await until(isSettled);
     expect(new Set(taken).size).toBe(taken.length);
-    expect(queue.account.get('a', 'point/accepted')).toBe(99);
-    expect(queue.account.get('a', 'point/set_aside')).toBe(1);
-    expectBalance(queue);
+    expectPoints(queue, 'a', { accepted: 99, set_aside: 1 });
   });
 
   test('points that get too old during a split are dropped, except for accepted ones', async () => {
@@ -619,9 +605,7 @@ describe('split', () => {
     await put({ b: 1 });
     await passPause();
     await until(isSettled);
-    expect(queue.account.get('a', 'point/accepted')).toBe(50);
-    expect(queue.account.get('a', 'point/evicted')).toBe(50);
-    expectBalance(queue);
+    expectPoints(queue, 'a', { accepted: 50, evicted: 50 });
   });
 
   test('a stop during a split leaves the unsettled rest in its place', async () => {
@@ -642,9 +626,8 @@ describe('split', () => {
     await pauseMs();
     await sender.close();
     const acceptedCount = taken.length;
-    expect(queue.account.get('a', 'point/accepted')).toBe(acceptedCount);
+    expectPoints(queue, 'a', { accepted: acceptedCount });
     expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 101 - acceptedCount });
-    expectBalance(queue);
     isDown = false;
     mayFail = false;
     sender = createSender();
@@ -653,8 +636,7 @@ describe('split', () => {
     expect(new Set(taken).size).toBe(taken.length);
     expect(taken).toHaveLength(100);
     expect(taken.at(-1)).toContain('"stringValue":"b"');
-    expect(queue.account.get('a', 'point/set_aside')).toBe(1);
-    expectBalance(queue);
+    expectPoints(queue, 'a', { set_aside: 1 });
   });
 });
 
@@ -773,7 +755,7 @@ describe('flush and close', () => {
     const closed = sender.close(SECOND_MS);
     answer();
     await closed;
-    expect(queue.account.get('a', 'point/accepted')).toBe(1);
+    expectPoints(queue, 'a', { accepted: 1 });
     expect(queue.stats('metrics').rows).toBe(1);
     expect(received()).toEqual(['a']);
   });
