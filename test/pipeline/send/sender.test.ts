@@ -168,11 +168,11 @@ function refuse(service: string, answer: Answer): void {
   backEnd.answer = ({ raw }) => (raw.includes(service) ? answer : { status: 200 });
 }
 
-const partly = (success: string) => (): Answer => ({
-  status: 200,
-  headers: { 'content-type': 'application/json' },
-  body: `{"partialSuccess":${success}}`,
-});
+/** Gives requests that contain such a point this answer, and all others 200. */
+function poison(isPoison: (point: string) => boolean, answer: Answer = { status: 400 }): void {
+  backEnd.answer = ({ raw }) =>
+    flatPoints('metrics', raw).some(isPoison) ? answer : { status: 200 };
+}
 
 /** Of a point with this value. */
 const hasValue = (value: number) => (point: string) => point.includes(`"asDouble":${value}}`);
@@ -191,17 +191,14 @@ describe('accepted', () => {
     await put({ c: 3, d: 4 });
     await until(isSettled);
     expect(received()).toEqual(['a', 'b', 'c+d']);
-    expect(Object.fromEntries(queue.account.total())).toEqual({
-      'point/made': 10,
-      'point/accepted': 10,
-    });
-    expect(counter('prom2otlp_send_requests_total').get('metrics', 'accepted')).toBe(3);
-    expect(counter('prom2otlp_send_points_total').get('metrics', 'accepted')).toBe(10);
-    const lastAccepted = counter('prom2otlp_send_last_accepted_timestamp_seconds');
-    expect(lastAccepted.get('metrics')).toBe(clock.nowMs() / 1000);
-    expect(counter('prom2otlp_send_bytes_total').get('metrics')).toBe(
-      backEnd.requests.reduce((sum, { body }) => sum + body.length, 0),
-    );
+    expectPoints(queue, null, { made: 10, accepted: 10, rejected: 0, set_aside: 0, evicted: 0 });
+    const sent = (name: string, ...labels: readonly string[]): number =>
+      counter(`prom2otlp_send_${name}`).get('metrics', ...labels);
+    expect(sent('requests_total', 'accepted')).toBe(3);
+    expect(sent('points_total', 'accepted')).toBe(10);
+    expect(sent('last_accepted_timestamp_seconds')).toBe(clock.nowMs() / 1000);
+    const bytes = backEnd.requests.reduce((sum, { body }) => sum + body.length, 0);
+    expect(sent('bytes_total')).toBe(bytes);
     expect(sender.status()).toEqual({
       state: 'idle',
       lastError: null,
@@ -212,20 +209,23 @@ describe('accepted', () => {
     });
   });
 
-  test('points that the back end rejects are counted and never sent again', async () => {
-    backEnd.answer = partly('{"rejectedDataPoints":"2","errorMessage":"too old"}');
-    await sendAll({ a: 5 });
-    expect(backEnd.requests).toHaveLength(1);
-    expectPoints(queue, 'a', { accepted: 3, rejected: 2 });
-    expect(log).toMatchObject([{ level: 'warn', rejected: 2, reason: 'too old' }]);
-  });
-
-  test('a message without rejected points is a warning', async () => {
-    backEnd.answer = partly('{"errorMessage":"use /v2"}');
-    await sendAll({ a: 5 });
-    expectPoints(queue, 'a', { accepted: 5 });
-    expect(log).toMatchObject([{ level: 'warn', rejected: 0, reason: 'use /v2' }]);
-  });
+  test.each([
+    ['2', 'too old'],
+    ['0', 'use /v2'],
+  ])(
+    'points that the back end rejects are not sent again, a message is a warning: %s',
+    async (count, reason) => {
+      const partialSuccess = { rejectedDataPoints: count, errorMessage: reason };
+      const body = JSON.stringify({ partialSuccess });
+      const headers = { 'content-type': 'application/json' };
+      backEnd.answer = () => ({ status: 200, headers, body });
+      await sendAll({ a: 5 });
+      expect(backEnd.requests).toHaveLength(1);
+      const rejected = Number(count);
+      expectPoints(queue, 'a', { accepted: 5 - rejected, rejected });
+      expect(log).toMatchObject([{ level: 'warn', rejected, reason }]);
+    },
+  );
 
   test('a slow back end does not delay a commit', async () => {
     backEnd.answer = () => () => undefined;
@@ -258,24 +258,17 @@ describe('accepted', () => {
 
 describe('retry', () => {
   test('a busy or unreachable back end gets the same bytes again, and nothing overtakes', async () => {
-    const answers: (Answer | (() => void))[] = [
-      { status: 429 },
-      { status: 502 },
-      { status: 503 },
-      { status: 504 },
-    ];
     // The first of two closed connections is an old one, which costs no pause.
     backEnd.answer = (_, i) =>
       i === 4 || i === 5
         ? response => void response.socket?.destroy()
-        : ((answers[i] as Answer) ?? { status: 200 });
+        : { status: [429, 502, 503, 504][i] ?? 200 };
     await send({ a: 1 }, { b: 1 });
     for (let i = 0; i < 5; i++) await passPause();
     await until(isSettled);
     expect(received()).toEqual(['a', 'a', 'a', 'a', 'a', 'a', 'a', 'b']);
-    expect(new Set(backEnd.requests.slice(0, 7).map(({ body }) => body.toString('hex'))).size).toBe(
-      1,
-    );
+    const bodies = backEnd.requests.slice(0, 7).map(({ body }) => body.toString('hex'));
+    expect(new Set(bodies).size).toBe(1);
     expect(counter('prom2otlp_send_requests_total').get('metrics', 'retry')).toBe(5);
     // Also the one that was sent again at once.
     expect(counter('prom2otlp_send_resent_points_total').get('metrics')).toBe(6);
@@ -387,10 +380,7 @@ describe('hold', () => {
     backEnd.answer = () => ({ status: 401, body: 'no such key' });
     await send({ a: 1 }, { b: 1 });
     const seconds = [1, 2, 4, 8, 16, 32, 60, 60, 60];
-    for (const wait of seconds) {
-      expect(await pauseMs()).toBe(wait * SECOND_MS);
-      await passPause();
-    }
+    await expectPauses(...seconds);
     await pauseMs();
     // However long it lasts: the status says nothing about content.
     expect(received()).toEqual(['a', ...seconds.map(() => 'a')]);
@@ -406,13 +396,8 @@ describe('hold', () => {
   test('retries and holds have separate counts', async () => {
     backEnd.answer = (_, i) => ({ status: [503, 503, 503, 500, 503, 500][i] ?? 200 });
     await send({ a: 1 });
-    const waits = [];
-    for (let i = 0; i < 6; i++) {
-      waits.push((await pauseMs()) / SECOND_MS);
-      await passPause();
-    }
+    await expectPauses(0.5, 1, 2, 1, 4, 2);
     await until(isSettled);
-    expect(waits).toEqual([0.5, 1, 2, 1, 4, 2]);
   });
 
   test('a row that is refused for a minute is split; accepted pieces are settled', async () => {
@@ -442,28 +427,23 @@ describe('split', () => {
     empty = ACCEPTED;
   });
 
-  test('one poisonous point of a thousand costs that point alone, with the back end’s words', async () => {
-    const isPoison = hasValue(777);
-    for (const [i, status] of [400, 413, 422].entries()) {
-      const before = backEnd.requests.length;
-      backEnd.answer = ({ raw }) =>
-        flatPoints('metrics', raw).some(isPoison)
-          ? { status, body: 'a bad point' }
-          : { status: 200 };
+  test.each([400, 413, 422])(
+    'one poisonous point of a thousand costs that point alone, with the back end’s words (%i)',
+    async status => {
+      const isPoison = hasValue(777);
+      poison(isPoison, { status, body: 'a bad point' });
       await sendAll({ a: 1000 });
-      expect(backEnd.requests.length - before).toBeLessThanOrEqual(64);
+      expect(backEnd.requests.length).toBeLessThanOrEqual(64);
       // Only the first refusal of a row costs one.
-      expect(emptyCount).toBe(i + 1);
+      expect(emptyCount).toBe(1);
       const [aside] = await queue.readSetAside(1);
-      expect(aside).toMatchObject({
-        points: 1,
-        reason: `the back end answered ${status}: a bad point`,
-      });
+      const reason = `the back end answered ${status}: a bad point`;
+      expect(aside).toMatchObject({ points: 1, reason });
       expect(flatPoints('metrics', aside?.sample ?? Buffer.alloc(0)).some(isPoison)).toBe(true);
-    }
-    expectPoints(queue, 'a', { accepted: 3 * 999, set_aside: 3 });
-    expect(log[0]).toMatchObject({ level: 'error', points: 1, service: 'a' });
-  });
+      expectPoints(queue, 'a', { accepted: 999, set_aside: 1 });
+      expect(log[0]).toMatchObject({ level: 'error', points: 1, service: 'a' });
+    },
+  );
 
   test.each<[SendResult['kind'], SendResult]>([
     ['accepted', ACCEPTED],
@@ -558,9 +538,7 @@ describe('split', () => {
     'a gateway that answers $status to every empty request does not hold a refused point for ever',
     async answer => {
       empty = answer;
-      backEnd.answer = ({ raw }) => ({
-        status: flatPoints('metrics', raw).some(hasValue(7)) ? 400 : 200,
-      });
+      poison(hasValue(7));
       await send({ a: 20 });
       await until(() => emptyCount === 1);
       for (let i = 0; i < 100 && !isSettled(); i++) {
@@ -764,9 +742,6 @@ describe('flush and close', () => {
     backEnd.answer = () => ({ status: 401 });
     await send({ a: 1 });
     await pauseMs();
-    await sender.close();
-    await sender.close();
-    const unused = createSender();
-    await unused.close();
+    for (const one of [sender, sender, createSender()]) await one.close();
   });
 });
