@@ -34,57 +34,67 @@ describe('I1: Resources', () => {
 
   test('I1: unconfigured services are counted, and sent only on request', () => {
     const text = 'x{namespace="a"} 1\nx{namespace="z"} 2';
-    const dropped = seen(text, { services: ['a'] });
-    expect(dropped.translated.derived.services.map(({ id }) => id)).toEqual(['a']);
-    const sent = seen(text, { services: ['a'], unconfigured: 'send' });
-    expect(sent.points.map(({ serviceId }) => serviceId)).toEqual(['a', 'z']);
-    expect(
-      sent.translated.derived.services.map(({ id, configIndex }) => `${id} ${configIndex}`),
-    ).toEqual(['a 0', 'z -1']);
+    const served = (unconfigured: 'drop' | 'send'): readonly string[] => {
+      const { points, translated } = seen(text, { services: ['a'], unconfigured });
+      const shown = translated.derived.services.map(
+        ({ id, configIndex }) => `${id} ${configIndex}`,
+      );
+      expect(points.map(({ serviceId }) => serviceId)).toEqual(shown.map(one => one[0]));
+      return shown;
+    };
+    expect(served('drop')).toEqual(['a 0']);
+    expect(served('send')).toEqual(['a 0', 'z -1']);
   });
 
   test('I1: namespace: prefix puts the id before every name, and removes it from the Resource', () => {
-    const result = seen('x{namespace="a"} 1', {
-      services: ['a'],
-      metrics: { namespace: 'prefix' },
-    });
-    const [point] = result.points.filter(({ metric }) => metric === 'a.x');
-    expect(point).toMatchObject({ serviceId: 'a' });
-    expect(result.points.map(({ metric }) => metric)).toContain('a.up');
+    const metrics = { namespace: 'prefix' } as const;
+    const { points } = seen('x{namespace="a"} 1', { services: ['a'], metrics });
+    expect(points.find(({ metric }) => metric === 'a.x')).toMatchObject({ serviceId: 'a' });
+    expect(points.map(({ metric }) => metric)).toContain('a.up');
   });
 });
 
 describe('A6: a page means the same after any other page', () => {
-  const shownAfter = (before: string, text: string): readonly string[] => {
+  const SUMMARY = '# TYPE x summary\nx{quantile="0.5"} 1\nx_sum 2\nx_count 3\n';
+  const OPEN_METRICS = `# TYPE x counter\nx_total 5\nx_created ${at(-50) / 1000}\n# EOF\n`;
+  const DATED = `# TYPE x_total counter\nx_total 6\nx_created ${at(30) / 1000}\n`;
+  const TEXT = '# TYPE x_total counter\nx_total 5\n';
+  test.each([
+    [
+      'a part of a family that gets its own TYPE',
+      SUMMARY,
+      `${SUMMARY}# TYPE x_count gauge\n`,
+      ['gauge x_count{} 3 @60'],
+    ],
+    [
+      'a part of a family that loses its own TYPE',
+      `${SUMMARY}# TYPE x_count gauge\n`,
+      SUMMARY,
+      ['summary x{} count=3 sum=2 q0.5:1 @60 from 60'],
+    ],
+    [
+      'a counter, in OpenMetrics and text',
+      OPEN_METRICS.replace(/x_created.*\n/, ''),
+      TEXT,
+      ['sum x_total{} 5 @60 from 0'],
+    ],
+    [
+      'a counter, in text and OpenMetrics',
+      TEXT,
+      OPEN_METRICS.replace(/x_created.*\n/, ''),
+      ['sum x_total{} 5 @60 from 0'],
+    ],
+    [
+      'a creation time that is a separate metric in text dates nothing',
+      OPEN_METRICS,
+      DATED,
+      ['sum x_total{} 6 @60 from -50', `gauge x_created{} ${at(30) / 1000} @60`],
+    ],
+  ])('A6: %s', (_, before, text, want) => {
     const target = new Target();
     target.page(0, before);
-    return target.page(60, text).shown.filter(point => !point.includes('stale'));
-  };
-
-  test('A6: a part of a family that gets its own TYPE', () => {
-    const before = '# TYPE x summary\nx{quantile="0.5"} 1\nx_sum 2\nx_count 3\n';
-    expect(shownAfter(before, `${before}# TYPE x_count gauge\n`)).toEqual([
-      'gauge x_count{} 3 @60',
-    ]);
-    expect(shownAfter(`${before}# TYPE x_count gauge\n`, before)).toEqual([
-      'summary x{} count=3 sum=2 q0.5:1 @60 from 60',
-    ]);
-  });
-
-  test('A6: a counter, in text and OpenMetrics', () => {
-    const text = '# TYPE x_total counter\nx_total 5\n';
-    const openMetrics = '# TYPE x counter\nx_total 5\n# EOF\n';
-    expect(shownAfter(openMetrics, text)).toEqual(['sum x_total{} 5 @60 from 0']);
-    expect(shownAfter(text, openMetrics)).toEqual(['sum x_total{} 5 @60 from 0']);
-  });
-
-  test('A6: a creation time that is a separate metric in text dates nothing', () => {
-    const openMetrics = `# TYPE x counter\nx_total 5\nx_created ${at(-50) / 1000}\n# EOF\n`;
-    const text = `# TYPE x_total counter\nx_total 6\nx_created ${at(30) / 1000}\n`;
-    expect(shownAfter(openMetrics, text)).toEqual([
-      'sum x_total{} 6 @60 from -50',
-      `gauge x_created{} ${at(30) / 1000} @60`,
-    ]);
+    const { shown } = target.page(60, text);
+    expect(shown.filter(point => !point.includes('stale'))).toEqual(want);
   });
 
   test('A6: rows that moved are not new ones', () => {
@@ -119,13 +129,10 @@ describe('I2: scopes', () => {
 
   test('I2: the order of scope labels does not matter', () => {
     const target = new Target();
-    target.page(
-      0,
-      'x{otel_scope_a="1",otel_scope_b="2"} 1\ny{otel_scope_b="2",otel_scope_a="1"} 1\n',
-    );
-    expect(target.translation.table.blocks.filter(({ component }) => component >= 0)).toHaveLength(
-      1,
-    );
+    const [first, second] = ['otel_scope_a="1"', 'otel_scope_b="2"'];
+    target.page(0, `x{${first},${second}} 1\ny{${second},${first}} 1`);
+    const blocks = target.translation.table.blocks.filter(({ component }) => component >= 0);
+    expect(blocks).toHaveLength(1);
   });
 });
 
@@ -153,12 +160,9 @@ describe('I3: target_info', () => {
 });
 
 test('I5: no envelope is empty', () => {
-  const target = new Target({ services: ['a', 'b'] });
-  const { translated } = target.page(60, 'x{namespace="z"} 1');
-  expect(translated.batch.parts.map(({ service, points }) => `${service} ${points}`)).toEqual([
-    'a 6',
-    'b 6',
-  ]);
+  const { translated } = seen('x{namespace="z"} 1', { services: ['a', 'b'] });
+  const parts = translated.batch.parts.map(({ service, points }) => `${service} ${points}`);
+  expect(parts).toEqual(['a 6', 'b 6']);
 });
 
 describe('very many series that change their type at once', () => {

@@ -28,18 +28,13 @@ describe('A6: bad lines of one service', () => {
 
   test('A6: bad lines that name no service belong to the only service, or to none', () => {
     const lines = 'x 1,5\ny 1,5\nz 1\n';
-    expect(outcomeOf(new Target().page(0, lines))).toMatchObject({
-      reason: 'bad_lines',
-      badLines: 2,
-    });
+    const alone = outcomeOf(new Target().page(0, lines));
+    expect(alone).toMatchObject({ reason: 'bad_lines', badLines: 2 });
     const target = new Target({ services: ['a', 'b'] });
-    const seen = target.page(0, lines + good('a', 1) + good('b', 1));
-    expect(seen.translated.derived.services.map(({ isUp }) => isUp)).toEqual([true, true]);
-    expect(seen.translated.derived.reads).toContainEqual({
-      service: '',
-      outcome: 'bad_line',
-      count: 2,
-    });
+    const { services, reads } = target.page(0, lines + good('a', 1) + good('b', 1)).translated
+      .derived;
+    expect(services.map(({ isUp }) => isUp)).toEqual([true, true]);
+    expect(reads).toContainEqual({ service: '', outcome: 'bad_line', count: 2 });
   });
 
   test('A6: a service without a readable line has bad lines and is not absent', () => {
@@ -53,11 +48,8 @@ test('A7: more samples than limits.service_samples fail the service, alone', () 
   const limits = { ...defaultConfig().metrics.limits, serviceSamples: 3 };
   const target = new Target({ services: ['a', 'b'], metrics: { limits } });
   const seen = target.page(0, good('a', 4) + good('b', 3));
-  expect(outcomeOf(seen, 'a')).toMatchObject({
-    isUp: false,
-    reason: 'service_samples',
-    samples: 4,
-  });
+  const failed = { isUp: false, reason: 'service_samples', samples: 4 };
+  expect(outcomeOf(seen, 'a')).toMatchObject(failed);
   expect(outcomeOf(seen, 'b')).toMatchObject({ isUp: true });
   expect(seen.reads).toEqual({ service_failed: 4, used: 3 });
 });

@@ -52,10 +52,7 @@ test('each service is a request by itself', () => {
     otlpPoints(saneMetrics(bytes)).map(({ metric }) => metric);
   const all = writer.written();
   expect(names(all.subarray(0, firstLength))).toEqual(['age_seconds', 'age_seconds', 'up']);
-  expect(names(all.subarray(firstLength))).toEqual([
-    'db2.age_seconds',
-    'db2.age_seconds',
-    'db2.up',
-  ]);
+  const prefixed = ['db2.age_seconds', 'db2.age_seconds', 'db2.up'];
+  expect(names(all.subarray(firstLength))).toEqual(prefixed);
   expect(names(all)).toHaveLength(6);
 });
