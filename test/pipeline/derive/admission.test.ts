@@ -68,7 +68,7 @@ describe('series', () => {
     target.page(0, gauges(0, 5));
     const lines = gauges(0, 8).split('\n').filter(Boolean).reverse().join('\n');
     for (const seconds of [60, 120, 180]) {
-      const seen = target.page(seconds, `${lines}`);
+      const seen = target.page(seconds, lines);
       expect(sent(seen)).toEqual(upTo(0, 5));
       expectBalance(seen);
     }
@@ -414,7 +414,7 @@ describe('series that return', () => {
     former.page(0, gauges(0, 5));
     const next = successorOf(former, { metrics: limitsOf(limits) });
     const lines = gauges(0, 8).split('\n').filter(Boolean).reverse().join('\n');
-    const seen = next.page(60, `${lines}`);
+    const seen = next.page(60, lines);
     expect(sent(seen)).toEqual(upTo(0, 5));
     expect(seen.reads).toEqual({ used: 5, series_limit: 3 });
   });

@@ -5,7 +5,7 @@ import type { OtlpPoint } from '../../support/otlp-points.ts';
 import { Target } from '../../support/target.ts';
 
 function pointsOf(text: string, metrics: Partial<MetricsConfig> = {}): readonly OtlpPoint[] {
-  return new Target({ metrics }).page(60, `${text}`).points;
+  return new Target({ metrics }).page(60, text).points;
 }
 
 const [STRICT, NONE]: Partial<MetricsConfig>[] = [{ mapping: 'strict' }, { units: 'none' }];

@@ -13,7 +13,7 @@ function renaming(...rename: RenameConfig[]): TargetOptions {
 }
 
 function one(text: string, ...rules: RenameConfig[]): Seen {
-  return new Target(renaming(...rules)).page(0, `${text}`);
+  return new Target(renaming(...rules)).page(0, text);
 }
 
 const THREADS = rule(/^engine_global_status_threads_(\w+)$/u, {

@@ -4,7 +4,7 @@ import { defaultConfig } from '../../../src/config/load.ts';
 import { at, Target, type TargetOptions } from '../../support/target.ts';
 
 function seen(text: string, options: TargetOptions = {}): ReturnType<Target['page']> {
-  return new Target(options).page(60, `${text}`);
+  return new Target(options).page(60, text);
 }
 
 describe('I1: Resources', () => {

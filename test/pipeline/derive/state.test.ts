@@ -40,19 +40,16 @@ interface PageValues {
 }
 
 function pageText(values: PageValues): string {
-  const stamp = values.at === undefined ? '' : ` ${Date.UTC(2026, 2, 4, 9) + values.at * 1000}`;
   const [small, all] = values.buckets;
-  return [
-    `${COUNTER}{server_name="s"} ${values.counter}${stamp}`,
-    ...(values.uptime === undefined ? [] : [`${UPTIME}{server_name="s"} ${values.uptime}${stamp}`]),
-    `load{server_name="s"} ${values.gauge}${stamp}`,
-    '# TYPE h histogram',
-    `h_bucket{le="1"} ${small}${stamp}`,
-    `h_bucket{le="+Inf"} ${all}${stamp}`,
-    `h_count ${all}${stamp}`,
-    `h_sum ${all}${stamp}`,
-    '',
-  ].join('\n');
+  const uptime = values.uptime === undefined ? '' : `${UPTIME}{server_name="s"} ${values.uptime}\n`;
+  const text = `${COUNTER}{server_name="s"} ${values.counter}
+${uptime}load{server_name="s"} ${values.gauge}
+h_bucket{le="1"} ${small}
+h_bucket{le="+Inf"} ${all}
+h_count ${all}
+h_sum ${all}`;
+  const stamp = values.at === undefined ? '' : ` @${values.at}`;
+  return `# TYPE h histogram\n${text.replaceAll('\n', `${stamp}\n`)}${stamp}\n`;
 }
 
 /**
@@ -75,24 +72,26 @@ function check(pages: readonly (PageValues | null)[], options: TargetOptions): v
   }
 }
 
-const steady: readonly PageValues[] = [
-  { counter: 100, uptime: 1000, gauge: 1, buckets: [1, 2] },
-  { counter: 110, uptime: 1060, gauge: 2, buckets: [1, 3] },
+const FIRST: PageValues = { counter: 100, uptime: 1000, gauge: 1, buckets: [1, 2] };
+const SECOND: PageValues = { counter: 110, uptime: 1060, gauge: 2, buckets: [1, 3] };
+const REST: readonly PageValues[] = [
   { counter: 125, uptime: 1120, gauge: 3, buckets: [2, 5] },
   { counter: 130, uptime: 1180, gauge: 3, buckets: [2, 5] },
 ];
-const restarted = steady.map((page, i) =>
-  i < 2 ? page : { ...page, counter: i, uptime: 20 + (i - 2) * 60 },
-);
-const flushed = steady.map((page, i) => (i < 2 ? page : { ...page, counter: i }));
+const steady = [FIRST, SECOND, ...REST];
+const restarted = [
+  FIRST,
+  SECOND,
+  ...REST.map((page, i) => ({ ...page, counter: 2 + i, uptime: 20 + i * 60 })),
+];
+const flushed = [FIRST, SECOND, ...REST.map((page, i) => ({ ...page, counter: 2 + i }))];
 const unknown = steady.map(({ counter, gauge, buckets }) => ({ counter, gauge, buckets }));
 const stamped = (pages: readonly PageValues[]): readonly PageValues[] =>
   pages.map((page, i) => ({ ...page, at: i * 60 - 30 }));
-const standing = stamped(steady).map((page, i) =>
-  i === 2 ? ({ ...steady[1], at: 30 } as PageValues) : page,
-);
+const standing = stamped(steady).with(2, { ...SECOND, at: 30 });
+const TEMPORALITIES = ['cumulative', 'delta'] as const;
 
-describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
+describe.each(TEMPORALITIES)('%s', temporality => {
   test.each([
     ['changes neither starts nor deltas', steady],
     ['hides no restart of the server', restarted],
@@ -102,39 +101,35 @@ describe.each(['cumulative', 'delta'] as const)('%s', temporality => {
     check(stamped(pages), { temporality });
   });
 
-  test('an unknown start does not change', () => {
-    check(unknown, { temporality });
-  });
+  test('an unknown start does not change', () => check(unknown, { temporality }));
 
   test('scrapes that fail between two restarts forget nothing', () => {
-    const [first, second, ...rest] = stamped(steady);
-    if (first === undefined || second === undefined) throw new Error('no pages');
-    check([first, second, null, null, second, ...rest], { temporality });
+    const second = { ...SECOND, at: 30 };
+    check([{ ...FIRST, at: -30 }, second, null, null, second, ...stamped(steady).slice(2)], {
+      temporality,
+    });
   });
 
   test('series absent between two restarts are remembered', () => {
-    const [first, second] = stamped(steady);
-    if (first === undefined || second === undefined) throw new Error('no pages');
+    const first = pageText({ ...FIRST, at: -30 });
     let after = new Target({ temporality });
-    after.page(0, pageText(first));
+    after.page(0, first);
     for (const seconds of [60, 120, 180, 240]) {
       after = successorOf(after, { temporality });
       if (seconds < 240) after.page(seconds, 'other{server_name="s"} 1');
     }
     // The page from before the restarts: each of its points has been sent.
-    after.shows(300, pageText(first));
-    const shown = after.page(360, pageText({ ...second, uptime: 1360, at: 330 })).shown;
+    after.shows(300, first);
+    const { shown } = after.page(360, pageText({ ...SECOND, uptime: 1360, at: 330 }));
     expect(shown.filter(line => line.includes(COUNTER))).toHaveLength(1);
   });
 
-  test('a sent sample is not sent again', () => {
-    check(standing, { temporality });
-  });
+  test('a sent sample is not sent again', () => check(standing, { temporality }));
 });
 
 test('a histogram that ended keeps the time of its marker and its start over a restart, though a part is older', () => {
   const histogram = (parts: readonly string[], stamp = ''): string =>
-    ['# TYPE h histogram', ...parts.map(part => part + stamp), ''].join('\n');
+    `# TYPE h histogram\n${parts.map(part => `${part}${stamp}\n`).join('')}`;
   const all = ['h_bucket{le="1"} 1', 'h_bucket{le="+Inf"} 2', 'h_count 2', 'h_sum 2'];
   const before = new Target();
   before.page(0, histogram(all));
@@ -142,17 +137,14 @@ test('a histogram that ended keeps the time of its marker and its start over a r
   before.page(60, histogram(all.slice(0, -1)));
   before.has(120, 'other 1', 'histogram h{} stale @120 from 0');
   const after = successorOf(before);
-  after.shows(180, histogram(all, ` ${T0 + 90_000}`));
+  after.shows(180, histogram(all, ' @90'));
   after.shows(240, histogram(all), 'histogram h{} count=2 sum=2 le1:1 inf:1 @240 from 0');
   // The row that has been its head is absent at first.
-  successorOf(before).shows(
-    180,
-    histogram(all.slice(1)),
-    'histogram h{} count=2 sum=2 inf:2 @180 from 0',
-  );
+  const other = successorOf(before);
+  other.shows(180, histogram(all.slice(1)), 'histogram h{} count=2 sum=2 inf:2 @180 from 0');
 });
 
-test.each(['cumulative', 'delta'] as const)(
+test.each(TEMPORALITIES)(
   'a histogram goes on over a restart, whichever line of it comes first then (%s)',
   temporality => {
     const histogram = (parts: readonly string[], count: number, seconds: number): string =>
@@ -184,105 +176,49 @@ test.each(['cumulative', 'delta'] as const)(
   },
 );
 
-describe.each(['cumulative', 'delta'] as const)(
-  'a histogram with absent parts (%s)',
-  temporality => {
-    const all = ['h_bucket{le="1"}', 'h_bucket{le="5"}', 'h_count'];
-    const text = (parts: readonly string[], counts: readonly number[], stamp: string): string =>
-      ['# TYPE h histogram', ...parts.map((part, i) => `${part} ${counts[i]}${stamp}`), ''].join(
-        '\n',
-      );
-    /** What the last of these pages led to, with a restart before those that are marked. */
-    const last = (
-      pages: readonly (readonly [parts: readonly string[], counts: readonly number[]])[],
-      restarts: readonly number[],
-      isStamped = true,
-    ): readonly string[] => {
-      let target = new Target({ temporality });
-      let shown: readonly string[] = [];
-      for (const [i, [parts, counts]] of pages.entries()) {
-        if (restarts.includes(i)) target = successorOf(target, { temporality });
-        const seconds = 60 * i;
-        const stamp = isStamped ? ` @${seconds}` : '';
-        ({ shown } = target.page(seconds, `${text(parts, counts, stamp)}other 1`));
-      }
-      return shown.filter(point => point.startsWith('histogram'));
-    };
-    const restartsOf = [[], [1], [2], [3], [1, 2], [2, 3], [1, 2, 3]].map(restarts => ({
-      restarts,
-    }));
+describe.each(TEMPORALITIES)('a histogram with absent parts (%s)', temporality => {
+  const PARTS = ['h_bucket{le="1"}', 'h_bucket{le="5"}', 'h_count'];
+  /** A page with these counts of its parts; `-` is absent. */
+  const page = (counts: string, stamp: string): string => {
+    const lines = counts.split(' ').map((count, i) => `${PARTS[i]} ${count}${stamp}\n`);
+    return `# TYPE h histogram\n${lines.filter(line => !line.includes(' -')).join('')}other 1`;
+  };
+  const restarts = [[], [1], [2], [3], [1, 2], [2, 3], [1, 2, 3]];
+  const cases = [
+    ['that falls says nothing', '2 4 6, 2 - 6, 2 3 8', 'count=8 le1:2 le5:1 inf:5 @120 from 120'],
+    [
+      'at a reset is no other reset',
+      '2 4 6, 2 - 6, 1 - 2, 1 3 4',
+      'count=4 le1:1 le5:2 inf:1 @180 from 60',
+    ],
+    [
+      'leaves the start, whichever has been the head',
+      '2 4 6, - - -, - 4 6, 2 5 7',
+      'count=7 le1:2 le5:3 inf:2 @180 from 0',
+    ],
+    [
+      'at the newest sample has not grown since, though that ended',
+      '2 4 6, 2 4 6, - - 9, - - -, - 9 15',
+      'count=15 le5:9 inf:6 @240 from 0',
+    ],
+  ] as const;
 
-    test.each(restartsOf)(
-      'a bucket that falls while it is absent says nothing ($restarts)',
-      ({ restarts }) => {
-        const fallen = last(
-          [
-            [all, [2, 4, 6]],
-            [
-              [all[0] ?? '', 'h_count'],
-              [2, 6],
-            ],
-            [all, [2, 3, 8]],
-          ],
-          restarts,
-        );
-        expect(fallen).toEqual(
-          temporality === 'delta' ? [] : ['histogram h{} count=8 le1:2 le5:1 inf:5 @120 from 120'],
-        );
-      },
-    );
-
-    test.each(restartsOf)(
-      'a bucket that was absent at a reset is no other reset ($restarts)',
-      ({ restarts }) => {
-        const few = [all[0] ?? '', 'h_count'];
-        const pages = [
-          [all, [2, 4, 6]],
-          [few, [2, 6]],
-          [few, [1, 2]],
-          [all, [1, 3, 4]],
-        ] as const;
-        const found = last(pages, restarts);
-        if (temporality === 'delta') expect(found).toEqual([]);
-        else expect(found).toEqual(['histogram h{} count=4 le1:1 le5:2 inf:1 @180 from 60']);
-      },
-    );
-
-    test.each(restartsOf)(
-      'what was absent at the newest sample has not grown since, though that ended ($restarts)',
-      ({ restarts }) => {
-        const pages = [
-          [all, [2, 4, 6]],
-          [all, [2, 4, 6]],
-          [['h_count'], [9]],
-          [[], []],
-          [all.slice(1), [9, 15]],
-        ] as const;
-        const found = last(pages, restarts, false);
-        if (temporality === 'delta') expect(found).toEqual([]);
-        else expect(found).toEqual(['histogram h{} count=15 le5:9 inf:6 @240 from 0']);
-      },
-    );
-
-    test.each(restartsOf)(
-      'its start stays, whichever part has been the head ($restarts)',
-      ({ restarts }) => {
-        const kept = last(
-          [
-            [all, [2, 4, 6]],
-            [[], []],
-            [all.slice(1), [4, 6]],
-            [all, [2, 5, 7]],
-          ],
-          restarts,
-        );
-        if (temporality === 'cumulative')
-          expect(kept).toEqual(['histogram h{} count=7 le1:2 le5:3 inf:2 @180 from 0']);
-        else expect(kept).toEqual([]);
-      },
-    );
-  },
-);
+  test.each(
+    cases.flatMap(([what, pages, want]) =>
+      restarts.map(before => [what, before, pages, want] as const),
+    ),
+  )('a part that is absent %s (restarts before %j)', (what, before, pages, want) => {
+    let target = new Target({ temporality });
+    let shown: readonly string[] = [];
+    for (const [i, counts] of pages.split(', ').entries()) {
+      if (before.includes(i)) target = successorOf(target, { temporality });
+      const stamp = what.startsWith('at the newest') ? '' : ` @${60 * i}`;
+      ({ shown } = target.page(60 * i, page(counts, stamp)));
+    }
+    const found = shown.filter(point => point.startsWith('histogram'));
+    expect(found).toEqual(temporality === 'delta' ? [] : [`histogram h{} ${want}`]);
+  });
+});
 
 describe.each(['first', 'second'])('a state of the %s form', form => {
   // Saved by version 0.1.0 at 60 s: the uptime says 160, slow_queries was flushed from 9 to 2.
@@ -295,55 +231,49 @@ describe.each(['first', 'second'])('a state of the %s form', form => {
     expect(target.translation.table.restored).not.toBeNull();
     return target;
   };
-  const page = (uptime: number, queries: number): string =>
-    [
-      `${UPTIME}{server_name="s"} ${uptime}`,
-      `engine_global_status_queries{server_name="s"} ${queries}`,
-      'engine_global_status_slow_queries{server_name="s"} 5',
-      '# TYPE h histogram',
-      'h_bucket{server_name="s",le="1"} 3',
-      'h_bucket{server_name="s",le="5"} 6',
-      'h_count{server_name="s"} 9',
-      'h_sum{server_name="s"} 9',
-      '# TYPE x counter',
-      'x{server_name="s"} 70\n',
-    ].join('\n');
-  const shown = (target: Target, text: string): readonly string[] =>
-    target
+  const page = (uptime: number, queries: number): string => `${UPTIME}{server_name="s"} ${uptime}
+engine_global_status_queries{server_name="s"} ${queries}
+engine_global_status_slow_queries{server_name="s"} 5
+# TYPE h histogram
+h_bucket{server_name="s",le="1"} 3
+h_bucket{server_name="s",le="5"} 6
+h_count{server_name="s"} 9
+h_sum{server_name="s"} 9
+# TYPE x counter
+x{server_name="s"} 70`;
+  const shown = (temporality: 'cumulative' | 'delta', text: string): readonly string[] =>
+    opened(temporality)
       .page(120, text)
       .shown.filter(point => !point.startsWith('gauge'))
       .map(point => point.replace('engine_global_status_', '').replace('{server_name=s}', ''));
+  const UNDATED = [
+    'histogram h count=3 sum=3 le1:1 le5:1 inf:1 @120 from 60',
+    'delta x 10 @120 from 60',
+  ];
 
   test('is read: the same process continues', () => {
-    expect(shown(opened('cumulative'), page(220, 70))).toEqual([
+    expect(shown('cumulative', page(220, 70))).toEqual([
       'sum queries 70 @120 from -100',
       'sum slow_queries 5 @120 from 0',
       'histogram h count=9 sum=9 le1:3 le5:3 inf:3 @120 from 0',
       'sum x 70 @120 from 0',
     ]);
-    expect(shown(opened('delta'), page(220, 70))).toEqual([
-      'delta queries 10 @120 from 60',
-      'delta slow_queries 3 @120 from 60',
-      'histogram h count=3 sum=3 le1:1 le5:1 inf:1 @120 from 60',
-      'delta x 10 @120 from 60',
-    ]);
+    const grown = ['delta queries 10 @120 from 60', 'delta slow_queries 3 @120 from 60'];
+    expect(shown('delta', page(220, 70))).toEqual([...grown, ...UNDATED]);
   });
 
-  test('is read: a restart and a failover are seen', () => {
-    const [restart, failover] = [page(20, 70), page(90_000, 70)];
-    expect(shown(opened('cumulative'), restart).slice(0, 2)).toEqual([
-      'sum queries 70 @120 from 100',
-      'sum slow_queries 5 @120 from 100',
+  test.each([
+    ['a restart', 20, 100],
+    ['a failover', 90_000, 120],
+  ])('is read: %s is seen', (what, uptime, start) => {
+    const sums = shown('cumulative', page(uptime, 70)).slice(0, 2);
+    expect(sums).toEqual([
+      `sum queries 70 @120 from ${start}`,
+      `sum slow_queries 5 @120 from ${start}`,
     ]);
-    expect(shown(opened('cumulative'), failover).slice(0, 2)).toEqual([
-      'sum queries 70 @120 from 120',
-      'sum slow_queries 5 @120 from 120',
-    ]);
-    expect(shown(opened('delta'), restart)[0]).toBe('delta queries 70 @120 from 60');
-    expect(shown(opened('delta'), failover)).toEqual([
-      'histogram h count=3 sum=3 le1:1 le5:1 inf:1 @120 from 60',
-      'delta x 10 @120 from 60',
-    ]);
+    const deltas = shown('delta', page(uptime, 70));
+    if (what === 'a restart') expect(deltas[0]).toBe('delta queries 70 @120 from 60');
+    else expect(deltas).toEqual(UNDATED);
   });
 
   test('is saved again in the current form, with components that are not on the page', () => {
@@ -355,7 +285,7 @@ describe.each(['first', 'second'])('a state of the %s form', form => {
   });
 });
 
-describe.each(['cumulative', 'delta'] as const)('labels over a restart (%s)', temporality => {
+describe.each(TEMPORALITIES)('labels over a restart (%s)', temporality => {
   type Labels = (own: readonly string[]) => string;
   /** A counter, its uptime and a histogram, whose labels are written like this. */
   const text = (labels: Labels, count: number, seconds: number): string => {
