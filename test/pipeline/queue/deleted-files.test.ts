@@ -11,9 +11,10 @@ import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
   acceptRow,
+  commitOf,
   expectBalance,
   expectPoints,
-  NONE,
+  firstRow,
   queueOptions,
   services,
 } from './queue-behaviour.ts';
@@ -44,10 +45,8 @@ async function createStage(): Promise<Stage> {
     return outcome.kind;
   };
   for (const service of ['a', 'b', 'c']) await commit(service);
-  const lines = logsBatch('x', ['line'], options.clock.nowMs());
-  await queue.commit({ batches: [lines], state: [], reads: [] });
-  const [first] = await queue.oldest('metrics', 1, NONE);
-  if (first !== undefined) await acceptRow(queue, first);
+  await queue.commit(commitOf(logsBatch('x', ['line'], options.clock.nowMs())));
+  await acceptRow(queue, await firstRow(queue));
   return { directory, options, queue, commit };
 }
 
@@ -177,8 +176,8 @@ test('only the lock, and another process uses the queue meanwhile: all rows of b
   // This row is being sent when the other process takes its id.
   expect([await commit('e'), await commit('f')]).toEqual(['held', 'held']);
   for (const name of ['other-2', 'other-3', 'other-4']) await commitOther(name);
-  const [sending] = await queue.oldest('metrics', 1, NONE);
-  expect(queue.pin(sending?.id ?? 0)).toBe(true);
+  const sending = await firstRow(queue);
+  expect(queue.pin(sending.id)).toBe(true);
   await other.close();
   await options.clock.advance(MINUTE_MS);
   expect(await commit('g')).toBe('stored');
@@ -186,7 +185,7 @@ test('only the lock, and another process uses the queue meanwhile: all rows of b
   const all = ['b', 'c', 'other-1', 'd', 'other-2', 'other-3', 'other-4', 'f', 'g'];
   expect(await services(queue, 'metrics')).toEqual([...all, 'e']);
   expectBalance(queue);
-  if (sending !== undefined) await acceptRow(queue, sending);
+  await acceptRow(queue, sending);
   expect(await services(queue, 'metrics')).toEqual(all);
   expect(await commit('h')).toBe('stored');
   expect(await foundByNext(stage)).toEqual([...all, 'h']);

@@ -27,12 +27,16 @@ if (noDisk !== null) console.log(`full-disk: skipped: ${noDisk}`);
 interface Disk {
   readonly directory: string;
   readonly options: QueueOptions;
+  /** It is closed at the end of the test, before the disk. */
+  readonly queue: Queue;
   /** Another program uses every free byte. */
   readonly fill: () => void;
   readonly clear: () => void;
+  /** The queue of the next process. */
+  readonly reopen: () => Promise<Queue>;
 }
 
-function createDisk(): Disk {
+function mountDisk(): Omit<Disk, 'queue' | 'reopen'> {
   const disk = SmallDisk.mount(2);
   onTestFinished(() => disk[Symbol.dispose]());
   const { path: directory } = disk;
@@ -43,6 +47,22 @@ function createDisk(): Disk {
   return { directory, options, fill: () => disk.fill(), clear: () => disk.clear() };
 }
 
+function createDisk(): Disk {
+  const disk = mountDisk();
+  const { directory, options } = disk;
+  let queue = Queue.open(options, directory);
+  onTestFinished(() => queue.close());
+  const reopen = async (): Promise<Queue> => {
+    const account = queue.account.total();
+    await queue.close();
+    queue = Queue.open({ ...options, counters: new Counters() }, directory);
+    expectBalance(queue);
+    expect(queue.account.total()).toEqual(account);
+    return queue;
+  };
+  return { ...disk, queue, reopen };
+}
+
 function commitOf(service: string, signal: 'metrics' | 'logs' = 'metrics'): Commit {
   const slice = { service, points: 10, bytes: randomBytes(BODY_BYTES) };
   return {
@@ -50,13 +70,6 @@ function commitOf(service: string, signal: 'metrics' | 'logs' = 'metrics'): Comm
     state: [{ kind: 'last', key: signal, blob: Buffer.from(service) }],
     reads: [],
   };
-}
-
-/** The queue of the next process. */
-function reopened(options: QueueOptions, directory: string): Queue {
-  const next = Queue.open({ ...options, counters: new Counters() }, directory);
-  expectBalance(next);
-  return next;
 }
 
 /** Commits until one does not simply succeed. Returns the number of commits before it, and its outcome. */
@@ -70,8 +83,7 @@ async function commitUntilFull(queue: Queue): Promise<[number, CommitOutcome]> {
 
 describe.skipIf(noDisk !== null)('on a full disk', () => {
   test('new metrics replace the oldest', async () => {
-    const { directory, options } = createDisk();
-    await using queue = Queue.open(options, directory);
+    const { directory, options, queue } = createDisk();
     const [count, outcome] = await commitUntilFull(queue);
     expect(count).toBeGreaterThan(5);
     expect(outcome.kind).toBe('stored');
@@ -86,8 +98,7 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
   });
 
   test('a commit of state alone is stored, and does not end the trouble', async () => {
-    const { directory, options } = createDisk();
-    await using queue = Queue.open(options, directory);
+    const { queue } = createDisk();
     await commitUntilFull(queue);
     expect(queue.trouble()).toMatch(/full/);
     const state = [{ kind: 'last', key: 'metrics', blob: Buffer.from('alone') }];
@@ -100,8 +111,7 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
   });
 
   test('a commit with logs is not stored at all', async () => {
-    const { directory, options, fill } = createDisk();
-    await using queue = Queue.open(options, directory);
+    const { queue, fill } = createDisk();
     expect(await queue.commit(commitOf('a', 'logs'))).toMatchObject({ kind: 'stored' });
     fill();
     const outcome = await queue.commit(commitOf('b', 'logs'));
@@ -113,8 +123,7 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
   });
 
   test('the rest of a row waits in memory if it has no room, and blocks nothing', async () => {
-    const { directory, options, fill } = createDisk();
-    const queue = Queue.open(options, directory);
+    const { options, queue, fill, reopen } = createDisk();
     await commitUntilFull(queue);
     fill();
     const [first, second, ...others] = await queue.oldest('metrics', 1000, NONE);
@@ -140,16 +149,12 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
     expect(queue.pin(first.id)).toBe(true);
     await queue.settle(first.id, [{ service, accepted: 4, rejected: 0, setAside: 0 }], []);
     expectPoints(queue, service, { accepted: 10 });
-    const account = queue.account.total();
-    await queue.close();
-    await using again = reopened(options, directory);
+    const again = await reopen();
     expect(again.stats('metrics').rows).toBe(others.length);
-    expect(again.account.total()).toEqual(account);
   });
 
   test('every acknowledgement is stored, even on a full disk', async () => {
-    const { directory, options, fill, clear } = createDisk();
-    const queue = Queue.open(options, directory);
+    const { directory, options, queue, fill, clear, reopen } = createDisk();
     const [count] = await commitUntilFull(queue);
     fill();
     const rows = await queue.oldest('metrics', 1000, NONE);
@@ -162,11 +167,8 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
     const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
     expect(errors?.get('settle')).toBe(0);
     expectBalance(queue);
-    const account = queue.account.total();
-    await queue.close();
-    await using again = reopened(options, directory);
+    const again = await reopen();
     expect(again.stats('metrics').rows).toBe(1);
-    expect(again.account.total()).toEqual(account);
     // With free space everything works as before.
     clear();
     expect(await again.commit(commitOf('later'))).toEqual({ kind: 'stored' });
@@ -174,8 +176,7 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
   });
 
   test('space freed by acknowledgements serves new rows, and other programs', async () => {
-    const { directory, options, fill } = createDisk();
-    await using queue = Queue.open(options, directory);
+    const { directory, queue, fill } = createDisk();
     await commitUntilFull(queue);
     fill();
     for (const row of await queue.oldest('metrics', 1000, NONE)) await acceptRow(queue, row);
@@ -186,8 +187,7 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
   });
 
   test('a commit without room, because of another program, waits in memory', async () => {
-    const { directory, options, fill, clear } = createDisk();
-    const queue = Queue.open(options, directory);
+    const { queue, fill, clear, reopen } = createDisk();
     fill();
     expect(await queue.commit(commitOf('a'))).toMatchObject({ kind: 'held' });
     expect(await queue.commit(commitOf('b', 'logs'))).toMatchObject({ kind: 'failed' });
@@ -197,29 +197,24 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
     expect(await queue.commit(commitOf('c'))).toEqual({ kind: 'stored' });
     expect(await services(queue, 'metrics')).toEqual(['a', 'c']);
     expectBalance(queue);
-    await queue.close();
-    await using again = reopened(options, directory);
+    const again = await reopen();
     expect(await services(again, 'metrics')).toEqual(['a', 'c']);
   });
 
   test('a start finds the stored rows, and can acknowledge them', async () => {
-    const { directory, options, fill } = createDisk();
-    const queue = Queue.open(options, directory);
+    const { queue, fill, reopen } = createDisk();
     await commitUntilFull(queue);
     const { rows } = queue.stats('metrics');
-    await queue.close();
     fill();
-    const again = reopened(options, directory);
+    const again = await reopen();
     const found = await again.oldest('metrics', 1000, NONE);
     expect(found).toHaveLength(rows);
     for (const row of found) await acceptRow(again, row);
-    await again.close();
-    await using last = reopened(options, directory);
-    expect(last.stats('metrics').rows).toBe(0);
+    expect((await reopen()).stats('metrics').rows).toBe(0);
   });
 
   test('a first start reports the cause', () => {
-    const { directory, options, fill } = createDisk();
+    const { directory, options, fill } = mountDisk();
     fill();
     expect(() => Queue.open(options, directory)).toThrow(
       /cannot open the queue .*full|cannot lock/,

@@ -30,6 +30,8 @@ interface Stage {
   readonly directory: string;
   readonly options: ReturnType<typeof queueOptions>;
   readonly queue: Queue;
+  /** The queue of the next process. */
+  readonly reopen: () => Promise<Queue>;
   /** Locks the file. Returns a function that unlocks it. */
   readonly block: () => () => void;
   readonly commitOf: (service: string) => Commit;
@@ -39,7 +41,14 @@ function createStage(changes: Partial<QueueOptions> = {}): Stage {
   const directory = temporaryDirectory();
   const options = queueOptions(changes);
   const queue = Queue.open(options, directory);
-  onTestFinished(() => queue.close());
+  let open = queue;
+  onTestFinished(() => open.close());
+  const reopen = async (): Promise<Queue> => {
+    await open.close();
+    open = Queue.open(options, directory);
+    expectBalance(open);
+    return open;
+  };
   const block = (): (() => void) => {
     const other = new DatabaseSync(join(directory, 'queue.sqlite'));
     other.exec('BEGIN IMMEDIATE');
@@ -50,7 +59,7 @@ function createStage(changes: Partial<QueueOptions> = {}): Stage {
     state: [{ kind: 'last', key: 'k', blob: Buffer.from(service) }],
     reads: [{ service, outcome: 'used', count: 10 }],
   });
-  return { directory, options, queue, block, commitOf };
+  return { directory, options, queue, reopen, block, commitOf };
 }
 
 function partOf({ parts: [part] }: QueueRow): BatchPart {
@@ -77,7 +86,7 @@ test('held rows go out from memory, after the rows in the file', async () => {
 });
 
 test('a partly settled row is replaced by its rest, in memory and in the file', async () => {
-  const { directory, options, queue, block, commitOf } = createStage();
+  const { queue, reopen, block, commitOf } = createStage();
   await queue.commit(commitOf('a'));
   const unblock = block();
   await queue.commit(commitOf('b'));
@@ -94,9 +103,7 @@ test('a partly settled row is replaced by its rest, in memory and in the file', 
   const left = ['a 4', 'b 3', 'c 10'];
   expect(await shown(queue)).toEqual(left);
   unblock();
-  await queue.close();
-  const again = Queue.open(options, directory);
-  onTestFinished(() => again.close());
+  const again = await reopen();
   const rows = await again.oldest('metrics', 3, NONE);
   expect(await shown(again)).toEqual(left);
   expect(rows.map(row => row.body)).toEqual([
@@ -111,7 +118,7 @@ test('a partly settled row is replaced by its rest, in memory and in the file', 
 });
 
 test('the file gets everything once it can be written, in order, and a new process finds it', async () => {
-  const { directory, options, queue, block, commitOf } = createStage();
+  const { queue, reopen, block, commitOf } = createStage();
   await queue.commit(commitOf('a'));
   const unblock = block();
   for (const service of ['b', 'c', 'd']) await queue.commit(commitOf(service));
@@ -125,8 +132,7 @@ test('the file gets everything once it can be written, in order, and a new proce
   await acceptRow(queue, sending);
   const account = queue.account.total();
   expectBalance(queue);
-  await queue.close();
-  await using again = Queue.open(options, directory);
+  const again = await reopen();
   expect(await services(again, 'metrics')).toEqual(['a', 'd', 'e']);
   expect(await stateOf(again)).toBe('e');
   expect(again.account.total()).toEqual(account);
@@ -135,22 +141,19 @@ test('the file gets everything once it can be written, in order, and a new proce
     'point/accepted': 20,
     'sample/used': 50,
   });
-  expectBalance(again);
 });
 
 test('closing the queue writes the held commits', async () => {
-  const { directory, options, queue, block, commitOf } = createStage();
+  const { queue, reopen, block, commitOf } = createStage();
   const unblock = block();
   await queue.commit(commitOf('a'));
   unblock();
-  await queue.close();
-  await using again = Queue.open(options, directory);
+  const again = await reopen();
   expect(await services(again, 'metrics')).toEqual(['a']);
-  expectBalance(again);
 });
 
 test('memory is bounded: the oldest are dropped and counted, and the file records it', async () => {
-  const { queue, block, commitOf, options } = createStage({
+  const { options, queue, block, commitOf } = createStage({
     config: limitsOf({ metrics: shareFor(3), logs: 1000 }),
   });
   const unblock = block();
