@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { at, outcomeOf, Target, type TargetOptions } from '../../support/target.ts';
 
-type Pages = readonly (readonly [seconds: number, text: string])[];
+type Pages = readonly (readonly [seconds: number, text: string, ...unknown[]])[];
 
 /** A page of one engine server: its uptime and one counter, stamped at `seconds` by default. */
 function page(seconds: number, uptime: number | null, queries: number, uptimeAt = seconds): string {
@@ -27,20 +27,30 @@ function starts(pages: Pages, options: TargetOptions = {}): (number | null)[] {
 
 type Start = number | null;
 
-/** A poll and the start that it is to show: of a page of the one engine server, or of any page. */
-type Poll =
-  | readonly [seconds: number, uptime: number, queries: number, want: Start]
-  | readonly [seconds: number, text: string, want: Start];
+/**
+ * A poll and the start that it is to show: of any page, or polls of the one engine server as a text. `60: 100 5 from -40`
+ * has its uptime (`-` if it is missing), its counter and the start at 60 s; `@` gives one of them a time of its own.
+ */
+type Poll = string | readonly [seconds: number, text: string, want: Start];
+
+function pollsOf(text: string): readonly Exclude<Poll, string>[] {
+  return text.split(', ').map(one => {
+    const found = /^(\S+): (\d+|-)(?:@(\S+))? (\d+)(?:@(\S+))?(?: from (\S+))?$/.exec(one);
+    const [, at = '', uptime, uptimeAt = at, queries, queriesAt = at, want] =
+      found ?? expect.fail(one);
+    const shown = uptime === '-' ? null : Number(uptime);
+    const text = page(Number(queriesAt), shown, Number(queries), Number(uptimeAt));
+    return [Number(at), text, want === undefined ? null : Number(want)];
+  });
+}
+
+const pagesOf = (polls: readonly Poll[]): readonly Exclude<Poll, string>[] =>
+  polls.flatMap(poll => (typeof poll === 'string' ? pollsOf(poll) : [poll]));
 
 function checkWith(options: TargetOptions, ...polls: readonly Poll[]): void {
-  const pages = polls.map(
-    poll => [poll[0], poll.length === 3 ? poll[1] : page(poll[0], poll[1], poll[2])] as const,
-  );
-  checkPages(
-    pages,
-    polls.map(poll => poll.at(-1) as Start),
-    options,
-  );
+  const all = pagesOf(polls);
+  const wants = all.map(([, , want]) => want);
+  expect(starts(all, options)).toEqual(wants);
 }
 
 const check = (...polls: readonly Poll[]): void => checkWith({}, ...polls);
@@ -52,7 +62,7 @@ function checkPages(pages: Pages, want: readonly Start[], options?: TargetOption
 describe('F5: several samples of the uptime on one page', () => {
   test('F5: the newest one shows the restart', () => {
     const before = page(120, 1060, 600);
-    const first = [60, 1000, 500, -940] as const;
+    const first = '60: 1000 500 from -940';
     check(
       first,
       [120, page(60, 1000, 500) + before, -940],
@@ -201,61 +211,43 @@ describe('F5: the start is derived from the uptime', () => {
     ['without timestamps both have the time of the scrape', [30, unstamped, -70]],
     [
       'kept once derived: whole seconds and jitter do not move it',
-      [0, 100, 5, -100],
-      [60, 159, 6, -100],
-      [120, page(120, 222, 7, 121), -100],
-      [180, page(180, 280, 8, 178), -100],
+      '0: 100 5 from -100, 60: 159 6 from -100, 120: 222@121 7 from -100',
+      '180: 280@178 8 from -100',
     ],
     [
       'a process that began at the previous sample is another one, if a third was shown since',
-      [0, 1000, 5, -1000],
-      [60, 1060, 9, -1000],
+      '0: 1000 5 from -1000, 60: 1060 9 from -1000',
       [120, uptimeAlone(120, 10), null],
-      [180, 119, 12, -1000],
+      '180: 119 12 from -1000',
     ],
     // The second began at -1: within the jitter of whole seconds.
-    ['not before the previous point of another stream', [0, 100, 50, -100], [60, 61, 3, 0]],
+    ['not before the previous point of another stream', '0: 100 50 from -100, 60: 61 3 from 0'],
     [
       'uptime missing for a scrape: the start stays',
-      [0, 100, 5, -100],
-      [60, page(60, null, 6), -100],
-      [120, 220, 7, -100],
+      '0: 100 5 from -100, 60: - 6 from -100, 120: 220 7 from -100',
     ],
     // The fall is handled at once; the evidence a poll later changes nothing.
     [
       'uptime missing for a scrape: the start stays, also through a fall',
-      [0, 100, 50, -100],
-      [60, page(60, null, 3), 0],
-      [120, 70, 9, 0],
-      [180, 130, 12, 0],
+      '0: 100 50 from -100, 60: - 3 from 0, 120: 70 9 from 0, 180: 130 12 from 0',
     ],
     // Three restarts in a row; the counter falls only at the first. The second may be the first, shown late: the
     // difference is safe.
     [
       'a fall together with a new process does not mean that the uptime is late',
-      [0, 3600, 100, -3600],
-      [60, 51, 5, 9],
-      [120, 50, 9, 9],
-      [180, 51, 12, 129],
+      '0: 3600 100 from -3600, 60: 51 5 from 9, 120: 50 9 from 9, 180: 51 12 from 129',
     ],
     // The fall at 60 belongs to the process shown at 300; the next one is seen at once.
     [
       'an uptime that does not move is no evidence, until it has grown for two polls',
-      [0, 100, 5, -100],
-      [60, 100, 2, 0],
-      [120, 100, 7, 0],
-      [180, 140, 8, 0],
-      [240, 200, 9, 0],
-      [300, 260, 10, 0],
-      [360, 10, 11, 350],
+      '0: 100 5 from -100, 60: 100 2 from 0, 120: 100 7 from 0, 180: 140 8 from 0',
+      '240: 200 9 from 0, 300: 260 10 from 0, 360: 10 11 from 350',
     ],
     // At 2 it is already the next process: its uptime stands still for less than the jitter.
     [
       'an uptime that has not moved does not prove that its process was still there',
-      [0, 4000, 5, -4000],
-      [1, 4001, 5, -4000],
-      [2, 4001, 9, -4000],
-      [100, 98, 9, -4000],
+      '0: 4000 5 from -4000, 1: 4001 5 from -4000, 2: 4001 9 from -4000',
+      '100: 98 9 from -4000',
     ],
     [
       'two uptimes of one name in a component, with another label, show nothing',
@@ -265,49 +257,32 @@ describe('F5: the start is derived from the uptime', () => {
     ],
     [
       'a second restart after one that was shown a poll late is seen again',
-      [0, 100, 50, -100],
-      [60, page(60, 100, 3, 0), 0],
-      [120, 70, 9, 0],
-      [180, 10, 11, 170],
+      '0: 100 50 from -100, 60: 100@0 3 from 0, 120: 70 9 from 0, 180: 10 11 from 170',
     ],
     // Restarted at 90; the counter on the page of 120 was taken at 60.
     [
       'an uptime that falls before its counters waits for a sample that is later than the restart',
-      [0, 100, 50, -100],
-      [120, page(60, 30, 55, 120), -100],
-      [180, 90, 4, 90],
-      [240, 150, 9, 90],
+      '0: 100 50 from -100, 120: 30 55@60 from -100, 180: 90 4 from 90, 240: 150 9 from 90',
     ],
     [
       'an uptime that was missing at first does not move an unknown start',
-      [0, page(0, null, 5), 0],
-      [60, 1000, 6, 0],
+      '0: - 5 from 0, 60: 1000 6 from 0',
     ],
     [
       'an unknown start does not move by jitter when the uptime arrives, nor does a fall set that start',
-      [0, page(0, null, 5), 0],
-      [60, 59, 6, 0],
-      [120, 119, 2, 60],
+      '0: - 5 from 0, 60: 59 6 from 0, 120: 119 2 from 60',
     ],
     // The uptime was sampled 30 s after the counter, on a server that is 10 s old.
-    ['a start later than the sample is ignored', [60, page(60, 10, 5, 90), 60]],
-    [
-      'an uptime from the future is no evidence',
-      [0, page(0, 10_000, 5, 3600), 0],
-      [60, page(60, 10_060, 6, 3660), 0],
-    ],
+    ['a start later than the sample is ignored', '60: 10@90 5 from 60'],
+    ['an uptime from the future is no evidence', '0: 10000@3600 5 from 0, 60: 10060@3660 6 from 0'],
     [
       'an uptime older than the last one is ignored',
-      [0, 100, 5, -100],
-      [60, page(60, 5, 6, -60), -100],
-      [120, 220, 7, -100],
+      '0: 100 5 from -100, 60: 5@-60 6 from -100, 120: 220 7 from -100',
     ],
     [
       'the clock of the store is set back by a little: a poll is lost, the start stays',
-      [0, 100, 5, -100],
-      [60, 160, 6, -100],
-      [120, page(50, 220, 7), null],
-      [180, page(110, 280, 8), -100],
+      '0: 100 5 from -100, 60: 160 6 from -100, 120: 220@50 7@50',
+      '180: 280@110 8@110 from -100',
     ],
     [
       'labels that change at a failover keep the evidence',
@@ -319,28 +294,24 @@ describe('F5: the start is derived from the uptime', () => {
   });
 
   test('F5b: the uptime fell: the start moves, although the counter has passed its old value', () => {
-    check([0, 100, 5, -100], [60, 20, 9, 40]);
+    check('0: 100 5 from -100, 60: 20 9 from 40');
   });
 
   test('F5c: a start later than the previous sample is a restart, although the uptime did not fall', () => {
-    check([0, 100, 5, -100], [7200, 3600, 9, 3600]);
+    check('0: 100 5 from -100, 7200: 3600 9 from 3600');
   });
 
-  test('F5: a process that began before the previous sample is another one: its count is not growth', () => {
-    for (const queries of [3, 9, 5_000_000]) {
-      const failover = (uptime: number): Pages => [
-        [0, page(0, 100, 5)],
-        [15, page(15, uptime, queries)],
-        [75, page(75, uptime + 60, queries + 1)],
-      ];
-      checkPages(failover(30), [-100, 15, 15]);
-      checkPages(failover(3000), [-100, 15, 15]);
-    }
-  });
+  test.each([3, 9, 5_000_000])(
+    'F5: a process that began before the previous sample is another one: its count of %i is not growth',
+    count => {
+      check(`0: 100 5 from -100, 15: 30 ${count} from 15, 75: 90 ${count + 1} from 15`);
+      check(`0: 100 5 from -100, 15: 3000 ${count} from 15, 75: 3060 ${count + 1} from 15`);
+    },
+  );
 
   test('F5: an uptime that falls a poll after its counters moves nothing', () => {
     // Restarted within the jitter before the sample that fell.
-    check([0, 100, 50, -100], [60, page(60, 100, 3, 0), 0], [120, 57, 9, 0]);
+    check('0: 100 50 from -100, 60: 100@0 3 from 0, 120: 57 9 from 0');
     // A counter that had not fallen, and one that was not on that page.
     const line = (name: string, value: number, seconds: number): string =>
       `engine_global_status_${name} ${value} @${seconds}\n`;
@@ -360,14 +331,8 @@ describe('F5: the start is derived from the uptime', () => {
   test('F5: an uptime that is always a poll late still makes one restart', () => {
     // It restarts at 90 and at 270; the second time no counter shows it.
     check(
-      [0, 100, 50, -100],
-      [60, 160, 60, -100],
-      [120, 220, 3, 60],
-      [180, 30, 8, 60],
-      [240, 90, 9, 60],
-      [300, 150, 20, 60],
-      [360, 30, 25, 60],
-      [420, 90, 26, 60],
+      '0: 100 50 from -100, 60: 160 60 from -100, 120: 220 3 from 60, 180: 30 8 from 60',
+      '240: 90 9 from 60, 300: 150 20 from 60, 360: 30 25 from 60, 420: 90 26 from 60',
     );
   });
 
@@ -390,42 +355,31 @@ describe('F5: the start is derived from the uptime', () => {
   });
 
   test('F5: an uptime that is punctual again counts again', () => {
-    const after = (start: number): number[] => [start, start, start, start];
-    checkPages(
-      [
-        [0, page(0, 100, 50)],
-        [60, page(60, 160, 3)],
-        [120, page(120, 30, 8)],
-        [180, page(180, 90, 9)],
-        // Now it is punctual: three restarts with a fall, and one without.
-        ...[240, 480, 720, 960].flatMap((seconds, i): Pages => {
-          const queries = i < 3 ? 2 : 6;
-          return [0, 60, 120, 180].map(more => [
-            seconds + more,
-            page(seconds + more, 20 + more, queries + more / 60),
-          ]);
-        }),
-      ],
-      [-100, 0, 0, 0, ...[220, 460, 700, 940].flatMap(after)],
+    // Three restarts with a fall, and one without.
+    const punctual = [240, 480, 720, 960].flatMap((seconds, i) =>
+      [0, 60, 120, 180].map(
+        more =>
+          `${seconds + more}: ${20 + more} ${(i < 3 ? 2 : 6) + more / 60} from ${seconds - 20}`,
+      ),
     );
+    const late = '0: 100 50 from -100, 60: 160 3 from 0, 120: 30 8 from 0, 180: 90 9 from 0';
+    check(late, punctual.join(', '));
   });
 
   test('F5: a flush does not mean that the uptime is late if a page is missing between it and a restart', () => {
-    const pages: Pages = [
-      [0, page(0, 3600, 2)],
+    const polls: readonly Poll[] = [
+      '0: 3600 2 from -3600',
       // A flush; then a page without counters, a restart, a second one, another such page.
-      [60, page(60, 3660, 0)],
-      [120, ''],
-      [180, page(180, 111, 0)],
-      [240, page(240, 50, 0)],
-      [300, ''],
-      [360, page(360, 51, 0)],
+      '60: 3660 0 from 0',
+      [120, '', null],
+      '180: 111 0 from 0, 240: 50 0 from 190',
+      [300, '', null],
       // The process of 190 s answers again: its counts may be older than the previous sample.
-      [420, page(420, 230, 2)],
+      '360: 51 0 from 309, 420: 230 2 from 420',
     ];
-    checkPages(pages, [-3600, 0, null, 0, 190, null, 309, 420]);
+    check(...polls);
     const target = new Target({ temporality: 'delta' });
-    const deltas = pages.map(([seconds, text]) => target.page(seconds, text).shown.at(-1) ?? '');
+    const deltas = pagesOf(polls).map(([seconds, text]) => target.page(seconds, text).shown.at(-1));
     expect(deltas.join('\n')).not.toContain('queries{} 2 ');
   });
 
@@ -544,7 +498,7 @@ describe('F5: the start is derived from the uptime', () => {
   });
 
   test('F5: honor_timestamps: false gives the uptime the time of the scrape, too', () => {
-    checkWith({ metrics: { honorTimestamps: false } }, [60, page(0, 100, 5), -40]);
+    checkWith({ metrics: { honorTimestamps: false } }, '60: 100@0 5@0 from -40');
   });
 
   test.each(['# TYPE x_total counter\nx_total 4', '# TYPE h histogram\nh_count 4\nh_sum 1'])(
@@ -603,7 +557,7 @@ test('F6: the first point starts at its own time, and later points keep that sta
 
 describe('F7: resets', () => {
   test('F7: a flush and then a restart are two resets', () => {
-    check([0, 100, 50, -100], [60, 160, 3, 0], [120, 10, 1, 110]);
+    check('0: 100 50 from -100, 60: 160 3 from 0, 120: 10 1 from 110');
   });
 
   test('F7: a counter that the page dates with an old `_created` still resets when it falls', () => {
