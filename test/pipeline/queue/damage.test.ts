@@ -98,6 +98,18 @@ function overwrite(path: string, offset: number, bytes: Uint8Array): void {
   closeSync(file);
 }
 
+/** Changes these bits of a byte. */
+function flip(path: string, at: number, bits: number): void {
+  overwrite(path, at, Uint8Array.of((readFileSync(path)[at] ?? 0) ^ bits));
+}
+
+/** Changes the file as another program would. */
+function alter(path: string, sql: string): void {
+  const file = new DatabaseSync(path);
+  file.exec(sql);
+  file.close();
+}
+
 /** Opens the queue, checks its invariants, and returns the services of its rows. */
 async function reopen({ directory, options }: Stage): Promise<{
   readonly services: readonly string[];
@@ -137,46 +149,34 @@ function bodyOf(row: QueueRow): Buffer {
 }
 
 const ALL = Array.from({ length: ROWS }, (_, i) => `s${i}`);
+const WHOLE = { services: ALL, corruptFiles: [], states: ROWS, evicted: 0 };
 
 test('an undamaged queue is complete', async () => {
   const stage = await createStage();
-  expect(await reopen(stage)).toEqual({
-    services: ALL,
-    corruptFiles: [],
-    states: ROWS,
-    evicted: 0,
-  });
+  expect(await reopen(stage)).toEqual(WHOLE);
   expect(stage.log).toEqual([]);
 });
 
 test('a flipped byte in a body costs that row, which is kept for inspection', async () => {
   const stage = await createStage();
-  const file = readFileSync(stage.path);
-  const at = file.indexOf(metricsBytes('s7', 80).subarray(0, 200));
+  const at = readFileSync(stage.path).indexOf(metricsBytes('s7', 80).subarray(0, 200));
   expect(at).toBeGreaterThan(0);
-  overwrite(stage.path, at + 150, Buffer.from([(file[at + 150] ?? 0) ^ 0x10]));
-  const { services, corruptFiles, evicted } = await reopen(stage);
-  expect(services).toEqual(ALL.filter(id => id !== 's7'));
-  expect(corruptFiles).toEqual([]);
-  expect(evicted).toBe(80);
-  const queue = Queue.open(stage.options, stage.directory);
+  flip(stage.path, at + 150, 0x10);
+  const services = ALL.filter(id => id !== 's7');
+  expect(await reopen(stage)).toEqual({ ...WHOLE, services, evicted: 80 });
+  await using queue = Queue.open(stage.options, stage.directory);
   const [aside] = await queue.readSetAside(5);
   expect(aside).toMatchObject({ service: 's7', points: 80 });
   expect(aside?.reason).toContain('damaged on disk');
   expect(aside?.sample).toHaveLength(metricsBytes('s7', 80).length);
-  await queue.close();
-  expect(stage.log).toMatchObject([
-    { level: 'warn', reason: 'damaged', points: 80, services: ['s7'] },
-  ]);
+  const entry = { level: 'warn', reason: 'damaged', points: 80, services: ['s7'] };
+  expect(stage.log).toMatchObject([entry]);
 });
 
 test('a flipped byte in a state costs that state', async () => {
   const stage = await createStage();
-  const at = readFileSync(stage.path).indexOf(Buffer.alloc(400, 9));
-  overwrite(stage.path, at + 100, Buffer.from([8]));
-  const { services, states } = await reopen(stage);
-  expect(services).toEqual(ALL);
-  expect(states).toBe(ROWS - 1);
+  flip(stage.path, readFileSync(stage.path).indexOf(Buffer.alloc(400, 9)) + 100, 1);
+  expect(await reopen(stage)).toEqual({ ...WHOLE, states: ROWS - 1 });
   expect(stage.log).toMatchObject([{ level: 'error', cause: 'state cursor of k9 is damaged' }]);
 });
 
@@ -188,14 +188,10 @@ test('a torn tail costs its content', async () => {
   expect(services.length).toBeLessThan(ROWS);
   expect(corruptFiles).toHaveLength(1);
   expect(evicted).toBeGreaterThan(0);
-  const [corrupt] = corruptFiles;
-  expect(stage.log[0]).toMatchObject({
-    level: 'error',
-    corruptFile: corrupt,
-    rows: expect.any(Number),
-    lostRows: ROWS + 1 - Number(stage.log[0]?.['rows']),
-  });
-  expect(existsSync(join(stage.directory, corrupt ?? ''))).toBe(true);
+  const [corruptFile = ''] = corruptFiles;
+  const lostRows = ROWS + 1 - Number(stage.log[0]?.['rows']);
+  expect(stage.log[0]).toMatchObject({ level: 'error', corruptFile, lostRows });
+  expect(existsSync(join(stage.directory, corruptFile))).toBe(true);
 });
 
 test('a page of junk costs its content, and no more', async () => {
@@ -221,7 +217,7 @@ test('a file of junk is put aside, and a new one is created', async () => {
 test('an empty file is a new queue', async () => {
   const stage = await createStage();
   truncateSync(stage.path);
-  expect(await reopen(stage)).toMatchObject({ services: [], corruptFiles: [] });
+  expect(await reopen(stage)).toEqual({ ...WHOLE, services: [], states: 0 });
 });
 
 test('two damaged files of the same day are both kept', async () => {
@@ -335,9 +331,7 @@ test('a row that is damaged after it was read: the account balances once it is s
   const { options, directory, path } = copyOf(await createStage());
   await using queue = Queue.open(options, directory);
   const row = await firstRow(queue);
-  const file = new DatabaseSync(path);
-  file.exec(`UPDATE batch SET parts = '[' WHERE id = ${String(row.id)}`);
-  file.close();
+  alter(path, `UPDATE batch SET parts = '[' WHERE id = ${String(row.id)}`);
   await acceptRow(queue, row);
   expect(await services(queue, 'metrics')).toEqual(ALL.slice(1));
   expectPoints(queue, 's0', { accepted: 10 });
@@ -346,7 +340,7 @@ test('a row that is damaged after it was read: the account balances once it is s
 describe('a damaged header', () => {
   const spoiled = (original: Stage, at: number): Stage => {
     const stage = copyOf(original);
-    overwrite(stage.path, at, Uint8Array.of((readFileSync(stage.path)[at] ?? 0) ^ 0xff));
+    flip(stage.path, at, 0xff);
     return stage;
   };
 
@@ -402,7 +396,7 @@ test('with a damaged head of a set-aside entry, the queue opens and keeps its ro
   // The sizes and types of the columns; 15 bytes of columns lie between them and the reason.
   for (let at = end - 25; at < end - 15; at++) {
     const stage = copyOf(original);
-    overwrite(stage.path, at, Uint8Array.of((file[at] ?? 0) ^ 0x80));
+    flip(stage.path, at, 0x80);
     expect((await reopen(stage)).services, `byte ${at - end}`).toEqual(ALL.slice(1));
   }
 });
@@ -426,32 +420,26 @@ test('with any bytes damaged, the queue opens, works, and sends nothing wrong', 
   );
 });
 
-test('a damaged text of the schema costs nothing', async () => {
-  const original = await createStage();
-  const file = readFileSync(original.path);
-  for (const text of [
-    'CREATE TABLE batch',
-    'INTEGER PRIMARY KEY',
-    'encoding TEXT',
-    'kind TEXT',
-    'PRIMARY KEY (service, key)',
-    'WITHOUT ROWID',
-    'CREATE INDEX',
-  ]) {
-    const stage = copyOf(original);
-    overwrite(stage.path, file.indexOf(text), Buffer.from('#%'));
-    const { corruptFiles, ...found } = await reopen(stage);
-    expect(found, text).toEqual({ services: ALL, states: ROWS, evicted: 0 });
-    expect(corruptFiles).toHaveLength(1);
-  }
+test.each([
+  'CREATE TABLE batch',
+  'INTEGER PRIMARY KEY',
+  'encoding TEXT',
+  'kind TEXT',
+  'PRIMARY KEY (service, key)',
+  'WITHOUT ROWID',
+  'CREATE INDEX',
+])('a damaged text of the schema costs nothing: %s', async text => {
+  const stage = await createStage();
+  overwrite(stage.path, readFileSync(stage.path).indexOf(text), Buffer.from('#%'));
+  const { corruptFiles, ...found } = await reopen(stage);
+  expect({ ...found, corruptFiles: [] }).toEqual(WHOLE);
+  expect(corruptFiles).toHaveLength(1);
 });
 
 test('the statistics of another program are no damage', async () => {
-  const stage = copyOf(await createStage());
-  const file = new DatabaseSync(stage.path);
-  file.exec('ANALYZE');
-  file.close();
-  expect(await reopen(stage)).toMatchObject({ services: ALL, corruptFiles: [] });
+  const stage = await createStage();
+  alter(stage.path, 'ANALYZE');
+  expect(await reopen(stage)).toEqual(WHOLE);
 });
 
 describe('a number that is damaged', () => {
@@ -494,9 +482,7 @@ describe('a number that is damaged', () => {
   test('while the queue is open, the same', async () => {
     const { options, directory, path } = copyOf(await createStage());
     await using queue = Queue.open(options, directory);
-    const file = new DatabaseSync(path);
-    file.exec(`UPDATE batch SET made_at_ms = ${String(HUGE)} WHERE id = 1`);
-    file.close();
+    alter(path, `UPDATE batch SET made_at_ms = ${String(HUGE)} WHERE id = 1`);
     expect(await services(queue, 'metrics')).toEqual(ALL.slice(1));
     expectBalance(queue);
     expect(queue.corruptFiles()).toHaveLength(1);

@@ -124,6 +124,12 @@ export function expectPoints(
   expectBalance(queue);
 }
 
+/** A change of state alone. */
+function stateOf(kind: string, key: string, text: string | null): Commit {
+  const blob = text === null ? null : Buffer.from(text);
+  return { batches: [], state: [{ kind, key, blob }], reads: [] };
+}
+
 export const ASIDE: SetAside = {
   signal: 'metrics',
   service: 'a',
@@ -170,23 +176,16 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       const row = await firstRow(queue);
       expect(queue.pin(row.id)).toBe(true);
       const aside = { ...ASIDE, service: 'b', points: 2 };
-      await queue.settle(
-        row.id,
-        [
-          { service: 'a', accepted: 4, rejected: 1, setAside: 0 },
-          { service: 'b', accepted: 3, rejected: 0, setAside: 2 },
-        ],
-        [aside],
-      );
+      const ends = [
+        { service: 'a', accepted: 4, rejected: 1, setAside: 0 },
+        { service: 'b', accepted: 3, rejected: 0, setAside: 2 },
+      ];
+      await queue.settle(row.id, ends, [aside]);
       expect(await queue.oldest('metrics', 1, NONE)).toEqual([]);
       expect(queue.pin(row.id)).toBe(false);
       expect(queue.stats('metrics')).toMatchObject({ rows: 0, bytes: 0, points: 0 });
-      expect(Object.fromEntries(queue.account.total())).toEqual({
-        'point/made': 10,
-        'point/accepted': 7,
-        'point/rejected': 1,
-        'point/set_aside': 2,
-      });
+      const want = { made: 10, accepted: 7, rejected: 1, set_aside: 2, evicted: 0 };
+      expectPoints(queue, null, want);
       expect(await queue.readSetAside(10)).toEqual([aside]);
     });
 
@@ -224,38 +223,33 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       const entry = (points: number): SetAside => ({ ...ASIDE, points });
       const store = async (asides: readonly SetAside[]): Promise<void> => {
         await put(queue, { a: 1 });
-        const [row] = await queue.oldest('metrics', 1, NONE);
-        expect(queue.pin(row?.id ?? 0)).toBe(true);
-        await queue.settle(row?.id ?? 0, [], asides);
+        const { id } = await firstRow(queue);
+        expect(queue.pin(id)).toBe(true);
+        await queue.settle(id, [], asides);
       };
+      const listed = async (most: number): Promise<readonly number[]> =>
+        (await queue.readSetAside(most)).map(({ points }) => points);
       await store(Array.from({ length: 900 }, (_, i) => entry(i)));
       await store(Array.from({ length: 900 }, (_, i) => entry(900 + i)));
-      expect((await queue.readSetAside(2)).map(aside => aside.points)).toEqual([1799, 1798]);
-      const all = await queue.readSetAside(5000);
-      expect(all.map(aside => aside.points)).toEqual(
-        Array.from({ length: 1000 }, (_, i) => 1799 - i),
-      );
+      expect(await listed(2)).toEqual([1799, 1798]);
+      expect(await listed(5000)).toEqual(Array.from({ length: 1000 }, (_, i) => 1799 - i));
       await store([{ ...entry(1), sample: Buffer.alloc(16 * 1024 * 1024) }]);
-      expect(await queue.readSetAside(5000)).toHaveLength(1);
+      expect(await listed(5000)).toHaveLength(1);
     });
 
     test('state is kept by kind and key, replaced, and deleted by null', async () => {
       queue = await open(queueOptions());
-      const store = async (kind: string, key: string, text: string | null): Promise<void> => {
-        const blob = text === null ? null : Buffer.from(text);
-        await queue.commit({ batches: [], state: [{ kind, key, blob }], reads: [] });
-      };
-      const check = async (kind: string, key: string, want: string | null): Promise<void> =>
-        expect((await queue.readState(kind, key))?.toString() ?? null).toBe(want);
-      await check('cursor', 'a', null);
-      await store('cursor', 'a', 'one');
-      await store('start', 'a', 'other');
-      await store('cursor', 'a', 'two');
-      await check('cursor', 'a', 'two');
-      await check('start', 'a', 'other');
-      await store('cursor', 'a', null);
-      await check('cursor', 'a', null);
-      await check('start', 'a', 'other');
+      const check = async (kind: string, want: string | null): Promise<void> =>
+        expect((await queue.readState(kind, 'a'))?.toString() ?? null).toBe(want);
+      await check('cursor', null);
+      await queue.commit(stateOf('cursor', 'a', 'one'));
+      await queue.commit(stateOf('start', 'a', 'other'));
+      await queue.commit(stateOf('cursor', 'a', 'two'));
+      await check('cursor', 'two');
+      await check('start', 'other');
+      await queue.commit(stateOf('cursor', 'a', null));
+      await check('cursor', null);
+      await check('start', 'other');
       expect(['cursor', 'start'].map(kind => queue.stateKeys(kind))).toEqual([[], ['a']]);
     });
 
@@ -291,13 +285,12 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
     test('metrics older than the maximum age are evicted, logs are not', async () => {
       const options = queueOptions();
       queue = await open(options);
-      const store = async (id: string): Promise<unknown> =>
-        await queue.commit(
-          commitOf(
-            metricsBatch({ [id]: 1 }, options.clock.nowMs()),
-            logsBatch(id, ['line'], options.clock.nowMs()),
-          ),
+      const store = async (id: string): Promise<unknown> => {
+        const now = options.clock.nowMs();
+        return await queue.commit(
+          commitOf(metricsBatch({ [id]: 1 }, now), logsBatch(id, ['line'], now)),
         );
+      };
       await store('a');
       await options.clock.advance(HOUR_MS / 2);
       await store('b');
@@ -347,10 +340,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       const logs = commitOf(logsBatch('a', ['x'.repeat(500)], now));
       expect(await queue.commit(logs)).toMatchObject({ kind: 'stored' });
       expect(await queue.commit(logs)).toEqual({ kind: 'full' });
-      for (let i = 0; i < 3; i++)
-        expect(await put(queue, { a: 10 })).toMatchObject({
-          kind: 'stored',
-        });
+      for (let i = 0; i < 3; i++) expect(await put(queue, { a: 10 })).toEqual({ kind: 'stored' });
       expect(await services(queue, 'logs')).toEqual(['a']);
     });
 
