@@ -67,16 +67,14 @@ describe('bad lines', () => {
   test('names and labels that are not UTF-8 are refused, others on the page stay', () => {
     const page = Buffer.from('a{b="\xff"} 1\na{b="\xc3\xa9"} 2\n', 'latin1');
     expect(linesOf(page)).toStrictEqual(['a{"b":"é"} 2']);
-    expect(decodePage(page).report.problems[0]?.reason).toBe(
-      'the name or a label is not valid UTF-8',
-    );
+    const reason = 'the name or a label is not valid UTF-8';
+    expect(decodePage(page).report.problems).toMatchObject([{ reason }]);
   });
 
   test('they are counted by their namespace, even if they are truncated', () => {
-    const { report } = decodePage(
-      'a{namespace="n1"} x\na{namespace="n2",b=c} 1\na{namespace="n1\nb{\n',
-    );
-    expect(Object.fromEntries(report.badByNamespace)).toStrictEqual({ n1: 1, n2: 1, '': 2 });
+    const page = 'a{namespace="n1"} x\na{namespace="n2",b=c} 1\na{namespace="n1\nb{\n';
+    const { badByNamespace } = decodePage(page).report;
+    expect(Object.fromEntries(badByNamespace)).toStrictEqual({ n1: 1, n2: 1, '': 2 });
   });
 
   test('no more problems are kept than the limit, all are counted', () => {
@@ -129,20 +127,14 @@ describe('tolerated by lenient mode', () => {
 
 describe('histograms and summaries', () => {
   test('labelled histograms stay apart and keep their parts', () => {
-    const lines = [
-      'bucket{LABEL,le="1"} 1',
-      'bucket{le="+Inf",LABEL} 2',
-      'sum{LABEL} 3',
-      'count{LABEL} 2',
-    ];
-    const all = ['x', 'y'].flatMap(l => lines.map(line => line.replace('LABEL', `l="${l}"`)));
-    const page = `# TYPE h histogram\n${all.map(line => `h_${line}\n`).join('')}`;
-    const { table, families } = decodePage(page);
-    expect(families).toHaveLength(1);
-    expect(families[0]?.samples).toHaveLength(8);
-    expect([...table.role.subarray(0, 8)]).toStrictEqual(
-      ['x', 'y'].flatMap(() => [ROLE.bucket, ROLE.bucket, ROLE.sum, ROLE.count]),
+    const lines = ['x', 'y'].map(
+      l =>
+        `h_bucket{l="${l}",le="1"} 1\nh_bucket{le="+Inf",l="${l}"} 2\nh_sum{l="${l}"} 3\nh_count{l="${l}"} 2\n`,
     );
+    const { table, families } = decodePage(`# TYPE h histogram\n${lines.join('')}`);
+    expect(families.map(({ samples }) => samples.length)).toStrictEqual([8]);
+    const roles = [ROLE.bucket, ROLE.bucket, ROLE.sum, ROLE.count];
+    expect([...table.role.subarray(0, 8)]).toStrictEqual([...roles, ...roles]);
     expect(table.metrics.map(({ name }) => name)).toStrictEqual(['h']);
   });
 
@@ -156,17 +148,16 @@ describe('histograms and summaries', () => {
 
   test('a family that changes its type between pages is assigned again', () => {
     const table = new SeriesTable();
-    const samples = 'f_count 1\nf_sum 2\n';
-    const familyNames = (page: string): string[] =>
-      decodePage(page, { table }).families.map(({ name, type }) => `${name} ${type}`);
-    expect(familyNames(`# TYPE f summary\n${samples}`)).toStrictEqual(['f summary']);
-    expect(familyNames(samples)).toStrictEqual(['f_count unknown', 'f_sum unknown']);
-    expect(familyNames(`# TYPE f histogram\n${samples}`)).toStrictEqual(['f histogram']);
-    expect(familyNames(`# TYPE f summary\n${samples}`)).toStrictEqual(['f summary']);
-    expect(familyNames(`# TYPE f_count counter\n${samples}`)).toStrictEqual([
-      'f_count counter',
-      'f_sum unknown',
-    ]);
+    for (const [head, want] of [
+      ['# TYPE f summary\n', ['f summary']],
+      ['', ['f_count unknown', 'f_sum unknown']],
+      ['# TYPE f histogram\n', ['f histogram']],
+      ['# TYPE f summary\n', ['f summary']],
+      ['# TYPE f_count counter\n', ['f_count counter', 'f_sum unknown']],
+    ] as const) {
+      const { families } = decodePage(`${head}f_count 1\nf_sum 2\n`, { table });
+      expect(families.map(family => `${family.name} ${family.type}`)).toStrictEqual(want);
+    }
     expect(table.count).toBe(2);
   });
 
@@ -176,12 +167,8 @@ describe('histograms and summaries', () => {
     decodePage('# TYPE a gauge\n# HELP a one\na 2\n', { table });
     expect(table.metrics[0]).toMatchObject({ declared: 'gauge', changed: false });
     decodePage('# TYPE a counter\na 3\n', { table });
-    expect(table.metrics[0]).toMatchObject({
-      declared: 'counter',
-      help: '',
-      hasType: true,
-      changed: true,
-    });
+    const changed = { declared: 'counter', help: '', hasType: true, changed: true };
+    expect(table.metrics[0]).toMatchObject(changed);
     expect(table.count).toBe(1);
   });
 });
@@ -202,16 +189,14 @@ describe('rows', () => {
     expect(table.repeats).toMatchObject([{ row: 0, value: 2, line: 2 }]);
   });
 
-  test('a duplicate label does not match a known series', () => {
-    const table = new SeriesTable();
-    for (const before of ['a{b="1"} 1\n', 'a{b="1",c=""} 1\n']) {
-      decodePage(before, { table });
-      const { report } = decodePage('a{b="1",b=""} 2\n', { table });
-      expect(report.problems.map(({ reason }) => reason)).toStrictEqual([
-        'the label "b" occurs twice',
-      ]);
-    }
-  });
+  test.each(['a{b="1"} 1\n', 'a{b="1",c=""} 1\n'])(
+    'a duplicate label does not match %j',
+    before => {
+      const { table } = decodePage(before);
+      const { problems } = decodePage('a{b="1",b=""} 2\n', { table }).report;
+      expect(problems).toMatchObject([{ reason: 'the label "b" occurs twice' }]);
+    },
+  );
 
   test('an absent series keeps its row but is not seen', () => {
     const { table } = decodePage('a 1\nb 2\n');
@@ -222,10 +207,8 @@ describe('rows', () => {
   test('a duplicate series on a page is repeated, not lost', () => {
     const { table, samples } = decodePage('a 1 10\na 2 20\na{b=""} 3 30\n');
     expect(table.count).toBe(1);
-    expect(table.repeats).toMatchObject([
-      { value: 2, timeMs: 20, line: 2 },
-      { value: 3, timeMs: 30, line: 3 },
-    ]);
+    const repeats = [2, 3].map(n => ({ value: n, timeMs: 10 * n, line: n }));
+    expect(table.repeats).toMatchObject(repeats);
     expect(samples).toHaveLength(3);
     expect(decodePage('a 1\n', { table }).table.repeats).toStrictEqual([]);
   });
@@ -278,12 +261,10 @@ describe('OpenMetrics', () => {
   });
 
   test('exemplars', () => {
-    check('# TYPE a counter\na_total 1 2 # {trace_id="x",b="\\n"} 0.5 3.25\n# EOF\n', [
-      'a_total 1 @2000 {"labels":{"trace_id":"x","b":"\\n"},"value":0.5,"timestampMs":3250}',
-    ]);
-    check('# TYPE a counter\na_total 1 # {} NaN\n# EOF\n', [
-      'a_total 1 {"labels":{},"value":"NaN"}',
-    ]);
+    const total = (rest: string): string => `# TYPE a counter\na_total 1 ${rest}\n# EOF\n`;
+    const shown = '{"labels":{"trace_id":"x","b":"\\n"},"value":0.5,"timestampMs":3250}';
+    check(total('2 # {trace_id="x",b="\\n"} 0.5 3.25'), [`a_total 1 @2000 ${shown}`]);
+    check(total('# {} NaN'), ['a_total 1 {"labels":{},"value":"NaN"}']);
   });
 
   test('created lines belong to the counter', () => {

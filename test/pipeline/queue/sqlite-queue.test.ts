@@ -64,34 +64,26 @@ describe('after a restart', () => {
     const options = queueOptions({ compression: { metrics: 'zstd', logs: 'gzip' } });
     const now = options.clock.nowMs();
     const aside = { ...ASIDE, service: 'b', points: 2 };
+    const seen = async (queue: Queue): Promise<unknown> => ({
+      rows: [await queue.oldest('metrics', 9, NONE), await queue.oldest('logs', 9, NONE)],
+      account: queue.account.total(),
+      stats: queue.stats('metrics'),
+    });
     const before = await visit(directory, options, async queue => {
       await put(queue, { b: 5 });
       const row = await firstRow(queue);
       queue.pin(row.id);
-      await queue.settle(
-        row.id,
-        [{ service: 'b', accepted: 3, rejected: 0, setAside: 2 }],
-        [aside],
-      );
+      const ends = [{ service: 'b', accepted: 3, rejected: 0, setAside: 2 }];
+      await queue.settle(row.id, ends, [aside]);
       await queue.commit({
         batches: [metricsBatch({ a: 1, c: 2 }, now), logsBatch('x', ['one', 'two'], now)],
         state: [{ kind: 'cursor', key: 'x', blob: Buffer.from('here') }],
         reads: [{ service: 'a', outcome: 'used', count: 9 }],
       });
-      const rows = [
-        ...(await queue.oldest('metrics', 9, NONE)),
-        ...(await queue.oldest('logs', 9, NONE)),
-      ];
-      return { rows, account: queue.account.total(), stats: queue.stats('metrics') };
+      return await seen(queue);
     });
     await visit(directory, options, async queue => {
-      const rows = [
-        ...(await queue.oldest('metrics', 9, NONE)),
-        ...(await queue.oldest('logs', 9, NONE)),
-      ];
-      expect(rows).toEqual(before.rows);
-      expect(queue.account.total()).toEqual(before.account);
-      expect(queue.stats('metrics')).toEqual(before.stats);
+      expect(await seen(queue)).toEqual(before);
       expect(await queue.readSetAside(9)).toEqual([aside]);
       expect((await queue.readState('cursor', 'x'))?.toString()).toBe('here');
       expectBalance(queue);
@@ -224,9 +216,7 @@ describe('the directory', () => {
       const file = QueueFile.open(join(directory, 'queue.sqlite'), { isReadOnly: true });
       expect(file.sums('metrics')).toMatchObject({ rows: 1, points: 4 });
       expect(file.counts()).toEqual([{ service: 'a', key: 'point/made', count: 4 }]);
-      expect(await put(queue, { b: 4 })).toMatchObject({
-        kind: 'stored',
-      });
+      expect(await put(queue, { b: 4 })).toEqual({ kind: 'stored' });
       file.close();
     });
   });

@@ -36,19 +36,14 @@ test('every code has the reaction of the mapping', () => {
 });
 
 test("the back end's words are shown with its code and a remedy, without secrets", () => {
-  expect(classify(codes.UNAUTHENTICATED, { details: 'no key "hush"\n' })).toEqual({
-    kind: 'hold',
-    status: 16,
-    reason: 'the back end answered UNAUTHENTICATED: no key "[secret]"; check otlp.headers',
-    mayBeContent: false,
-  });
-  expect(classify(codes.UNAVAILABLE, { details: 'starting' })).toEqual({
-    kind: 'retry',
-    reason: 'the back end answered UNAVAILABLE: starting',
-    status: 14,
-    retryAfterMs: null,
-    isThrottled: false,
-  });
+  const said = 'the back end answered';
+  const hold = { kind: 'hold', status: 16, mayBeContent: false };
+  const refused = `${said} UNAUTHENTICATED: no key "[secret]"; check otlp.headers`;
+  const unknown = classify(codes.UNAUTHENTICATED, { details: 'no key "hush"\n' });
+  expect(unknown).toEqual({ ...hold, reason: refused });
+  const retry = { kind: 'retry', status: 14, retryAfterMs: null, isThrottled: false };
+  const starting = classify(codes.UNAVAILABLE, { details: 'starting' });
+  expect(starting).toEqual({ ...retry, reason: `${said} UNAVAILABLE: starting` });
 });
 
 test("a message larger than the server's limit is split", () => {
