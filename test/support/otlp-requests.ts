@@ -84,6 +84,12 @@ export function allAccepted(parts: readonly BatchPart[], left = 0): Settlement[]
   }));
 }
 
+/** Finds a point of `flatPoints` with this value. */
+export const hasValue =
+  (value: number) =>
+  (point: string): boolean =>
+    point.includes(`"asDouble":${value}}`);
+
 /** Every point with all that surrounds it (Resource, scope, metric), as JSON, in order. */
 export function flatPoints(signal: Signal, bytes: Buffer): readonly string[] {
   return signal === 'metrics'

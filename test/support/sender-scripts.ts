@@ -13,6 +13,7 @@ import {
   type Mood,
   type Outcome,
   type Script,
+  scriptOf,
 } from './sender-simulation.ts';
 import { mostly } from './random.ts';
 
@@ -107,15 +108,13 @@ export const arbitraryOutage: fc.Arbitrary<Script> = fc
     pages: fc.array(page, { minLength: 1, maxLength: 6 }),
     seed: fc.integer(),
   })
-  .map(({ answer, lengthMs, pages, seed }) => ({
-    pages: pages.map((one, i) => (i === 0 ? { ...one, afterMs: 0 } : one)),
-    answers: [],
-    phases: [{ lengthMs, mood: moodOf(answer), share: 1 }],
-    poison: [],
-    events: [],
-    concurrency: 1,
-    seed,
-  }));
+  .map(({ answer, lengthMs, pages, seed }) =>
+    scriptOf({
+      pages: pages.map((one, i) => (i === 0 ? { ...one, afterMs: 0 } : one)),
+      phases: [{ lengthMs, mood: moodOf(answer), share: 1 }],
+      seed,
+    }),
+  );
 
 function optionsOf(clock: FakeClock, counters: Counters): QueueOptions {
   return {

@@ -42,12 +42,21 @@ function setUp(baseUrl: string, options: SettingOptions = {}): Setting {
   return { scraper, counters, buffers, [Symbol.asyncDispose]: () => clients.close() };
 }
 
-async function scrapeOnce(
-  answer: (response: ServerResponse) => void,
-  options: SettingOptions = {},
-): Promise<ScrapeResult> {
-  await using server = await startHttpServer((_request, response) => answer(response));
-  await using setting = setUp(server.origin, options);
+type Handler = Parameters<typeof startHttpServer>[0];
+
+/** A scraper of a server that answers so, and what it was asked. */
+async function serve(answer: Handler, options?: SettingOptions) {
+  const server = await startHttpServer(answer);
+  const setting = setUp(server.origin, options);
+  const close = async (): Promise<void> => {
+    await setting[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+  };
+  return { ...setting, requests: server.requests, [Symbol.asyncDispose]: close };
+}
+
+async function scrapeOnce(answer: Handler, options?: SettingOptions): Promise<ScrapeResult> {
+  await using setting = await serve(answer, options);
   return await setting.scraper.scrape();
 }
 
@@ -57,15 +66,14 @@ function failureOf(result: ScrapeResult): ScrapeFailure {
 }
 
 function send(status: number, body: string, headers: Record<string, string> = TEXT) {
-  return (response: ServerResponse): void => void response.writeHead(status, headers).end(body);
+  return (_: unknown, response: ServerResponse): void =>
+    void response.writeHead(status, headers).end(body);
 }
 
 test('a page has its format, times and sizes, and the request prefers the right formats', async () => {
   const format = { 'content-type': 'application/openmetrics-text; version=1.0.0' };
-  await using server = await startHttpServer((_request, response) =>
-    send(200, 'engine_up 1\n', format)(response),
-  );
-  await using setting = setUp(server.origin, { path: '/metrics?service=orders' });
+  const path = '/metrics?service=orders';
+  await using setting = await serve(send(200, 'engine_up 1\n', format), { path });
   const beforeMs = Date.now();
   const result = await setting.scraper.scrape();
   if (result.kind !== 'page') throw new Error(result.message);
@@ -76,8 +84,8 @@ test('a page has its format, times and sizes, and the request prefers the right 
   expect(page.startedAtMs).toBeLessThanOrEqual(Date.now());
   expect(page.durationMs).toBeGreaterThan(0);
   expect(notice).toBe(null);
-  expect(server.requests[0]?.path).toBe('/metrics?service=orders');
-  expect(server.requests[0]?.headers.accept).toBe(
+  expect(setting.requests[0]?.path).toBe(path);
+  expect(setting.requests[0]?.headers.accept).toBe(
     'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
   );
   const rendered = renderCounters(setting.counters);
@@ -88,11 +96,10 @@ test('a page has its format, times and sizes, and the request prefers the right 
 
 test('an odd Content-Type is reported once, and again when it changes', async () => {
   const types: (string | undefined)[] = [undefined, undefined, 'x/y', 'x/y', undefined];
-  await using server = await startHttpServer((_request, response) => {
+  await using setting = await serve((...exchange) => {
     const type = types.shift();
-    send(200, 'engine_up 1\n', type === undefined ? {} : { 'content-type': type })(response);
+    send(200, 'engine_up 1\n', type === undefined ? {} : { 'content-type': type })(...exchange);
   });
-  await using setting = setUp(server.origin);
   const notices: (string | null)[] = [];
   while (types.length > 0) {
     const result = await setting.scraper.scrape();
@@ -107,7 +114,7 @@ test('an odd Content-Type is reported once, and again when it changes', async ()
 test('every bad answer has its reason', async () => {
   const check = async (
     want: string,
-    answer: (response: ServerResponse) => void,
+    answer: Handler,
     options: SettingOptions = {},
   ): Promise<ScrapeFailure> => {
     const failure = failureOf(await scrapeOnce(answer, options));
@@ -130,7 +137,7 @@ test('every bad answer has its reason', async () => {
   await check('timeout', () => undefined, { settings: { timeoutMs: 50 } });
   const large = await check('too_large', send(200, 'x'.repeat(101)), { bodyBytesMax: 100 });
   expect(large.hint).toBe('raise metrics.limits.body if pages of this size are expected');
-  await check('cut', response => {
+  await check('cut', (_, response) => {
     response.writeHead(200, { ...TEXT, 'content-length': '1000' });
     response.write('engine_up 1\n', () => response.destroy());
   });
@@ -148,45 +155,37 @@ test('a failure has its time and duration, and is counted by its reason', async 
 });
 
 test('a refused key is held off, and tried again at once when its source has changed', async () => {
-  await using server = await startHttpServer(({ headers }, response) =>
-    send(headers['x-api-key'] === 'right' ? 200 : 400, 'engine_up 1\n')(response),
-  );
   let source = 'wrong';
-  await using setting = setUp(server.origin, {
-    settings: { key: new ConfigSecret(source, () => source) },
-  });
-  const { scraper } = setting;
+  const settings = { key: new ConfigSecret(source, () => source) };
+  const answer: Handler = (request, response) =>
+    send(request.headers['x-api-key'] === 'right' ? 200 : 400, 'engine_up 1\n')(request, response);
+  await using setting = await serve(answer, { settings });
+  const { scraper, requests } = setting;
   const results = [await scraper.scrape(), await scraper.scrape(), await scraper.scrape()];
   expect(results.map(result => failureOf(result).isHeld)).toEqual([false, false, true]);
   const held = failureOf(await scraper.scrape());
   expect(held.reason).toBe('auth');
   expect(held.message).toMatch(/the service refused the key \(400\)$/);
-  expect(server.requests.length).toBe(2);
+  expect(requests.length).toBe(2);
   source = 'right';
   expect((await scraper.scrape()).kind).toBe('page');
-  expect(server.requests.length).toBe(3);
+  expect(requests.length).toBe(3);
   const rendered = renderCounters(setting.counters);
   expect(rendered).toContain('prom2otlp_collect_held_total{reason="auth"} 2');
   expect(rendered).toContain('prom2otlp_collect_scrapes_total{result="auth"} 4');
 });
 
 test('Retry-After is honoured', async () => {
-  await using server = await startHttpServer((_request, response) =>
-    send(503, '', { 'retry-after': '90' })(response),
-  );
-  await using setting = setUp(server.origin);
+  await using setting = await serve(send(503, '', { 'retry-after': '90' }));
   expect(failureOf(await setting.scraper.scrape()).retryAfterMs).toBe(90_000);
-  expect(failureOf(await setting.scraper.scrape())).toMatchObject({
-    isHeld: true,
-    reason: 'server_error',
-    durationMs: 0,
-  });
-  expect(server.requests.length).toBe(1);
+  const held = { isHeld: true, reason: 'server_error', durationMs: 0 };
+  expect(failureOf(await setting.scraper.scrape())).toMatchObject(held);
+  expect(setting.requests.length).toBe(1);
 });
 
 test('a target with a slow drip does not delay the others', async () => {
   await using server = await startHttpServer(({ path }, response) => {
-    if (path === '/metrics') return send(200, 'engine_up 1\n')(response);
+    if (path === '/metrics') return void response.writeHead(200, TEXT).end('engine_up 1\n');
     response.writeHead(200, TEXT);
     const drip = setInterval(() => response.write('#\n'), 5);
     response.on('close', () => clearInterval(drip));
@@ -207,10 +206,7 @@ test('a target with a slow drip does not delay the others', async () => {
 });
 
 test('memory is lent for a page and then goes to the next target', async () => {
-  await using server = await startHttpServer((_request, response) =>
-    send(200, 'x'.repeat(200_000))(response),
-  );
-  await using setting = setUp(server.origin);
+  await using setting = await serve(send(200, 'x'.repeat(200_000)));
   const { scraper, buffers } = setting;
   const first = await scraper.scrape();
   expect(buffers.idleBytes).toBe(0);
@@ -226,8 +222,7 @@ test('memory is lent for a page and then goes to the next target', async () => {
 });
 
 test('a scrape can be aborted, and a concurrent second one is a bug', async () => {
-  await using server = await startHttpServer(() => undefined);
-  await using setting = setUp(server.origin);
+  await using setting = await serve(() => undefined);
   const stop = new AbortController();
   const running = setting.scraper.scrape(stop.signal);
   await expect(setting.scraper.scrape()).rejects.toThrow('BUG: the target id is scraped twice');

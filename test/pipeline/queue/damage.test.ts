@@ -21,7 +21,6 @@ import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
-import { createLogger } from '../../../src/lib/log.ts';
 import type { QueueOptions, QueueRow } from '../../../src/pipeline/queue/commit.ts';
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { QueueView } from '../../../src/pipeline/queue/queue-view.ts';
@@ -39,6 +38,7 @@ import {
   NONE,
   put,
   queueOptions,
+  recordingLogger,
   services,
 } from './queue-behaviour.ts';
 
@@ -57,11 +57,7 @@ interface Stage {
 /** A closed queue with ROWS rows of metrics (services s0, s1 …) and one of logs, state and an account. */
 async function createStage(): Promise<Stage> {
   const directory = temporaryDirectory();
-  const log: Record<string, unknown>[] = [];
-  const destination = {
-    write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>),
-  };
-  const logger = createLogger({ level: 'debug', format: 'json', destination });
+  const { log, logger } = recordingLogger();
   const options = queueOptions({
     logger,
     config: limitsOf({ metrics: 10_000_000, logs: 1_000_000 }, directory),

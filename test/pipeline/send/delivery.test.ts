@@ -11,6 +11,7 @@ import {
 import {
   batchOf,
   flatPoints,
+  hasValue,
   logsBatch,
   logsBytes,
   metricsBatch,
@@ -53,8 +54,6 @@ async function play(batch: Batch, refuses: (points: readonly string[]) => boolea
   }
   return { delivery, requestCount, taken };
 }
-
-const hasValue = (value: number) => (point: string) => point.includes(`"asDouble":${value}}`);
 
 test('a row that is accepted costs one request', async () => {
   const { delivery, requestCount } = await run(metricsBatch({ a: 3, b: 4 }, 0), () => false);

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Counters, type Counter } from '../../../src/lib/counters.ts';
-import { createLogger } from '../../../src/lib/log.ts';
+import type { Logger } from '../../../src/lib/log.ts';
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { OtlpHttp } from '../../../src/pipeline/send/otlp-http.ts';
 import { FLUSH_PAUSE_MS, ROUND_MS, Sender } from '../../../src/pipeline/send/sender.ts';
 import { noAnswer, type SendResult, type Transport } from '../../../src/pipeline/send/transport.ts';
 import { BackEnd, type Answer, type ReceivedRequest } from '../../support/back-end.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { flatPoints } from '../../support/otlp-requests.ts';
+import { flatPoints, hasValue } from '../../support/otlp-requests.ts';
 import {
   expectBalance,
   expectPoints,
@@ -15,6 +15,7 @@ import {
   limitsOf,
   put as putMetrics,
   queueOptions,
+  recordingLogger,
 } from '../queue/queue-behaviour.ts';
 import { testEndpoint } from '../../support/test-api.ts';
 
@@ -27,6 +28,7 @@ let queue: Queue;
 let backEnd: BackEnd;
 let sender: Sender;
 let log: Record<string, unknown>[];
+let logger: Logger;
 /** The result of empty requests, which do not reach the back end, and their number. */
 let empty: SendResult | (() => SendResult);
 let emptyCount: number;
@@ -38,7 +40,7 @@ beforeEach(async () => {
   const maxRequestBytes = { metrics: 1_000_000, logs: 1_000_000 };
   queue = Queue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
   backEnd = await BackEnd.start();
-  log = [];
+  ({ log, logger } = recordingLogger(clock));
   empty = noAnswer('down');
   emptyCount = 0;
   sender = createSender();
@@ -52,11 +54,7 @@ afterEach(async () => {
 });
 
 function createSender(changes: { concurrency?: number; random?: () => number } = {}): Sender {
-  const destination = {
-    write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>),
-  };
   const endpoint = `${backEnd.url}/v1/metrics`;
-  const logger = createLogger({ level: 'debug', format: 'json', destination, clock });
   const concurrency = changes.concurrency ?? 1;
   const config = { compression: 'none', timeoutMs: 3_600_000 } as const;
   const http = new OtlpHttp({ ...testEndpoint(endpoint, config, clock), concurrency });
@@ -173,9 +171,6 @@ function poison(isPoison: (point: string) => boolean, answer: Answer = { status:
   backEnd.answer = ({ raw }) =>
     flatPoints('metrics', raw).some(isPoison) ? answer : { status: 200 };
 }
-
-/** Of a point with this value. */
-const hasValue = (value: number) => (point: string) => point.includes(`"asDouble":${value}}`);
 
 test('points are counted from 0 on: an alert on the growth would miss the first of them', () => {
   const series = ['accepted', 'rejected', 'set_aside'].map(outcome => ({
