@@ -184,8 +184,8 @@ test('Retry-After is honoured', async () => {
 });
 
 test('a target with a slow drip does not delay the others', async () => {
-  await using server = await startHttpServer(({ path }, response) => {
-    if (path === '/metrics') return void response.writeHead(200, TEXT).end('engine_up 1\n');
+  await using server = await startHttpServer((request, response) => {
+    if (request.path === '/metrics') return send(200, 'engine_up 1\n')(request, response);
     response.writeHead(200, TEXT);
     const drip = setInterval(() => response.write('#\n'), 5);
     response.on('close', () => clearInterval(drip));
