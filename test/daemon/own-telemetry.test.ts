@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { gunzipSync } from 'node:zlib';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import {
@@ -39,16 +39,22 @@ function configOf(changes: Readonly<Record<string, unknown>> = {}): Config {
   return parseConfig(text, { file: '/etc/prom2otlp.yaml', environment: {} });
 }
 
-function everyTenMs(): Config {
+function everyMs(intervalMs: number): Config {
   const config = configOf();
-  return { ...config, telemetry: { ...config.telemetry, intervalMs: 10 } };
+  return { ...config, telemetry: { ...config.telemetry, intervalMs } };
 }
+
+const DELTA = configOf({ otlp: { temporality: 'delta' } });
 
 interface Setup {
   readonly telemetry: OwnTelemetry;
   readonly counters: Counters;
   /** A counter that was there at the start. */
   readonly requests: Counter<readonly ['service']>;
+  /** Adds so many requests of orders, and sends. */
+  readonly count: (requests: number) => Promise<void>;
+  /** Every point of that counter that was queued. */
+  readonly sent: () => readonly OtlpPoint[];
   /** The rows of every request that was queued. */
   readonly queued: OtlpPoint[][];
   readonly causes: unknown[];
@@ -84,23 +90,25 @@ function start({
   const log = new ThrottledLog({ ...silentLogger, warn }, time);
   const telemetry = startTelemetry({ config, clock: time, counters, log, queue: { commit } });
   open.push(telemetry);
-  return { telemetry, counters, requests, queued, causes };
+  const count = async (more: number): Promise<void> => {
+    requests.add(more, 'orders');
+    await telemetry.flush();
+  };
+  const sent = (): readonly OtlpPoint[] =>
+    queued.flatMap(rows => named(rows, 'prom2otlp_requests_total'));
+  return { telemetry, counters, requests, count, sent, queued, causes };
 }
 
 const named = (rows: OtlpPoint[] | undefined, name: string): OtlpPoint[] =>
   (rows ?? []).filter(row => row.metric === name);
 
 test('a counter is sent as a monotonic sum, with labels, help and unit', async () => {
-  const { telemetry, requests, queued } = start();
-  requests.add(7, 'orders');
+  const { requests, count, sent } = start();
   requests.add(1, 'billing');
-  await telemetry.flush();
-  const rows = named(queued[0], 'prom2otlp_requests_total');
-  expect(rows.map(row => `${row.attributes} ${row.value}`)).toStrictEqual([
-    'service=orders 7',
-    'service=billing 1',
-  ]);
-  expect(rows[0]).toMatchObject({
+  await count(7);
+  const shown = sent().map(row => `${row.attributes} ${row.value}`);
+  expect(shown).toStrictEqual(['service=billing 1', 'service=orders 7']);
+  expect(sent()[0]).toMatchObject({
     resource: expect.stringMatching(
       `^service.instance.id=${hostname()}:705b496f,service.name=prom2otlp,service.version=`,
     ) as string,
@@ -111,7 +119,7 @@ test('a counter is sent as a monotonic sum, with labels, help and unit', async (
     isMonotonic: true,
     temporality: 'cumulative',
   });
-  expect(Math.abs(Number(rows[0]?.timeNs) / 1e6 - Date.now())).toBeLessThan(60_000);
+  expect(Math.abs(Number(sent()[0]?.timeNs) / 1e6 - Date.now())).toBeLessThan(60_000);
 });
 
 test('a gauge is sent as a gauge, and names tell the unit', async () => {
@@ -162,94 +170,75 @@ test('a counter that is registered later is sent, too', async () => {
 });
 
 test('every series of a full counter is sent', async () => {
-  const { telemetry, requests, queued } = start();
+  const { telemetry, requests, sent } = start();
   for (let i = 0; i < COUNTER_SERIES_MAX + 10; i++) requests.add(1, `service ${String(i)}`);
   await telemetry.flush();
-  const rows = named(queued[0], 'prom2otlp_requests_total');
-  expect(rows).toHaveLength(requests.series.length);
-  expect(rows.at(-1)).toMatchObject({ attributes: 'service=other', value: 10 });
+  expect(sent()).toHaveLength(requests.series.length);
+  expect(sent().at(-1)).toMatchObject({ attributes: 'service=other', value: 10 });
 });
 
 test('with delta temporality a sum is the growth since the last request', async () => {
-  const { telemetry, requests, queued } = start({
-    config: configOf({ otlp: { temporality: 'delta' } }),
-  });
-  requests.add(5, 'orders');
-  await telemetry.flush();
-  requests.add(2, 'orders');
-  await telemetry.flush();
-  const rows = queued.flatMap(request => named(request, 'prom2otlp_requests_total'));
-  expect(rows.map(row => `${row.temporality} ${row.value}`)).toStrictEqual(['delta 5', 'delta 2']);
+  const { count, sent } = start({ config: DELTA });
+  await count(5);
+  await count(2);
+  const shown = sent().map(row => `${row.temporality} ${row.value}`);
+  expect(shown).toStrictEqual(['delta 5', 'delta 2']);
 });
 
 test('a failed request is counted and logged; with delta temporality its growth is in the next one', async () => {
   let outcome: CommitOutcome = FAILED;
-  const { telemetry, counters, requests, queued, causes } = start({
-    config: configOf({ otlp: { temporality: 'delta' } }),
-    answer: () => outcome,
-  });
-  requests.add(5, 'orders');
-  await telemetry.flush();
+  const { counters, count, sent, causes } = start({ config: DELTA, answer: () => outcome });
+  await count(5);
   expect(causes).toStrictEqual(['disk full']);
   expect(counters.of(OWN_TELEMETRY_COUNTERS).failures.get()).toBe(1);
   outcome = STORED;
-  requests.add(2, 'orders');
-  await telemetry.flush();
-  requests.add(1, 'orders');
-  await telemetry.flush();
-  const rows = queued.flatMap(request => named(request, 'prom2otlp_requests_total'));
-  expect(rows.map(({ value }) => value)).toEqual([7, 1]);
-  expect(rows[1]?.startNs).toBe(rows[0]?.timeNs);
+  await count(2);
+  await count(1);
+  expect(sent().map(({ value }) => value)).toEqual([7, 1]);
+  expect(sent()[1]?.startNs).toBe(sent()[0]?.timeNs);
 });
 
 test('with delta temporality a reload sends nothing again', async () => {
-  const config = configOf({ otlp: { temporality: 'delta' } });
-  const { telemetry, counters, requests, queued } = start({ config });
-  requests.add(1000, 'orders');
-  await telemetry.flush();
+  const { telemetry, counters, requests, count, sent } = start({ config: DELTA });
+  await count(1000);
   requests.add(1, 'orders');
   await telemetry.close();
-  const after = start({ config, counters });
-  requests.add(1, 'orders');
-  await after.telemetry.flush();
-  const rows = [...queued, ...after.queued].flatMap(request =>
-    named(request, 'prom2otlp_requests_total'),
-  );
-  expect(rows.map(({ value }) => value)).toEqual([1000, 1, 1]);
+  const after = start({ config: DELTA, counters });
+  await after.count(1);
+  const values = [...sent(), ...after.sent()].map(({ value }) => value);
+  expect(values).toEqual([1000, 1, 1]);
 });
 
 test.each(['cumulative', 'delta'] as const)(
   'with %s temporality no point starts after its time, even if the clock is set back',
   async temporality => {
     const time = new FakeClock();
-    const config = configOf({ otlp: { temporality } });
-    const { telemetry, requests, queued, causes } = start({ config, time });
-    requests.add(5, 'orders');
+    const { count, sent, causes } = start({ config: configOf({ otlp: { temporality } }), time });
     await time.advance(60_000);
-    await telemetry.flush();
-    requests.add(2, 'orders');
+    await count(5);
     await time.advance(60_000);
     time.wallOffsetMs -= 2 * 3_600_000;
-    await telemetry.flush();
+    await count(2);
     expect(causes).toEqual([]);
-    const [row] = named(queued[1], 'prom2otlp_requests_total');
-    const lastedMs = Number(BigInt(row?.timeNs ?? 0) - BigInt(row?.startNs ?? 0)) / 1e6;
+    const { timeNs = 0, startNs = 0 } = sent()[1] ?? {};
+    const lastedMs = Number(BigInt(timeNs) - BigInt(startNs)) / 1e6;
     expect(lastedMs).toBe(temporality === 'delta' ? 60_000 : 120_000);
   },
 );
 
 test('requests go out by themselves, once per interval', async () => {
-  const { queued } = start({ config: everyTenMs() });
+  const { queued } = start({ config: everyMs(10) });
   await expect.poll(() => queued.length).toBeGreaterThanOrEqual(3);
 });
 
 test('closing queues the last counts, and nothing follows', async () => {
-  const { telemetry, requests, queued, causes } = start();
+  const { telemetry, requests, sent, queued, causes } = start();
   requests.add(9, 'orders');
   await telemetry.close();
   await telemetry.close();
   await telemetry.flush();
-  expect(queued.map(rows => named(rows, 'prom2otlp_requests_total')[0]?.value)).toStrictEqual([9]);
+  expect(queued).toHaveLength(1);
+  expect(sent().map(({ value }) => value)).toStrictEqual([9]);
   expect(causes).toStrictEqual([]);
 });
 
@@ -260,33 +249,20 @@ test('closing over a failed commit reports it and ends', async () => {
 });
 
 test('closing does not wait for a commit that never ends, and asks for no second one', async () => {
-  const config = configOf();
-  let calls = 0;
-  const { telemetry } = start({
-    config: { ...config, telemetry: { ...config.telemetry, intervalMs: 50 } },
-    answer: () => {
-      calls++;
-      return new Promise(() => undefined);
-    },
-  });
+  const answer = vi.fn(() => new Promise<CommitOutcome>(() => undefined));
+  const { telemetry } = start({ config: everyMs(50), answer });
   await telemetry.close();
-  expect(calls).toBe(1);
+  expect(answer).toHaveBeenCalledTimes(1);
 });
 
 test('a slow queue gets one request at a time, also after the timeout of the SDK', async () => {
-  const answer = Promise.withResolvers<CommitOutcome>();
-  let calls = 0;
-  const { causes } = start({
-    config: everyTenMs(),
-    answer: () => {
-      calls++;
-      return answer.promise;
-    },
-  });
+  const outcome = Promise.withResolvers<CommitOutcome>();
+  const answer = vi.fn(() => outcome.promise);
+  const { causes } = start({ config: everyMs(10), answer });
   await expect.poll(() => causes[0]).toBe('the previous request is still in progress');
-  expect(calls).toBe(1);
-  answer.resolve(STORED);
-  await expect.poll(() => calls).toBeGreaterThan(1);
+  expect(answer).toHaveBeenCalledTimes(1);
+  outcome.resolve(STORED);
+  await expect.poll(() => answer.mock.calls.length).toBeGreaterThan(1);
 });
 
 test('counts are queued as a separate service, and the account balances', async () => {
@@ -295,13 +271,8 @@ test('counts are queued as a separate service, and the account balances', async 
   const { x } = counters.of({ x: { name: 'prom2otlp_x_total', help: 'X.', labels: ['a'] } });
   x.add(7, 'b');
   await using queue = openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
-  const telemetry = startTelemetry({
-    config,
-    clock,
-    counters,
-    log: new ThrottledLog(silentLogger, clock),
-    queue,
-  });
+  const log = new ThrottledLog(silentLogger, clock);
+  const telemetry = startTelemetry({ config, clock, counters, log, queue });
   await telemetry.close();
   const [row] = await queue.oldest('metrics', 1, new Set());
   const points = otlpPoints(saneMetrics(gunzipSync(row?.body ?? Buffer.alloc(0))));
