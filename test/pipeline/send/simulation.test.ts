@@ -39,6 +39,13 @@ test.each<[what: string, changes: Partial<Script>]>([
   expect([wrong, aside]).toEqual([[], 0]);
 });
 
+test('nothing passes in a flush', async () => {
+  const answers = [500, 500, 500].map(once);
+  const events = [{ atMs: 800, kind: 'stop', lengthMs: 5000 } as const];
+  const { wrong, aside } = await run({ pages: pagesOf(2, 3, 500), answers, events });
+  expect([wrong, aside]).toEqual([[], 0]);
+});
+
 test.each([500, 404])('a single %i costs seconds', async status => {
   const { wrong, drainedMs } = await run({ answers: [once(status)] });
   expect(wrong).toEqual([]);
