@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bridge, type RunningBridge } from './contenders/bridge.ts';
 import { cpuMsBetween, processUsage } from './measure/process-usage.ts';
-import { table } from './report/tables.ts';
+import { aligned } from './report/tables.ts';
 import { megabytes, percent } from './report/words.ts';
 import { type PacedScenario, scenarios } from './scenarios.ts';
 import { Stage } from './stage.ts';
@@ -152,10 +152,10 @@ function timesOfParts(profile: Profile, usage: Usage): string[] {
   const rows: (readonly [string, number])[] = times.map(([part, us]) => [part, nsEach(us)]);
   rows.push(['main thread', mainNs]);
   return [
-    ...table(
-      ['ns/sample', 'share', 'part'],
-      rows.map(([part, ns]) => [ns.toFixed(0), percent((ns / mainNs) * 100, 0), part]),
-    ),
+    ...aligned({
+      head: ['ns/sample', 'share', 'part'],
+      rows: rows.map(([part, ns]) => [ns.toFixed(0), percent((ns / mainNs) * 100, 0), part]),
+    }),
     `${wholeNs.toFixed(0)} ns/sample: all threads, without the profiler`,
   ];
 }
@@ -166,12 +166,12 @@ function selfTimes(profile: Profile): string[] {
     return `${functionName || '(anonymous)'} ${place}:${lineNumber + 1}`;
   });
   const total = times.reduce((sum, [, us]) => sum + us, 0);
-  return table(
-    ['self ms', 'share', 'function'],
-    times
+  return aligned({
+    head: ['self ms', 'share', 'function'],
+    rows: times
       .slice(0, FUNCTIONS_SHOWN)
       .map(([words, us]) => [(us / 1000).toFixed(0), percent((us / total) * 100, 1), words]),
-  );
+  });
 }
 
 await main(process.argv.slice(2));

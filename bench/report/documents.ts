@@ -5,22 +5,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { CONTENDERS } from '../contenders/all.ts';
 import type { Machine } from '../measure/machine.ts';
 import { LATEST } from '../options.ts';
-import type { DrainResult } from '../runs/drain.ts';
-import type { GrowthResult } from '../runs/growth.ts';
-import { scenarios } from '../scenarios.ts';
-import { goalsOf } from './goals.ts';
+import { goalsTable } from './goals.ts';
 import { median } from './median.ts';
-import {
-  firstNs,
-  isSound,
-  isWhole,
-  pacedOf,
-  type Results,
-  readResults,
-  threePolls,
-  timesOurs,
-} from './results.ts';
-import { count, megabytes, percent, spread } from './words.ts';
+import { isWhole, pacedOf, type Results, readResults, timesOurs } from './results.ts';
+import { costTable, floorLines, otherTables, type Table } from './tables.ts';
+import { count, megabytes } from './words.ts';
 
 type MakeTable = (results: Results) => string[];
 
@@ -29,7 +18,11 @@ export const DOCUMENTS: readonly { file: string; tables: Readonly<Record<string,
   { file: 'README.md', tables: { comparison: comparisonTable } },
   {
     file: 'docs/performance.md',
-    tables: { goals: goalsTable, costs: costTable, others: otherTables },
+    tables: {
+      goals: results => markdown(goalsTable(results)),
+      costs: costLines,
+      others: otherLines,
+    },
   },
 ];
 
@@ -74,7 +67,7 @@ function comparisonTable(results: Results): string[] {
     return [title, ...cells, memory];
   });
   return [
-    ...markdown(['CPU per delivered sample', ...titles, 'memory as a sidecar'], rows),
+    ...markdown({ head: ['CPU per delivered sample', ...titles, 'memory as a sidecar'], rows }),
     '',
     describe(results),
   ];
@@ -122,134 +115,18 @@ function describeRuns({ paced }: Results): string {
   return `1 run, no spread${once.length === runs.size ? '' : `: ${once.join(', ')}`}.`;
 }
 
-function goalsTable(results: Results): string[] {
-  return markdown(
-    ['goal', 'at most', 'measured', ''],
-    goalsOf(results).map(goal => [goal.name, goal.target, goal.measured, goal.verdict]),
-  );
+function costLines(results: Results): string[] {
+  return [...markdown(costTable(results)), '', describe(results)];
 }
 
-/** Everything that was measured in a steady state. */
-function costTable(results: Results): string[] {
-  const rows = scenarios(false)
-    .filter(({ kind }) => kind === 'paced')
-    .flatMap(({ name: scenario }) =>
-      CONTENDERS.flatMap(({ name }) => {
-        const result = pacedOf(results, scenario, name);
-        if (result === null || name === 'ours-probed') return [];
-        const ratios = name === 'ours' ? [] : timesOurs(results, scenario, name);
-        return [
-          [
-            scenario,
-            name,
-            count(result.nsPerSample),
-            ratios.length === 0 ? '' : spread(ratios, ratio => ratio.toFixed(1)),
-            percent(result.cpuPercent),
-            megabytes(result.lastBytes),
-            result.anonymousBytes === null ? '' : megabytes(result.anonymousBytes),
-            megabytes(result.peakBytes),
-            result.wireBytesPerSample.toFixed(1),
-            firstNs(result),
-            threePolls(result),
-            results.taken[scenario]?.commit ?? '',
-          ],
-        ];
-      }),
-    );
-  const head = [
-    'scenario',
-    'program',
-    'ns/sample',
-    'times ours',
-    'CPU',
-    'memory',
-    'anonymous',
-    'peak',
-    'bytes/sample',
-    'ns/sample at first',
-    'polls 1 to 3, µs a series',
-    'commit',
-  ];
-  return [...markdown(head, rows), '', describe(results)];
-}
-
-function otherTables(results: Results): string[] {
-  const tables = [growthTable, startTable, drainTable, pausesTable, floorLines];
-  return tables
-    .map(tableOf => tableOf(results))
+function otherLines(results: Results): string[] {
+  return [...otherTables(results).map(markdown), floorLines(results)]
     .filter(lines => lines.length > 0)
     .flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }
 
-function growthTable({ growth }: Results): string[] {
-  const sizes = Map.groupBy(growth.filter(isSound), ({ series }) => series);
-  const rows = [...sizes].map(([series, of]) => {
-    const figure = (read: (size: GrowthResult) => number | null, show: typeof count): string => {
-      const values = of.map(read).filter(value => value !== null);
-      return values.length === 0 ? '' : spread(values, show);
-    };
-    return [
-      count(series),
-      figure(size => size.nsPerSample, count),
-      figure(size => size.nsPerAddedSample, count),
-      figure(size => size.lastBytes, megabytes),
-      figure(size => size.bytesPerAddedSeries, count),
-    ];
-  });
-  const head = ['series', 'ns/sample', 'ns/added sample', 'memory', 'bytes/added series'];
-  return markdown(head, rows);
-}
-
-function startTable({ start }: Results): string[] {
-  const rows = [...Map.groupBy(start, ({ contender }) => contender)].map(([contender, of]) => {
-    const all = of.flatMap(({ milliseconds }) => milliseconds).toSorted((a, b) => a - b);
-    return [contender, count(median(all)), all.join(', ')];
-  });
-  return markdown(['program', 'start to the first accepted point, median ms', 'all'], rows);
-}
-
-function drainTable({ drain }: Results): string[] {
-  const rows = [...Map.groupBy(drain, ({ contender }) => contender)].map(([contender, of]) => {
-    const figure = (read: (run: DrainResult) => number): string => spread(of.map(read), count);
-    return [
-      contender,
-      count(median(of.map(({ samples }) => samples))),
-      figure(run => run.firstMs),
-      figure(run => run.samplesPerSecond),
-      figure(run => run.nsPerSample),
-    ];
-  });
-  return markdown(
-    ['program', 'backlog, samples', 'first sent after ms', 'samples/s from then on', 'ns/sample'],
-    rows,
-  );
-}
-
-/** The longest of all runs. */
-function pausesTable({ paced }: Results): string[] {
-  const probed = paced.flatMap(({ scenario, pauses }) =>
-    pauses === null ? [] : [{ scenario, ...pauses }],
-  );
-  const rows = [...Map.groupBy(probed, ({ scenario }) => scenario)].map(([scenario, of]) => [
-    scenario,
-    count(Math.max(...of.map(({ cpuMsMax }) => cpuMsMax))),
-    count(Math.max(...of.map(({ wallMsMax }) => wallMsMax))),
-    count(Math.max(...of.map(({ firstPagesCpuMsMax }) => firstPagesCpuMsMax))),
-  ]);
-  return markdown(
-    ['scenario', 'longest pause, own work, ms', 'with waits for disk and processor', 'first pages'],
-    rows,
-  );
-}
-
-function floorLines({ floor }: Results): string[] {
-  if (floor.length === 0) return [];
-  const ns = floor.map(({ nsPerSample }) => nsPerSample);
-  return [`The floor under a page of the fleet: ${spread(ns, count)} ns a sample.`];
-}
-
 /** [] without rows. */
-function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+function markdown({ head, rows }: Table): string[] {
   if (rows.length === 0) return [];
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)];

@@ -14,7 +14,7 @@ import {
   type Results,
   type RunRatio,
 } from './results.ts';
-import { table } from './tables.ts';
+import { aligned, type Table } from './tables.ts';
 import { count, megabytes, percent, spread } from './words.ts';
 
 export interface Goal {
@@ -40,12 +40,15 @@ export function goalsOf(results: Results): readonly Goal[] {
   ];
 }
 
+export function goalsTable(results: Results): Table {
+  const head = ['goal', 'at most', 'measured', ''];
+  const rows = goalsOf(results).map(goal => [goal.name, goal.target, goal.measured, goal.verdict]);
+  return { head, rows };
+}
+
 export function goalLines(results: Results): string[] {
-  const rows = goalsOf(results).filter(({ verdict }) => verdict !== 'not measured');
-  return table(
-    ['goal', 'at most', 'measured', ''],
-    rows.map(goal => [goal.name, goal.target, goal.measured, goal.verdict]),
-  );
+  const { head, rows } = goalsTable(results);
+  return aligned({ head, rows: rows.filter(([, , , verdict]) => verdict !== 'not measured') });
 }
 
 interface Judged {

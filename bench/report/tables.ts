@@ -1,18 +1,27 @@
-// Results as lines for a terminal.
+// Results as tables, the same in terminal and documents, and as lines for a terminal.
 
+import { CONTENDERS } from '../contenders/all.ts';
+import type { DrainResult } from '../runs/drain.ts';
+import type { GrowthResult } from '../runs/growth.ts';
+import { scenarios } from '../scenarios.ts';
 import { median } from './median.ts';
-import { firstNs, isWhole, type Results, threePolls, timesOurs } from './results.ts';
-import { megabytes, percent } from './words.ts';
+import { firstNs, isSound, pacedOf, type Results, threePolls, timesOurs } from './results.ts';
+import { count, megabytes, percent, spread } from './words.ts';
+
+export interface Table {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
 
 export function resultLines(results: Results): string[] {
   return [
     '',
     `at commit ${results.commit}`,
-    ...pacedLines(results),
-    ...growthLines(results),
-    ...startLines(results),
-    ...drainLines(results),
+    ...[costTable(results), ...otherTables(results)].flatMap(aligned),
     ...floorLines(results),
+    ...results.paced.flatMap(result =>
+      result.tooSlow === null ? [] : [`${nameOf(result)}: ${result.tooSlow}`],
+    ),
   ];
 }
 
@@ -41,96 +50,131 @@ function nameOf(result: { readonly scenario?: string; readonly contender: string
     : `${result.scenario}, ${result.contender}`;
 }
 
-function pacedLines(results: Results): string[] {
-  const lines: string[][] = [];
-  for (const result of results.paced) {
-    const { scenario, contender, pauses } = result;
-    const ratios = timesOurs(results, scenario, contender);
-    lines.push([
-      `${scenario} ${result.run + 1}`,
+/** Everything that was measured in a steady state. */
+export function costTable(results: Results): Table {
+  const rows = scenarios(false)
+    .filter(({ kind }) => kind === 'paced')
+    .flatMap(({ name: scenario }) =>
+      CONTENDERS.flatMap(({ name }) => {
+        const result = pacedOf(results, scenario, name);
+        if (result === null || name === 'ours-probed') return [];
+        const ratios = name === 'ours' ? [] : timesOurs(results, scenario, name);
+        return [
+          [
+            scenario,
+            name,
+            count(result.nsPerSample),
+            ratios.length === 0 ? '' : spread(ratios, ratio => ratio.toFixed(1)),
+            percent(result.cpuPercent),
+            megabytes(result.lastBytes),
+            result.anonymousBytes === null ? '' : megabytes(result.anonymousBytes),
+            megabytes(result.peakBytes),
+            result.wireBytesPerSample.toFixed(1),
+            firstNs(result),
+            threePolls(result),
+            results.taken[scenario]?.commit ?? '',
+          ],
+        ];
+      }),
+    );
+  const head = [
+    'scenario',
+    'program',
+    'ns/sample',
+    'times ours',
+    'CPU',
+    'memory',
+    'anonymous',
+    'peak',
+    'bytes/sample',
+    'ns/sample at first',
+    'polls 1 to 3, µs a series',
+    'commit',
+  ];
+  return { head, rows };
+}
+
+/** What was measured beside it. */
+export function otherTables(results: Results): readonly Table[] {
+  return [growthTable, startTable, drainTable, pausesTable].map(tableOf => tableOf(results));
+}
+
+function growthTable({ growth }: Results): Table {
+  const sizes = Map.groupBy(growth.filter(isSound), ({ series }) => series);
+  const rows = [...sizes].map(([series, of]) => {
+    const figure = (read: (size: GrowthResult) => number | null, show: typeof count): string => {
+      const values = of.map(read).filter(value => value !== null);
+      return values.length === 0 ? '' : spread(values, show);
+    };
+    return [
+      count(series),
+      figure(size => size.nsPerSample, count),
+      figure(size => size.nsPerAddedSample, count),
+      figure(size => size.lastBytes, megabytes),
+      figure(size => size.bytesPerAddedSeries, count),
+    ];
+  });
+  const head = ['series', 'ns/sample', 'ns/added sample', 'memory', 'bytes/added series'];
+  return { head, rows };
+}
+
+function startTable({ start }: Results): Table {
+  const rows = [...Map.groupBy(start, ({ contender }) => contender)].map(([contender, of]) => {
+    const all = of.flatMap(({ milliseconds }) => milliseconds).toSorted((a, b) => a - b);
+    return [contender, count(median(all)), all.join(', ')];
+  });
+  return { head: ['program', 'start to the first accepted point, median ms', 'all'], rows };
+}
+
+function drainTable({ drain }: Results): Table {
+  const rows = [...Map.groupBy(drain, ({ contender }) => contender)].map(([contender, of]) => {
+    const figure = (read: (run: DrainResult) => number): string => spread(of.map(read), count);
+    return [
       contender,
-      result.nsPerSample.toFixed(0),
-      ratios.length === 0 ? '' : `${median(ratios).toFixed(2)} x`,
-      percent(result.cpuPercent),
-      megabytes(result.lastBytes),
-      result.anonymousBytes === null ? '' : megabytes(result.anonymousBytes),
-      megabytes(result.peakBytes),
-      firstNs(result),
-      threePolls(result),
-      result.wireBytesPerSample.toFixed(1),
-      pauses === null ? '' : `${pauses.cpuMsMax.toFixed(0)} (${pauses.wallMsMax.toFixed(0)})`,
-      isWhole(result) ? (result.tooSlow ?? '') : 'LOST',
-    ]);
-  }
-  return table(
-    [
-      'scenario',
-      'contender',
-      'ns/sample',
-      'of ours',
-      'CPU',
-      'RSS',
-      'anonymous',
-      'peak',
-      'ns at first',
-      'µs, 3 polls',
-      'B/sample',
-      'pause ms',
-      '',
-    ],
-    lines,
-  );
+      count(median(of.map(({ samples }) => samples))),
+      figure(run => run.firstMs),
+      figure(run => run.samplesPerSecond),
+      figure(run => run.nsPerSample),
+    ];
+  });
+  const head = [
+    'program',
+    'backlog, samples',
+    'first sent after ms',
+    'samples/s from then on',
+    'ns/sample',
+  ];
+  return { head, rows };
 }
 
-function growthLines({ growth }: Results): string[] {
-  return table(
-    ['series', 'interval', 'ns/sample', 'ns/added', 'RSS', 'peak', 'B/added', ''],
-    growth.map(run => [
-      String(run.series),
-      `${run.intervalMs} ms`,
-      run.nsPerSample.toFixed(0),
-      run.nsPerAddedSample?.toFixed(0) ?? '',
-      megabytes(run.lastBytes),
-      megabytes(run.peakBytes),
-      run.bytesPerAddedSeries?.toFixed(0) ?? '',
-      run.tooSlow ?? '',
-    ]),
+/** The longest of all runs. */
+function pausesTable({ paced }: Results): Table {
+  const probed = paced.flatMap(({ scenario, pauses }) =>
+    pauses === null ? [] : [{ scenario, ...pauses }],
   );
+  const rows = [...Map.groupBy(probed, ({ scenario }) => scenario)].map(([scenario, of]) => [
+    scenario,
+    count(Math.max(...of.map(({ cpuMsMax }) => cpuMsMax))),
+    count(Math.max(...of.map(({ wallMsMax }) => wallMsMax))),
+    count(Math.max(...of.map(({ firstPagesCpuMsMax }) => firstPagesCpuMsMax))),
+  ]);
+  const head = [
+    'scenario',
+    'longest pause, own work, ms',
+    'with waits for disk and processor',
+    'first pages',
+  ];
+  return { head, rows };
 }
 
-function startLines({ start }: Results): string[] {
-  return table(
-    ['start', 'shortest ms', 'median', 'longest'],
-    start.map(({ contender, milliseconds: all }) => [
-      contender,
-      ...[all[0], all[all.length >> 1], all.at(-1)].map(String),
-    ]),
-  );
-}
-
-function drainLines({ drain }: Results): string[] {
-  return table(
-    ['drain', 'samples', 'first after ms', 'last after', 'samples/s', 'ns/sample'],
-    drain.map(({ contender, samples, firstMs, lastMs, samplesPerSecond, nsPerSample }) => [
-      contender,
-      String(samples),
-      String(firstMs),
-      String(lastMs),
-      samplesPerSecond.toFixed(0),
-      nsPerSample.toFixed(0),
-    ]),
-  );
-}
-
-function floorLines({ floor }: Results): string[] {
-  return table(
-    ['floor', 'ns/sample'],
-    floor.map(({ run, nsPerSample }) => [`run ${run + 1}`, String(nsPerSample)]),
-  );
+export function floorLines({ floor }: Results): string[] {
+  if (floor.length === 0) return [];
+  const ns = floor.map(({ nsPerSample }) => nsPerSample);
+  return [`The floor under a page of the fleet: ${spread(ns, count)} ns a sample.`];
 }
 
 /** Columns as wide as what stands in them; [] without rows. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+export function aligned({ head, rows }: Table): string[] {
   if (rows.length === 0) return [];
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map(row => row[column]?.length ?? 0)));
