@@ -14,7 +14,6 @@ export type Calls<F extends Functions> = {
 };
 
 export interface Child<F extends Functions> extends AsyncDisposable {
-  readonly pid: number;
   readonly calls: Calls<F>;
 }
 
@@ -50,7 +49,6 @@ export function startChild<F extends Functions>(
     names.map(name => [name, (argument: unknown) => call(name, argument)]),
   ) as unknown as Calls<F>;
   return {
-    pid: child.pid ?? 0,
     calls,
     [Symbol.asyncDispose]: async () => {
       if (child.connected) child.disconnect();

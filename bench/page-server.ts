@@ -2,12 +2,11 @@
 // with one page. Every answer is a new page; what stood on it is kept until the bench asks. Commands come from the
 // parent; see child.ts.
 
-import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { listen, type LoopbackServer } from '../src/simulator/loopback-server.ts';
+import { TEST_TLS } from '../test/support/certificates.ts';
 import { answerParent } from './child.ts';
 import type { Tally } from './corpus/checksum.ts';
 import { type CorpusSpec, pageOf } from './corpus/corpora.ts';
@@ -22,7 +21,6 @@ export interface PageServerOptions extends CorpusSpec {
 }
 
 export interface PageServerAddress {
-  readonly port: number;
   /** Origins, one for each address. */
   readonly origins: readonly string[];
   readonly samplesPerPage: number;
@@ -35,13 +33,6 @@ export interface Poll {
   readonly timeMs: number;
   readonly tally: Tally;
   readonly followed: readonly (readonly [string, number])[];
-}
-
-export interface Served {
-  readonly polls: readonly Poll[];
-  readonly wireBytes: number;
-  /** Requests that were refused: those without the key, and all of them while paused. */
-  readonly refused: number;
 }
 
 export const API_KEY = 'bench-key';
@@ -65,10 +56,7 @@ interface Address {
 class PageServer {
   readonly #options: PageServerOptions;
   readonly #addresses: readonly Address[];
-  readonly #servers: Server[] = [];
   readonly #polls: Poll[] = [];
-  #wireBytes = 0;
-  #refused = 0;
   #isPaused = false;
   readonly #answerLogs: AnswerLogs;
 
@@ -88,27 +76,15 @@ class PageServer {
     const origins: string[] = [];
     for (const index of this.#addresses.keys()) {
       const host = isRemote ? 'localhost' : loopbackHost(index);
-      const server = this.#createServer(index);
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject).listen(port, host, resolve);
-      });
-      ({ port } = server.address() as AddressInfo);
+      ({ port } = await this.#serve(index, host, port));
       origins.push(`${isRemote ? 'https' : 'http'}://${host}:${port}`);
-      this.#servers.push(server);
     }
-    return { port, origins, samplesPerPage: this.#addresses[0]?.source.sampleCount ?? 0 };
+    return { origins, samplesPerPage: this.#addresses[0]?.source.sampleCount ?? 0 };
   }
 
   /** What was served since it was asked the last time. */
-  takeServed(): Served {
-    const served = {
-      polls: this.#polls.splice(0),
-      wireBytes: this.#wireBytes,
-      refused: this.#refused,
-    };
-    this.#wireBytes = 0;
-    this.#refused = 0;
-    return served;
+  takeServed(): readonly Poll[] {
+    return this.#polls.splice(0);
   }
 
   /** From now on every request is refused, or served again. Resolves when what was begun has been served. */
@@ -117,20 +93,16 @@ class PageServer {
     await Promise.all(this.#addresses.map(({ tail }) => tail));
   }
 
-  #createServer(index: number): Server {
+  async #serve(index: number, host: string, port: number): Promise<LoopbackServer> {
     const handle = (request: IncomingMessage, response: ServerResponse): void => {
       const address = this.#addresses[index];
       if (address === undefined || this.#answerLogs(request, response)) return;
       address.tail = address.tail.then(() => this.#answer(index, address, { request, response }));
     };
-    const options = { keepAliveTimeout: 120_000 };
-    if (!this.#options.isRemote) return createServer(options, handle);
-    const tls = (name: string): Buffer =>
-      readFileSync(new URL(`../test/support/tls/${name}`, import.meta.url));
-    return createTlsServer(
-      { ...options, cert: tls('localhost.pem'), key: tls('localhost.key') },
-      handle,
-    );
+    const tls = this.#options.isRemote ? { tls: TEST_TLS } : {};
+    const listening = await listen({ host, port, ...tls }, handle);
+    listening.server.keepAliveTimeout = 120_000;
+    return listening;
   }
 
   async #answer(
@@ -140,7 +112,6 @@ class PageServer {
   ): Promise<void> {
     const isPage = request.url === PAGE_PATH && request.headers['x-api-key'] === API_KEY;
     if (!isPage || this.#isPaused) {
-      this.#refused++;
       response.writeHead(isPage ? 503 : 404, { 'content-length': 0 }).end();
       return;
     }
@@ -169,7 +140,6 @@ class PageServer {
         if (response.writableFinished) {
           const { timeMs, tally, followed } = page;
           this.#polls.push({ address, timeMs, tally, followed });
-          this.#wireBytes += body.length;
         }
         resolve();
       });
@@ -182,7 +152,7 @@ let server: PageServer | null = null;
 
 export type PageServerCalls = {
   readonly start: (options: PageServerOptions) => Promise<PageServerAddress>;
-  readonly take: () => Served;
+  readonly take: () => readonly Poll[];
   readonly pause: (isPaused: boolean) => Promise<void>;
 };
 

@@ -1,9 +1,9 @@
 // The back end of a bench, in a process of its own: takes OTLP over HTTP and remote write, unpacks and reads every
 // request, and keeps what verify.ts needs to say whether everything arrived. Commands come from the parent; see child.ts.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { listen, readBody } from '../src/simulator/loopback-server.ts';
 import { answerParent } from './child.ts';
 import { readOtlpJson } from './sink/otlp-json.ts';
 import { readOtlpProtobuf } from './sink/otlp-protobuf.ts';
@@ -27,7 +27,6 @@ const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
 const FAILURES_MAX = 10;
 
 class Sink {
-  readonly server: Server = createServer((request, response) => void this.#take(request, response));
   readonly received = new Received();
   /** Whether requests are taken; otherwise the answer is 503. */
   isOpen = true;
@@ -39,9 +38,9 @@ class Sink {
   readonly #failures: string[] = [];
 
   async listen(): Promise<string> {
-    this.server.keepAliveTimeout = 120_000;
-    await new Promise<void>(resolve => this.server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    const { server, url } = await listen({}, (...exchange) => this.#take(...exchange));
+    server.keepAliveTimeout = 120_000;
+    return url;
   }
 
   counts(): SinkCounts {
@@ -57,15 +56,15 @@ class Sink {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await bodyOf(request);
+    const body = await readBody(request, REQUEST_BYTES_MAX);
     // The client gave it up, and sends it again or not: what does not come is found to be missing.
-    if (body === null) return;
+    if (body.kind !== 'whole') return;
     if (!this.isOpen) {
       response.writeHead(503, { 'content-length': 0 }).end();
       return;
     }
     try {
-      this.#read(request, body);
+      this.#read(request, body.bytes);
       const type = request.headers['content-type'] ?? '';
       if (type.includes('json')) response.writeHead(200, { 'content-type': type }).end('{}');
       else response.writeHead(200, { 'content-length': 0, 'content-type': type }).end();
@@ -90,17 +89,6 @@ class Sink {
     this.#lastSampleAtMs = Date.now();
     this.#firstSampleAtMs ||= this.#lastSampleAtMs;
   }
-}
-
-/** null when it was not sent to its end. */
-async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
-  const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-  } catch {
-    return null;
-  }
-  return Buffer.concat(chunks);
 }
 
 function unpack(body: Buffer, encoding: string): Buffer {

@@ -20,7 +20,6 @@ export class Stage implements AsyncDisposable {
   readonly samplesPerPage: number;
   /** All polls that were served. */
   readonly polls: Poll[] = [];
-  pageBytes = 0;
   readonly #options: PageServerOptions;
   readonly #pages: Child<PageServerCalls>;
   readonly #sink: Child<SinkCalls>;
@@ -53,10 +52,6 @@ export class Stage implements AsyncDisposable {
     return new Stage(options, { pages, sink }, { task, samplesPerPage });
   }
 
-  get pids(): readonly number[] {
-    return [this.#pages.pid, this.#sink.pid];
-  }
-
   openSink(isOpen: boolean): Promise<void> {
     return this.#sink.calls.setOpen(isOpen);
   }
@@ -71,23 +66,19 @@ export class Stage implements AsyncDisposable {
 
   /** Takes note of what has been served up to now. */
   async look(): Promise<void> {
-    const { polls, wireBytes } = await this.#pages.calls.take();
-    for (const poll of polls) this.polls.push(poll);
-    this.pageBytes += wireBytes;
+    for (const poll of await this.#pages.calls.take()) this.polls.push(poll);
   }
 
   /** Waits until every address was polled so often. */
   async polled(count: number, withinMs: number): Promise<void> {
-    const endMs = Date.now() + withinMs;
-    for (;;) {
+    const isDone = async (): Promise<boolean> => {
       await this.look();
       const counts = new Map<number, number>();
       for (const { address } of this.polls) counts.set(address, (counts.get(address) ?? 0) + 1);
-      const isDone = this.task.origins.every((_, address) => (counts.get(address) ?? 0) >= count);
-      if (isDone) return;
-      if (Date.now() > endMs) throw new Error(`not every page was asked for ${count} times`);
-      await sleep(LOOK_MS);
-    }
+      return this.task.origins.every((_, address) => (counts.get(address) ?? 0) >= count);
+    };
+    if (!(await comesTrue(isDone, withinMs)))
+      throw new Error(`not every page was asked for ${count} times`);
   }
 
   /** Samples that were served and have not arrived yet. */
@@ -98,26 +89,21 @@ export class Stage implements AsyncDisposable {
 
   /** Waits until little is on its way, or as long as it may. */
   async caughtUp(samplesMax: number, withinMs: number): Promise<void> {
-    const endMs = Date.now() + withinMs;
-    while ((await this.behind()) > samplesMax && Date.now() < endMs) await sleep(LOOK_MS);
+    await comesTrue(async () => (await this.behind()) <= samplesMax, withinMs);
   }
 
   /** When the sink accepted the first sample, by the wall clock; waits for it. */
   async firstAccepted(withinMs: number): Promise<number> {
-    const endMs = Date.now() + withinMs;
-    for (;;) {
-      const { firstSampleAtMs } = await this.counts();
-      if (firstSampleAtMs > 0) return firstSampleAtMs;
-      if (Date.now() > endMs) throw new Error('nothing was sent');
-      await sleep(LOOK_MS);
-    }
+    const hasCome = async (): Promise<boolean> => (await this.counts()).firstSampleAtMs > 0;
+    if (!(await comesTrue(hasCome, withinMs))) throw new Error('nothing was sent');
+    return (await this.counts()).firstSampleAtMs;
   }
 
   /** Serves no more, waits for what is on its way, and says what is missing: [] when everything arrived. */
   async settle(contender: Pick<Contender, 'isRounded'>): Promise<readonly string[]> {
     await this.pausePages(true);
     await this.look();
-    await this.arrived();
+    await this.#arrived();
     const { failures } = await this.counts();
     const received = await this.#sink.calls.report();
     const { corpus } = this.#options;
@@ -126,23 +112,28 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Waits until as many samples have arrived as were served, or nothing comes any more. */
-  async arrived(): Promise<void> {
+  async #arrived(): Promise<void> {
     const served = sumPolls(this.polls).samples;
-    let lastSamples = -1;
-    let lastMs = Date.now();
     for (;;) {
       const { samples } = await this.counts();
-      if (samples >= served) return;
-      if (samples !== lastSamples) lastMs = Date.now();
-      lastSamples = samples;
-      if (Date.now() - lastMs > QUIET_MS) return;
-      await sleep(LOOK_MS);
+      const isMore = async (): Promise<boolean> => (await this.counts()).samples > samples;
+      if (samples >= served || !(await comesTrue(isMore, QUIET_MS))) return;
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#pages[Symbol.asyncDispose]();
     await this.#sink[Symbol.asyncDispose]();
+  }
+}
+
+/** Looks until it is so, or the time is over. */
+async function comesTrue(is: () => Promise<boolean>, withinMs: number): Promise<boolean> {
+  const endMs = Date.now() + withinMs;
+  for (;;) {
+    if (await is()) return true;
+    if (Date.now() > endMs) return false;
+    await sleep(LOOK_MS);
   }
 }
 

@@ -1,13 +1,13 @@
 // This project as it is shipped: the bundle, with flags and environment of the Dockerfile, the durable queue, the status
 // page and its own telemetry on.
 
-import { execFileSync, spawn } from 'node:child_process';
-import { openSync, closeSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkoutFolder, runFolder } from '../../test/real/support/folder.ts';
+import { shippedEnvironment, shippedFlags } from '../../test/support/shipped.ts';
 import { API_KEY } from '../page-server.ts';
-import { type Contender, type RunningContender, stopProcess, type Task } from './contender.ts';
+import { type Contender, type RunningContender, startNode, type Task } from './contender.ts';
 
 export interface BridgeOptions {
   /** The checkout's sources, whose functions have names, instead of the bundle. */
@@ -70,39 +70,13 @@ async function startBridge(task: Task, options: BridgeOptions): Promise<RunningB
   const pausesFile = join(folder, 'pauses.jsonl');
   const flags = [...shippedFlags(), ...(isProbed ? ['--import', PROBE] : []), ...nodeFlags];
   const program = join(isFromSources ? checkoutFolder : await installedFolder(), PROGRAM);
-  const log = openSync(join(folder, 'bridge.log'), 'a');
-  const child = spawn(process.execPath, [...flags, program, 'run', '--config', config], {
-    cwd: folder,
-    stdio: ['ignore', log, log],
+  const running = startNode([...flags, program, 'run', '--config', config], {
+    log: join(folder, 'bridge.log'),
     env: { ...shippedEnvironment(), BENCH_PAUSES: pausesFile },
+    signal: 'SIGTERM',
+    cwd: folder,
   });
-  closeSync(log);
-  process.once('exit', () => child.kill('SIGKILL'));
-  return {
-    pid: child.pid ?? 0,
-    folder,
-    pausesFile: isProbed ? pausesFile : null,
-    stop: () => stopProcess(child, 'SIGTERM'),
-  };
-}
-
-/** Those of the image: ENTRYPOINT ["node", flags…, "bin/prom2otlp.js"]. */
-function shippedFlags(): readonly string[] {
-  const words = JSON.parse(fromDockerfile('ENTRYPOINT')) as string[];
-  return words.filter(word => word.startsWith('--'));
-}
-
-/** That of the image: ENV NAME=value … */
-function shippedEnvironment(): Record<string, string> {
-  const words = fromDockerfile('ENV').split(' ');
-  return Object.fromEntries(words.map(word => word.split('=') as [string, string]));
-}
-
-function fromDockerfile(instruction: string): string {
-  const text = readFileSync(join(checkoutFolder, 'Dockerfile'), 'utf8');
-  const rest = new RegExp(`^${instruction} (.*)$`, 'm').exec(text)?.[1];
-  if (rest === undefined) throw new Error(`cannot read the Dockerfile: there is no ${instruction}`);
-  return rest;
+  return { ...running, folder, pausesFile: isProbed ? pausesFile : null };
 }
 
 function configText(task: Task, folder: string, options: BridgeOptions): string {

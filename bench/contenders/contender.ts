@@ -1,7 +1,8 @@
 // What the bench needs of a program that it measures: whether this machine has it, how to start it for given pages and a
 // sink, and which process to look at.
 
-import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 
 /** The task: the same for all. */
 export interface Task {
@@ -36,12 +37,32 @@ export interface Contender {
   start(task: Task): Promise<RunningContender>;
 }
 
-/** Asks a process to end, and waits. */
-export async function stopProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise(resolve => child.once('exit', resolve));
-  child.kill(signal);
-  await ended;
+/** Starts Node.js with what it writes in a file, and nothing else in its environment; `signal` ends it. */
+export function startNode(
+  args: readonly string[],
+  {
+    log,
+    env,
+    signal,
+    ...options
+  }: {
+    readonly log: string;
+    readonly env: Record<string, string>;
+    readonly signal: NodeJS.Signals;
+    readonly cwd?: string;
+  },
+): RunningContender {
+  const output = openSync(log, 'a');
+  const stdio = ['ignore' as const, output, output];
+  const child = spawn(process.execPath, args, { ...options, env, stdio });
+  closeSync(output);
+  process.once('exit', () => child.kill('SIGKILL'));
+  const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
+  const stop = (): Promise<void> => {
+    child.kill(signal);
+    return ended;
+  };
+  return { pid: child.pid ?? 0, stop };
 }
 
 /** The scrape jobs of one task as Prometheus writes them; vmagent spells the header in its own way. */

@@ -1,14 +1,12 @@
 // The plain stack of test/reference: the named packages alone. Bundled before it is started, as one would ship it: types
 // that Node strips at the start would cost it memory.
 
-import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { checkoutFolder, runFolder } from '../../test/real/support/folder.ts';
 import { API_KEY, PAGE_PATH } from '../page-server.ts';
-import { type Contender, stopProcess } from './contender.ts';
+import { type Contender, startNode } from './contender.ts';
 
 export const plainStack: Contender = {
   name: 'plain-stack',
@@ -29,14 +27,11 @@ export const plainStack: Contender = {
     );
     const file = join(folder, 'plain.mjs');
     await bundle(file);
-    const log = openSync(join(folder, 'plain.log'), 'a');
-    const child = spawn(process.execPath, ['--max-old-space-size=8192', file, options], {
-      stdio: ['ignore', log, log],
+    return startNode(['--max-old-space-size=8192', file, options], {
+      log: join(folder, 'plain.log'),
       env: task.caFile === null ? {} : { NODE_EXTRA_CA_CERTS: task.caFile },
+      signal: 'SIGKILL',
     });
-    closeSync(log);
-    process.once('exit', () => child.kill('SIGKILL'));
-    return { pid: child.pid ?? 0, stop: () => stopProcess(child, 'SIGKILL') };
   },
 };
 

@@ -18,6 +18,7 @@ export function resultLines(results: Results): string[] {
     '',
     `at commit ${results.commit}`,
     ...[costTable(results), ...otherTables(results)].flatMap(aligned),
+    '',
     ...floorLines(results),
     ...results.paced.flatMap(result =>
       result.tooSlow === null ? [] : [`${nameOf(result)}: ${result.tooSlow}`],

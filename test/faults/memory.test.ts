@@ -12,6 +12,7 @@ import { gzipBomb } from '../../src/simulator/delivery.ts';
 import { listen, type LoopbackServer } from '../../src/simulator/loopback-server.ts';
 import type { StatusDocument } from '../../src/status/status-report.ts';
 import { BIN, type Running, startUnder, tempDirectory, until } from '../support/program.ts';
+import { shippedEnvironment, shippedFlags } from '../support/shipped.ts';
 import { gzipOf, LINES } from './support/hostile-page.ts';
 import { MemoryGroup } from './support/memory-group.ts';
 
@@ -28,26 +29,14 @@ if (noGroup !== null) console.log(`faults: limits of memory are skipped: ${noGro
 const isSkipped = noGroup !== null && process.env['CI'] !== 'true';
 
 const root = join(BIN, '../..');
-const image = readFileSync(join(root, 'Dockerfile'), 'utf8');
 
-/** What stands between `node` and the program, in the image and in the unit. */
-function shippedFlags(): readonly string[] {
+test('the image and the unit start the program with the same flags', () => {
   const unit = readFileSync(join(root, 'deploy/systemd/prom2otlp.service'), 'utf8');
-  const ofUnit = /^ExecStart=\S*node (.*?) \S*prom2otlp\.js /m.exec(unit)?.[1]?.split(' ') ?? [];
-  const words = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(image)?.[1] ?? '[]') as readonly string[];
-  const ofImage = words.filter(word => word.startsWith('--'));
-  expect(ofImage).toEqual(ofUnit);
-  expect(ofImage).toContain('--expose-gc');
-  return ofImage;
-}
-
-function shippedEnvironment(): Readonly<Record<string, string>> {
-  const words = /^ENV (.*)$/m.exec(image)?.[1]?.split(' ') ?? [];
-  const pairs = words.map(word => word.split('=') as [string, string]);
-  const environment = Object.fromEntries(pairs.filter(([name]) => name !== 'PATH'));
-  expect(environment).toHaveProperty('MALLOC_ARENA_MAX');
-  return environment;
-}
+  const ofUnit = /^ExecStart=\S*node (.*?) \S*prom2otlp\.js /m.exec(unit)?.[1]?.split(' ');
+  expect(shippedFlags()).toEqual(ofUnit);
+  expect(shippedFlags()).toContain('--expose-gc');
+  expect(shippedEnvironment()).toHaveProperty('MALLOC_ARENA_MAX');
+});
 
 beforeAll(() => {
   // What is shipped is the bundle: the sources take memory for their own translation.
@@ -84,9 +73,10 @@ class Scene {
     });
     const file = this.#files.write('prom2otlp.yaml', text);
     const entry = process.env['PROM2OTLP_ENTRY'] ?? 'dist/main.js';
-    const environment = { ...shippedEnvironment(), PROM2OTLP_ENTRY: entry };
+    const { PATH: _path, ...environment } = shippedEnvironment();
     const args = ['run', '--config', file];
-    this.#running = startUnder(this.group.wrapper, args, environment, shippedFlags());
+    const variables = { ...environment, PROM2OTLP_ENTRY: entry };
+    this.#running = startUnder(this.group.wrapper, args, variables, shippedFlags());
   }
 
   static async start(
