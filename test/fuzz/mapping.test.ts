@@ -66,29 +66,11 @@ function check(holds: (world: readonly PageEvent[], chosen: Options) => void): v
 const timeOf = (point: OtlpPoint): bigint => BigInt(point.timeNs);
 
 describe('of any sequence of pages', () => {
-  test('times never go back, no point comes twice, and starts are before times and never go back', () => {
+  // The target itself checks that times increase, that streams do not overlap, and that a marker ends what has a value.
+  test('what is sent is sane', () => {
     check((world, chosen) => {
       const target = targetOf(chosen);
-      const last = new Map<string, OtlpPoint>();
-      for (const told of tell(world, chosen.hasRepeats)) {
-        const { points, own } = scrape(target, told);
-        for (const point of [...points, ...own]) {
-          const before = last.get(seriesOf(point));
-          last.set(seriesOf(point), point);
-          expect(BigInt(point.startNs) <= timeOf(point), shownPoint(point)).toBe(true);
-          if (before === undefined) continue;
-          const pair = `${shownPoint(before)} then ${shownPoint(point)}`;
-          expect(timeOf(point) > timeOf(before), pair).toBe(true);
-          // What was gone for long is forgotten, and begins anew.
-          if (timeOf(point) - timeOf(before) < FORGOTTEN_NS)
-            expect(BigInt(point.startNs) >= BigInt(before.startNs), pair).toBe(true);
-          // One interval of growth begins where the last one ended, or later.
-          if (point.temporality === 'delta')
-            expect(BigInt(point.startNs) >= timeOf(before), pair).toBe(true);
-          // A marker ends a series that has a value.
-          expect(point.flags === 1 && before.flags === 1, pair).toBe(false);
-        }
-      }
+      for (const told of tell(world, chosen.hasRepeats)) scrape(target, told);
     });
   });
 
@@ -133,7 +115,6 @@ describe('of any sequence of pages', () => {
     });
   });
 
-  // The target itself checks that times increase and that starts do not overlap.
   test('what was forgotten for want of room claims nothing when it returns', () => {
     check((world, given) => {
       // A forgotten series that returns with the stamp of its last sample is sent with it again.

@@ -1,17 +1,19 @@
 // Inputs that come close to what a parser expects: seeds that are cut, joined, doubled, and sprinkled with bytes that
 // mean something to it. The same number gives the same input.
 
+import { randomOf } from '../support/random.ts';
+
 export class Mutator {
   readonly #seeds: readonly Buffer[];
   readonly #tokens: readonly Buffer[];
-  #state: number;
+  readonly #random: () => number;
 
   constructor(seeds: readonly (string | Buffer)[], tokens: readonly string[], seed: number) {
     this.#seeds = seeds.map(bytes => Buffer.from(bytes as string));
     this.#tokens = [...tokens, '\u0000', '\n', '\r\n', '"', '\\', '\u{10FFFF}'].map(token =>
       Buffer.from(token),
     );
-    this.#state = seed >>> 0;
+    this.#random = randomOf(seed);
   }
 
   /** The next input: one to eight changes away from one of the seeds. */
@@ -56,11 +58,8 @@ export class Mutator {
     return list[this.#below(list.length)] ?? Buffer.alloc(0);
   }
 
-  /** From 0 to limit - 1 (xorshift32, Marsaglia 2003). */
+  /** From 0 to limit - 1. */
   #below(limit: number): number {
-    this.#state ^= this.#state << 13;
-    this.#state ^= this.#state >>> 17;
-    this.#state ^= this.#state << 5;
-    return (this.#state >>> 0) % limit;
+    return Math.floor(this.#random() * limit);
   }
 }

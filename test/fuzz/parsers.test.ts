@@ -20,8 +20,8 @@ import { decodePage } from '../support/decode-page.ts';
 import { readLog } from '../support/log-reading.ts';
 import { zip } from '../../src/simulator/zip.ts';
 import { Mutator } from './mutate.ts';
+import { INPUTS } from './parameters.ts';
 
-const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 2000);
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31);
 
 const fixture = (path: string): string =>

@@ -189,6 +189,15 @@ describe('requests in a row', () => {
     wrong('1 s older', gauge({ asDouble: 1 }, 3), gauge({ flags: 1 }, 2));
   });
 
+  test('a marker ends a series that has a value', () => {
+    wrong(
+      'follows a marker',
+      gauge({ asDouble: 1 }),
+      gauge({ flags: 1 }, 2),
+      gauge({ flags: 1 }, 3),
+    );
+  });
+
   test('they go back only if a clock may be corrected', () => {
     const back = [gauge({ asDouble: 1 }, 9), gauge({ asDouble: 2 }, 1), gauge({ asDouble: 2 }, 2)];
     const after = (...requests: readonly MetricsRequestJson[]): string =>
@@ -211,6 +220,9 @@ describe('requests in a row', () => {
     const overlap = (seconds: number): string => `starts ${seconds} s before the one before ended`;
     wrong(overlap(1), cumulative(1, 1, 5), cumulative(2, 4, 10));
     wrong(overlap(4), cumulative(1, 3, 5), cumulative(2, 1, 10));
+    const ended = [cumulative(1, 1, 5), sum({ flags: 1, from: 1, at: 8 })];
+    right(...ended, cumulative(2, 8, 10));
+    wrong('starts 2 s before the last marker', ...ended, cumulative(2, 6, 10));
     // No start, no claim.
     right(sum({ asDouble: 2, at: 5 }), sum({ asDouble: 1, at: 10 }));
   });

@@ -43,6 +43,8 @@ interface Track {
   /** Each point by its time, as text: to tell a resend from a conflict. */
   readonly points: Map<bigint, string>;
   lastNs: bigint;
+  /** Of the last marker of staleness. */
+  endedNs: bigint;
   /** The last point that counted, that is no marker of staleness. */
   counted: { readonly shape: Shape; readonly startNs: bigint; readonly timeNs: bigint } | null;
   /** Its numbers that may not fall within one stream, by their names. */
@@ -141,6 +143,7 @@ export class WireSanity {
     const isBack = this.#options.mayGoBack === true && beganNs < track.lastNs;
     if (isBack) {
       track.counted = null;
+      track.endedNs = 0n;
       for (const laterNs of track.points.keys())
         if (laterNs > beganNs) track.points.delete(laterNs);
     }
@@ -155,7 +158,11 @@ export class WireSanity {
     if (!isBack && timeNs < track.lastNs)
       return tell(`it is ${secondsBetween(timeNs, track.lastNs)} older than the one before`);
     track.lastNs = timeNs;
-    if (isMarker) return;
+    if (isMarker) {
+      if (track.endedNs > (track.counted?.timeNs ?? 0n)) tell('a marker follows a marker');
+      track.endedNs = timeNs;
+      return;
+    }
     const { counted } = track;
     const isStream = shape.kind === 'sum' || shape.kind === 'histogram';
     const isSame = counted !== null && isAlike(counted.shape, shape);
@@ -164,6 +171,8 @@ export class WireSanity {
       const isNew = shape.isDelta || startNs !== counted.startNs;
       if (isNew && startNs < counted.timeNs)
         tell(`it starts ${secondsBetween(startNs, counted.timeNs)} before the one before ended`);
+      else if (isNew && !shape.isDelta && startNs < track.endedNs)
+        tell(`it starts ${secondsBetween(startNs, track.endedNs)} before the last marker`);
       // A first point whose start is unknown starts at its own time, and so does a stream that begins after it.
       const isFirst = counted.startNs === counted.timeNs;
       const isForgotten = timeNs - counted.timeNs >= FORGOTTEN_NS;
@@ -181,7 +190,7 @@ export class WireSanity {
   #trackOf(identity: string): Track {
     const known = this.#tracks.get(identity);
     if (known !== undefined) return known;
-    const track = { points: new Map(), lastNs: 0n, counted: null, totals: new Map() };
+    const track = { points: new Map(), lastNs: 0n, endedNs: 0n, counted: null, totals: new Map() };
     this.#tracks.set(identity, track);
     return track;
   }
