@@ -12,6 +12,7 @@ import { startSimulator } from '../../src/simulator/simulator.ts';
 import type { OtlpPoint } from '../support/otlp-points.ts';
 import { Receiver } from '../support/receiver.ts';
 import { start, until } from '../support/program.ts';
+import { configFor } from '../support/rig.ts';
 
 test('the demo prints the address of its status page, shows that data flows, and ends by itself', async () => {
   const demo = start(['demo', '--for', '6s', '--port', '0']);
@@ -41,16 +42,8 @@ const kindOf = ({ type, isMonotonic }: OtlpPoint): string =>
 test('every series of the specification arrives with its type, unit and start', async () => {
   await using simulator = await startSimulator({ clock, key: 'k', refreshMs: 500 });
   const receiver = await Receiver.start();
-  const config = parseConfig(
-    JSON.stringify({
-      api: { base_url: simulator.url, key: 'k' },
-      services: simulator.world.services.map(({ id }) => ({ id })),
-      otlp: { endpoint: receiver.url },
-      queue: { directory: null },
-      telemetry: { enabled: false },
-    }),
-    { file: 'test', environment: {} },
-  );
+  const text = configFor(simulator, { otlp: { endpoint: receiver.url } });
+  const config = parseConfig(text, { file: 'test', environment: {} });
   const daemon = await Daemon.open({ config, clock, logger: silentLogger });
   expect(await daemon.cycle(10_000, 10_000)).toBe(true);
   await daemon.stop(new AbortController().signal);

@@ -6,6 +6,7 @@ import { systemClock as clock } from '../../src/lib/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import type { SimulatedService } from '../../src/simulator/world.ts';
 import { start, tempDirectory, until } from '../support/program.ts';
+import { configFor } from '../support/rig.ts';
 
 const services = Array.from({ length: 150 }, (_, index): SimulatedService => {
   const servers = [{ name: `shop-${index}-0`, role: 'proxy' }] as const;
@@ -26,18 +27,14 @@ test.each(Object.keys(CAUSES))(
     using directory = tempDirectory();
     const simulator = await startSimulator({ clock, key: 'k', services });
     CAUSES[name]?.(simulator);
-    const config = {
+    const config = configFor(simulator, {
       api: { base_url: simulator.url, key: 'k', timeout: '2s' },
-      services: services.map(({ id, name: own }) => ({ id, name: own })),
       metrics: { interval: '2s' },
       logs: { enabled: true, schedule: '30s' },
       backups: { enabled: true, interval: '5s' },
       otlp: { endpoint: 'http://127.0.0.1:9' },
-      queue: { directory: null },
-      status: { listen: '127.0.0.1:0' },
-      telemetry: { enabled: false },
-    };
-    const daemon = start(['run', '--config', directory.write('c.yaml', JSON.stringify(config))]);
+    });
+    const daemon = start(['run', '--config', directory.write('c.yaml', config)]);
     await daemon.ready();
     const ours = async (): Promise<readonly string[]> => {
       const { problems } = await daemon.status();

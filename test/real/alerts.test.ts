@@ -4,14 +4,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { promtool } from './parts/promtool.ts';
-import { checkoutFolder } from './support/folder.ts';
+import { RULES_FILE, shippedRules } from './support/judge.ts';
 import { need, reasonToSkip } from './support/part.ts';
 import { runAny } from './support/process.ts';
 
 const skip = await reasonToSkip([promtool]);
-const rules = join(checkoutFolder, 'deploy/helm/alerts/prom2otlp.rules.yaml');
 const stories = join(import.meta.dirname, 'alerts/alerts.yaml');
 
 async function check(...args: readonly string[]): Promise<{ code: number | null; said: string }> {
@@ -22,7 +20,7 @@ async function check(...args: readonly string[]): Promise<{ code: number | null;
 
 describe.skipIf(skip !== null)('the alert rules', () => {
   test('are right, by the strictest check there is', async () => {
-    expect(await check('check', 'rules', '--lint=all', '--lint-fatal', rules)).toMatchObject({
+    expect(await check('check', 'rules', '--lint=all', '--lint-fatal', RULES_FILE)).toMatchObject({
       code: 0,
     });
   });
@@ -32,22 +30,11 @@ describe.skipIf(skip !== null)('the alert rules', () => {
   });
 
   test('each have a scenario, a severity, and a text for the operator', () => {
-    const { groups } = parse(readFileSync(rules, 'utf8')) as RuleFile;
     const text = readFileSync(stories, 'utf8');
-    for (const { alert, labels, annotations } of groups.flatMap(group => group.rules)) {
+    for (const { alert, labels, annotations } of shippedRules()) {
       expect(text, alert).toContain(`alertname="${alert}"`);
       expect(['critical', 'warning', 'info'], alert).toContain(labels.severity);
       expect(annotations.summary, alert).toMatch(/^\S.*\S$/);
     }
   });
 });
-
-interface RuleFile {
-  readonly groups: readonly {
-    readonly rules: readonly {
-      readonly alert: string;
-      readonly labels: { readonly severity: string };
-      readonly annotations: { readonly summary: string };
-    }[];
-  }[];
-}

@@ -1,7 +1,7 @@
 // The watch over backups at real back ends: a Prometheus that holds the gauges and evaluates the shipped alert rules,
 // a Collector that takes the events. One of two services has no full backup scheduled, then has one, then has not.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
@@ -11,11 +11,13 @@ import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts
 import { ask } from '../support/ask.ts';
 import { attributesOf, otlpLogs } from '../support/otlp-points.ts';
 import { type Running as Daemon, start, until } from '../support/program.ts';
+import { configFor } from '../support/rig.ts';
+import { useDirectory } from '../support/temporary-directory.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';
-import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
-import { runFolder } from './support/folder.ts';
+import { prometheus } from './parts/prometheus.ts';
+import { type Judge, startJudge } from './support/judge.ts';
 import { reasonToSkip } from './support/part.ts';
-import { askPromql, firingAlerts, impatientRules } from './support/promql.ts';
+import { askPromql } from './support/promql.ts';
 
 const KEY = 'key-of-the-backups-test';
 const ORDERS = 'dbpgf10000001';
@@ -27,38 +29,23 @@ const skip = await reasonToSkip([prometheus, collector]);
 
 describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collector', () => {
   let simulator: Simulator;
-  let metrics: PrometheusRunning;
+  let metrics: Judge;
   let events: CollectorRunning;
   let daemon: Daemon;
+  const files = useDirectory();
 
   beforeAll(async () => {
     simulator = await startSimulator({ clock, key: KEY });
     await change('DELETE', `/${await idOf(SESSIONS)}`);
-    const folder = await runFolder('backups');
-    const rules = join(folder, 'rules.yaml');
-    await writeFile(rules, impatientRules([ALERT]));
-    const settings = { global: { evaluation_interval: '1s' }, rule_files: [rules] };
-    metrics = await prometheus.start({ config: JSON.stringify(settings) });
+    metrics = await startJudge({ alerts: [ALERT] });
     events = await collector.start({});
-    const config = join(folder, 'config.yaml');
-    await writeFile(
-      config,
-      JSON.stringify({
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
-        api: { base_url: simulator.url, key: '${env:REAL_API_KEY}' },
-        services: [{ id: ORDERS, name: 'orders' }, { id: SESSIONS }],
-        metrics: { interval: '1s' },
-        backups: { enabled: true, interval: '1s' },
-        otlp: {
-          metrics_endpoint: metrics.otlpUrl,
-          logs_endpoint: `${events.httpUrl}/v1/logs`,
-        },
-        queue: { directory: join(folder, 'queue') },
-        status: { listen: '127.0.0.1:0' },
-        telemetry: { enabled: false },
-      }),
-    );
-    daemon = start(['run', '--config', config], { REAL_API_KEY: KEY });
+    const text = configFor(simulator, {
+      services: [{ id: ORDERS, name: 'orders' }, { id: SESSIONS }],
+      backups: { enabled: true, interval: '1s' },
+      otlp: { metrics_endpoint: metrics.otlpUrl, logs_endpoint: `${events.httpUrl}/v1/logs` },
+      queue: { directory: join(files.path, 'queue') },
+    });
+    daemon = start(['run', '--config', files.write('config.yaml', text)]);
   });
   afterAll(async () => {
     await daemon.stop();
@@ -84,7 +71,7 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
 
   /** The ids of the services for which the alert fires. */
   async function firing(): Promise<readonly string[]> {
-    const alerts = await firingAlerts(metrics.url);
+    const alerts = await metrics.firing();
     return alerts
       .filter(({ alertname }) => alertname === ALERT)
       .map(({ instance = '' }) => instance);

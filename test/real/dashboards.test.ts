@@ -11,10 +11,12 @@ import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts
 import { dashboards } from '../../tools/dashboards.ts';
 import { start, tempDirectory, until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
+import { configFor } from '../support/rig.ts';
 import { collector, type CollectorPorts } from './parts/collector.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { checkoutFolder } from './support/folder.ts';
+import { shippedRules } from './support/judge.ts';
 import { reasonToSkip } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 
@@ -52,7 +54,7 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
     const otlp = strategy === null ? await openVictoriaMetrics() : await openPrometheus(strategy);
     simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
     closing.push(() => simulator.close());
-    const daemon = start(['run', '--config', bridgeConfig(simulator, otlp)]);
+    const daemon = start(['run', '--config', bridgeConfig(otlp)]);
     closing.push(() => daemon.kill());
     const has = async (query: string): Promise<boolean> => (await askPromql(url, query)).length > 0;
     await until(
@@ -91,19 +93,15 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
     return { endpoint: receiver.url, metrics_endpoint: back.otlpUrl };
   }
 
-  function bridgeConfig({ url: base, world }: Simulator, otlp: Otlp): string {
-    const config = {
-      api: { base_url: base, key: KEY },
-      services: world.services.map(({ id, name }) => ({ id, name })),
-      metrics: { interval: '1s' },
+  function bridgeConfig(otlp: Otlp): string {
+    const changes = {
       logs: { enabled: true, schedule: '30s' },
       backups: { enabled: true, interval: '5s' },
       otlp,
       queue: { directory: join(directory.path, 'queue') },
-      status: { listen: '127.0.0.1:0' },
       telemetry: { interval: '1s' },
     };
-    return directory.write('prom2otlp.yaml', JSON.stringify(config));
+    return directory.write('prom2otlp.yaml', configFor(simulator, changes));
   }
 
   const panels = names.flatMap(name =>
@@ -130,9 +128,7 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
     expect(await choices('prom2otlp')).toEqual([expect.stringMatching(/^[^/]+:[0-9a-f]{8}$/)]);
   });
 
-  const rules = (parse(read('helm/alerts/prom2otlp.rules.yaml')) as RuleFile).groups.flatMap(
-    group => group.rules,
-  );
+  const rules = shippedRules();
 
   test.each(rules)('has every metric of the alert $alert', async ({ expr }) => {
     await askPromql(url, expr);
@@ -169,10 +165,6 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
 interface Otlp {
   readonly endpoint: string;
   readonly metrics_endpoint?: string;
-}
-
-interface RuleFile {
-  readonly groups: readonly { readonly rules: readonly { alert: string; expr: string }[] }[];
 }
 
 interface EvaluatedRule {

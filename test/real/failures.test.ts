@@ -18,10 +18,11 @@ import { serveStatus } from '../../src/status/status-server.ts';
 import type { StatusDocument } from '../../src/status/status-report.ts';
 import { tempDirectory, until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
+import { configFor } from '../support/rig.ts';
 import { chromiumPart, openBrowser } from './parts/chromium.ts';
-import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
+import { prometheus } from './parts/prometheus.ts';
+import { startJudge } from './support/judge.ts';
 import { reasonToSkip } from './support/part.ts';
-import { firingAlerts, impatientRules } from './support/promql.ts';
 
 const reason = await reasonToSkip([chromiumPart, prometheus]);
 const KEY = 'key-of-the-failures-test';
@@ -47,13 +48,13 @@ interface Night extends AsyncDisposable {
   readonly receiver: Receiver;
   readonly url: string;
   readonly supervisor: Supervisor;
-  readonly configFile: string;
-  readonly keyFile: string;
-  readonly config: Readonly<Record<string, unknown>>;
+  /** Writes a file beside the configuration. */
   write(name: string, text: string): string;
+  /** Writes the configuration, with these changes. */
+  configure(changes: Readonly<Record<string, unknown>>): string;
   document(): Promise<StatusDocument>;
-  /** Waits until the alert of the night fires, or no longer does. */
-  alerted(isFiring: boolean): Promise<unknown>;
+  /** Waits until the alert of the night, where it has one, fires, or no longer does. */
+  alerted(isFiring: boolean): Promise<void>;
 }
 
 interface NightOptions {
@@ -82,12 +83,14 @@ async function openNight(options: NightOptions = {}): Promise<Night> {
   const simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000, services: crowd });
   const receiver = await Receiver.start();
   before?.(simulator, receiver);
-  const keyFile = directory.write('key', KEY);
   // The page of a crowd takes a busy machine seconds to make, to read and to check.
   const interval = services > 100 ? '20s' : '5s';
   const config = {
-    api: { base_url: simulator.url, key: `\${file:${keyFile}}`, timeout: interval },
-    services: simulator.world.services.map(({ id, name }) => ({ id, name })),
+    api: {
+      base_url: simulator.url,
+      key: `\${file:${directory.write('key', KEY)}}`,
+      timeout: interval,
+    },
     metrics: { interval },
     logs: { enabled: true, schedule: '60s', first_start: '1h' },
     backups: { enabled: true, interval: '60s' },
@@ -96,14 +99,14 @@ async function openNight(options: NightOptions = {}): Promise<Night> {
       directory: join(directory.path, 'queue'),
       ...(queueBytes === undefined ? {} : { metrics: { max_bytes: queueBytes } }),
     },
-    status: { listen: '127.0.0.1:0' },
-    telemetry: { enabled: false },
     log: { level: 'error' },
   };
-  const configFile = directory.write('prom2otlp.yaml', JSON.stringify(config));
-  const supervisor = await Supervisor.open({ file: configFile, environment: {}, clock });
+  const configure = (changes: Readonly<Record<string, unknown>>): string =>
+    directory.write('prom2otlp.yaml', configFor(simulator, { ...config, ...changes }));
+  const supervisor = await Supervisor.open({ file: configure({}), environment: {}, clock });
   const server = await serveStatus(supervisor, clock);
-  const alerts = alert === undefined ? null : await startAlerts(directory, server.url, alert);
+  const judge =
+    alert === undefined ? null : await startJudge({ alerts: [alert], scraped: server.url });
   const stop = new AbortController();
   const running = supervisor.run(stop.signal, new Bell());
   return {
@@ -111,21 +114,17 @@ async function openNight(options: NightOptions = {}): Promise<Night> {
     receiver,
     url: server.url,
     supervisor,
-    configFile,
-    keyFile,
-    config,
     write: (name, text) => directory.write(name, text),
+    configure,
     document: async () =>
       (await (await fetch(`${server.url}/status.json`)).json()) as StatusDocument,
-    alerted: isFiring =>
-      until(
-        `${alert} ${isFiring ? 'fires' : 'ends'}`,
-        async () =>
-          (await firingAlerts(alerts?.url ?? '')).some(one => one.alertname === alert) === isFiring,
-        60_000,
-      ),
+    alerted: async isFiring => {
+      if (judge === null) return;
+      const is = async (): Promise<boolean> => (await judge.firing()).length > 0 === isFiring;
+      await until(`${alert} ${isFiring ? 'fires' : 'ends'}`, is, 60_000);
+    },
     [Symbol.asyncDispose]: async () => {
-      await alerts?.stop();
+      await judge?.stop();
       stop.abort();
       await running;
       await server.close();
@@ -135,22 +134,6 @@ async function openNight(options: NightOptions = {}): Promise<Night> {
       directory[Symbol.dispose]();
     },
   };
-}
-
-/** A Prometheus that scrapes the daemon's own metrics and has the shipped rule of an alert. */
-function startAlerts(
-  directory: ReturnType<typeof tempDirectory>,
-  statusUrl: string,
-  alert: string,
-): Promise<PrometheusRunning> {
-  const rules = directory.write('rules.yaml', impatientRules([alert]));
-  const targets = [new URL(statusUrl).host];
-  const config = {
-    global: { scrape_interval: '1s', evaluation_interval: '1s' },
-    scrape_configs: [{ job_name: 'prom2otlp', static_configs: [{ targets }] }],
-    rule_files: [rules],
-  };
-  return prometheus.start({ config: JSON.stringify(config) });
 }
 
 /** Waits until the page says so; returns the seconds and the banner. */
@@ -225,6 +208,29 @@ function tell(name: string, red: number | null, green: number | null, sight: Sig
   if (folder !== undefined) appendFileSync(join(folder, 'table.md'), line);
 }
 
+interface Endured {
+  readonly sight: Sight;
+  /** The seconds from the remedy until all is well. */
+  readonly green: number;
+}
+
+/** Waits until the page is red and the alert fires; after the remedy, until all is well. */
+async function endure(
+  night: Night,
+  name: string,
+  is: (document: StatusDocument) => boolean,
+  remedy: () => unknown,
+): Promise<Endured> {
+  const red = await wait(night, name, is);
+  const sight = await look(night, name.replaceAll(' ', '-'));
+  await night.alerted(true);
+  remedy();
+  const green = await wait(night, 'all is well', isGreen);
+  await night.alerted(false);
+  tell(name, red, green, sight);
+  return { sight, green };
+}
+
 describe.skipIf(reason !== null)('the page of a daemon', () => {
   for (const services of [0, 150])
     test(`is green with ${services === 0 ? 4 : services} services that are well`, async () => {
@@ -246,7 +252,7 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
         simulator.key = 'the new one';
       },
     });
-    const red = await wait(night, 'the key is refused', isRed('logs, backups'));
+    await wait(night, 'the key is refused', isRed('logs, backups'));
     const { problems } = await night.document();
     const requestsBefore = night.simulator.requests.count;
     await clock.sleep(10_000);
@@ -257,12 +263,9 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     );
     const up = renderCounters(night.supervisor.daemon.counters);
     expect(up.match(/^prom2otlp_pull_up\{.*reason="auth"\} 0$/gm)).toHaveLength(3);
-    await night.alerted(true);
-    const sight = await look(night, 'refused-key-150');
-    night.write('key', 'the new one');
-    const green = await wait(night, 'all is well', isGreen);
-    await night.alerted(false);
-    tell('refused key, 150', red, green, sight);
+    const { sight, green } = await endure(night, 'refused key', isRed('logs, backups'), () =>
+      night.write('key', 'the new one'),
+    );
     expect(sight.banner).toContain('key refused by');
     expect(sight.height).toBeLessThan(4000);
     expect(green).toBeLessThan(8);
@@ -272,11 +275,9 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     await using night = await openNight({ services: 4 });
     await wait(night, 'all is well', isGreen);
     night.simulator.setFaults({ path: '/', status: 401 });
-    const red = await wait(night, 'the key is refused', isRed('key refused by'));
-    const sight = await look(night, 'refused-later-4');
-    night.simulator.resetFaults();
-    const green = await wait(night, 'all is well', isGreen);
-    tell('key refused for a while', red, green, sight);
+    const { green } = await endure(night, 'key refused for a while', isRed('key refused by'), () =>
+      night.simulator.resetFaults(),
+    );
     expect(green).toBeLessThan(8);
   });
 
@@ -285,13 +286,9 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     await wait(night, 'all is well', isGreen);
     const [first] = night.simulator.world.services;
     night.simulator.setFaults({ absentServices: [first?.id ?? ''] });
-    const red = await wait(night, 'it is down', isRed('orders: the page is good but'));
-    const sight = await look(night, 'service-down');
-    await night.alerted(true);
-    night.simulator.resetFaults();
-    const green = await wait(night, 'all is well', isGreen);
-    await night.alerted(false);
-    tell('one service down', red, green, sight);
+    await endure(night, 'one service down', isRed('orders: the page is good but'), () =>
+      night.simulator.resetFaults(),
+    );
   });
 
   test('a back end that is down, and the time that is left', async () => {
@@ -304,16 +301,12 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     night.receiver.behave = () => 503;
     const red = await wait(night, 'the back end is down', isRed('metrics and logs to http'));
     const sight = await look(night, 'back-end-down');
-    const filling = await wait(night, 'the time that is left', ({ problems }) =>
-      problems.some(({ hint }) => /which is full in .* at this rate/.test(hint)),
-    );
-    const fillingSight = await look(night, 'queue-filling');
-    await night.alerted(true);
-    night.receiver.behave = () => 200;
-    const green = await wait(night, 'all is well', isGreen);
-    await night.alerted(false);
-    tell('back end down', red, green, sight);
-    tell('queue filling', filling, green, fillingSight);
+    tell('back end down', red, null, sight);
+    const isFilling = ({ problems }: StatusDocument): boolean =>
+      problems.some(({ hint }) => /which is full in .* at this rate/.test(hint));
+    await endure(night, 'queue filling', isFilling, () => {
+      night.receiver.behave = () => 200;
+    });
   });
 
   test('a log API that fails from the start is red at once', async () => {
@@ -321,33 +314,20 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
       alert: 'PullFailing',
       before: simulator => simulator.setFaults({ path: LOGS, status: 500 }),
     });
-    const red = await wait(night, 'logs fail', isRed('server errors from'));
-    expect(renderCounters(night.supervisor.daemon.counters)).toMatch(
-      /prom2otlp_pull_up\{pull="logs",.*reason="server_error"\} 0/,
-    );
-    const sight = await look(night, 'logs-500');
+    let counters = '';
+    const { sight } = await endure(night, 'logs fail', isRed('server errors from'), () => {
+      counters = renderCounters(night.supervisor.daemon.counters);
+      night.simulator.resetFaults();
+    });
+    expect(counters).toMatch(/prom2otlp_pull_up\{pull="logs",.*reason="server_error"\} 0/);
     expect(sight.banner).toMatch(/^server errors from .*: logs of 4 services/);
-    await night.alerted(true);
-    night.simulator.resetFaults();
-    const green = await wait(night, 'all is well', isGreen);
-    await night.alerted(false);
-    tell('log API 500 from the start', red, green, sight);
   });
 
   test('a changed configuration that cannot be used', async () => {
     await using night = await openNight({ alert: 'ConfigurationRefused' });
     await wait(night, 'all is well', isGreen);
-    night.write(
-      'prom2otlp.yaml',
-      JSON.stringify({ ...night.config, metrics: { interval: 'soon' } }),
-    );
-    const red = await wait(night, 'the reload is refused', isRed('configuration'));
-    const sight = await look(night, 'bad-reload');
-    await night.alerted(true);
-    night.write('prom2otlp.yaml', JSON.stringify(night.config));
-    const green = await wait(night, 'all is well', isGreen);
-    await night.alerted(false);
-    tell('bad reload', red, green, sight);
+    night.configure({ metrics: { interval: 'soon' } });
+    await endure(night, 'bad reload', isRed('configuration'), () => night.configure({}));
   });
 
   test('everything at once, from the very start', async () => {

@@ -1,71 +1,39 @@
 // The plug is pulled on each neighbour in turn: the service, its key, its name, the back end, the disk, the clock. Each time the
 // page says what is wrong and what to do, the shipped alert fires in a real Prometheus, and once the neighbour is back
-// everything ends by itself. The rules are as they are shipped but for their patience.
+// everything ends by itself.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { SmallDisk } from '../faults/support/small-disk.ts';
 import { WallClock } from '../faults/support/wall-clock.ts';
 import { Receiver } from '../support/receiver.ts';
+import { configFor } from '../support/rig.ts';
 import { type Running as Daemon, startUnder, until } from '../support/program.ts';
-import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
-import { checkoutFolder, runFolder } from './support/folder.ts';
+import { prometheus } from './parts/prometheus.ts';
+import { runFolder } from './support/folder.ts';
+import { type Judge, startJudge } from './support/judge.ts';
 import { reasonToSkip } from './support/part.ts';
-import { firingAlerts } from './support/promql.ts';
-import { freePort } from './support/process.ts';
 
 const HOST = 'service.test';
 const WAIT_MS = 60_000;
+const ALERTS = ['ServiceDown', 'KeyRefused', 'DeliveryLate', 'QueueTrouble', 'ClockWrong'];
 
 const skip =
   (await reasonToSkip([prometheus])) ?? SmallDisk.reasonToSkip() ?? WallClock.reasonToSkip();
 if (skip !== null) console.warn(`skipped: ${skip}`);
 
-interface Rules {
-  readonly groups: readonly {
-    readonly rules: readonly { readonly alert: string; readonly expr: string }[];
-  }[];
-}
-
-/** The shipped rules about the bridge: what lasts minutes there, lasts seconds here. */
-function impatientRules(): string {
-  const file = join(checkoutFolder, 'deploy/helm/alerts/prom2otlp.rules.yaml');
-  const { groups } = parse(readFileSync(file, 'utf8')) as Rules;
-  const rules = groups
-    .flatMap(group => group.rules)
-    .map(rule => ({
-      ...rule,
-      for: '0s',
-      expr: rule.expr
-        .replace(/_age_seconds > 900/, '_age_seconds > 3')
-        .replaceAll('[15m]', '[5s]')
-        .replaceAll('offset 15m', 'offset 5s'),
-    }));
-  return JSON.stringify({ groups: [{ name: 'bridge', interval: '1s', rules }] });
-}
-
-interface Status {
-  readonly problems: readonly {
-    readonly severity: string;
-    readonly message: string;
-    readonly hint: string;
-  }[];
-}
-
 describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   let simulator: Simulator;
   let receiver: Receiver;
-  let judge: PrometheusRunning;
+  let judge: Judge;
   let daemon: Daemon;
   let disk: SmallDisk & Disposable;
   let folder: string;
   const wallClock = new WallClock();
-  let statusUrl: string;
   const key = 'canary-41d7ab09';
   const nextKey = 'canary-9e3307cc';
 
@@ -79,33 +47,17 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
     disk = SmallDisk.mount(24);
     simulator = await startService();
     receiver = await Receiver.start();
-    const port = await freePort();
-    statusUrl = `http://127.0.0.1:${String(port)}`;
     hosts(HOST);
     await writeFile(join(folder, 'key'), key);
-    await writeFile(
-      join(folder, 'config.yaml'),
-      JSON.stringify({
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
-        api: { base_url: baseUrl(), key: '${file:key}', timeout: '900ms', insecure: true },
-        services: [{ id: simulator.world.services[0]?.id, name: 'orders' }],
-        metrics: { interval: '1s' },
-        otlp: { endpoint: receiver.url },
-        queue: { directory: join(disk.path, 'queue'), metrics: { max_bytes: '8MiB' } },
-        status: { listen: `127.0.0.1:${String(port)}` },
-        telemetry: { enabled: false },
-      }),
-    );
-    const rules = join(folder, 'rules.yaml');
-    await writeFile(rules, impatientRules());
-    const scrape = { job_name: 'bridge', static_configs: [{ targets: [statusUrl.slice(7)] }] };
-    judge = await prometheus.start({
-      config: JSON.stringify({
-        global: { evaluation_interval: '1s', scrape_interval: '1s' },
-        rule_files: [rules],
-        scrape_configs: [scrape],
-      }),
+    const base_url = simulator.url.replace('127.0.0.1', HOST);
+    const config = configFor(simulator, {
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
+      api: { base_url, key: '${file:key}', timeout: '900ms', insecure: true },
+      services: [{ id: simulator.world.services[0]?.id, name: 'orders' }],
+      otlp: { endpoint: receiver.url },
+      queue: { directory: join(disk.path, 'queue'), metrics: { max_bytes: '8MiB' } },
     });
+    await writeFile(join(folder, 'config.yaml'), config);
     // A table of names of its own, which the test can change.
     const bind = `mount --bind '${join(folder, 'hosts')}' /etc/hosts && exec "$@"`;
     daemon = startUnder(
@@ -113,7 +65,8 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
       ['run', '--config', join(folder, 'config.yaml')],
       wallClock.environment,
     );
-    await until('it is ready', isReady, WAIT_MS);
+    judge = await startJudge({ alerts: ALERTS, scraped: await daemon.ready() });
+    await daemon.shows('that it is ready', ({ state }) => state === 'ready', WAIT_MS);
     await until('nothing is wrong', async () => (await problems()).length === 0, WAIT_MS);
   });
 
@@ -127,19 +80,15 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
     for (const secret of [key, nextKey]) expect(stdout + stderr).not.toContain(secret);
   });
 
-  const baseUrl = (): string => simulator.url.replace('127.0.0.1', HOST);
-  const isReady = async (): Promise<boolean> =>
-    (await fetch(`${statusUrl}/readyz`).catch(() => null))?.ok === true;
-
   async function problems(): Promise<readonly string[]> {
-    const { problems } = (await (await fetch(`${statusUrl}/status.json`)).json()) as Status;
+    const { problems } = await daemon.status();
     return problems
       .filter(({ severity }) => severity !== 'note')
       .map(({ message, hint }) => `${message}; ${hint}`);
   }
 
   const firing = async (): Promise<readonly string[]> =>
-    (await firingAlerts(judge.url)).map(({ alertname = '' }) => alertname);
+    (await judge.firing()).map(({ alertname = '' }) => alertname);
 
   /** Until the page says so and the alert fires; then, once the neighbour is back, until neither does. */
   async function pull(

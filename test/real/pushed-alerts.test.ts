@@ -2,17 +2,16 @@
 // Prometheus, which has the shipped rules. Each alert fires while its cause lasts, and ends after the remedy, although
 // nobody scrapes the program and says that a series is gone.
 
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
-import { start, until } from '../support/program.ts';
+import { start, tempDirectory, until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
+import { configFor } from '../support/rig.ts';
 import { prometheus } from './parts/prometheus.ts';
-import { runFolder } from './support/folder.ts';
+import { startJudge } from './support/judge.ts';
 import { reasonToSkip } from './support/part.ts';
-import { firingAlerts, impatientRules } from './support/promql.ts';
 
 const skip = await reasonToSkip([prometheus]);
 const KEY = 'key-of-the-pushed-alerts-test';
@@ -25,7 +24,7 @@ interface Bridge extends AsyncDisposable {
   /** Takes the logs; the metrics go to the Prometheus. */
   readonly receiver: Receiver;
   /** Writes the configuration, with this interval of the metrics. */
-  configure(interval: string): Promise<void>;
+  configure(interval: string): string;
   /** Waits until only these of the alerts fire. */
   firing(alerts: readonly string[]): Promise<unknown>;
 }
@@ -33,38 +32,27 @@ interface Bridge extends AsyncDisposable {
 async function openBridge(
   before: (bridge: Pick<Bridge, 'simulator' | 'receiver'>) => void,
 ): Promise<Bridge> {
-  const folder = await runFolder('pushed-alerts');
-  const rules = join(folder, 'rules.yaml');
-  await writeFile(rules, impatientRules(ALERTS));
+  const files = tempDirectory();
   const simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
   const receiver = await Receiver.start();
   before({ simulator, receiver });
-  const judge = await prometheus.start({
-    config: JSON.stringify({
-      global: { evaluation_interval: '1s' },
-      otlp: { translation_strategy: 'UnderscoreEscapingWithoutSuffixes' },
-      storage: { tsdb: { out_of_order_time_window: '30m' } },
-      rule_files: [rules],
-    }),
-  });
-  const file = join(folder, 'config.yaml');
-  const configure = (interval: string): Promise<void> =>
-    writeFile(
-      file,
-      JSON.stringify({
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
-        api: { base_url: simulator.url, key: '${env:REAL_API_KEY}' },
-        services: simulator.world.services.map(({ id, name }) => ({ id, name })),
+  const config = {
+    otlp: { translation_strategy: 'UnderscoreEscapingWithoutSuffixes' },
+    storage: { tsdb: { out_of_order_time_window: '30m' } },
+  };
+  const judge = await startJudge({ alerts: ALERTS, config });
+  const configure = (interval: string): string =>
+    files.write(
+      'config.yaml',
+      configFor(simulator, {
         metrics: { interval },
         logs: { enabled: true, schedule: '30s', first_start: '6h' },
         otlp: { metrics_endpoint: judge.otlpUrl, logs_endpoint: `${receiver.url}/v1/logs` },
-        queue: { directory: join(folder, 'queue'), logs: { max_bytes: '1MiB' } },
-        status: { listen: '127.0.0.1:0' },
+        queue: { directory: join(files.path, 'queue'), logs: { max_bytes: '1MiB' } },
         telemetry: { interval: '1s' },
       }),
     );
-  await configure('5s');
-  const daemon = start(['run', '--config', file], { REAL_API_KEY: KEY });
+  const daemon = start(['run', '--config', configure('5s')]);
   return {
     simulator,
     receiver,
@@ -73,7 +61,7 @@ async function openBridge(
       until(
         `these fire: ${alerts.join(', ') || 'none'}`,
         async () => {
-          const names = (await firingAlerts(judge.url)).map(({ alertname = '' }) => alertname);
+          const names = (await judge.firing()).map(({ alertname = '' }) => alertname);
           return [...new Set(names)].sort().join() === [...alerts].sort().join();
         },
         WAIT_MS,
@@ -82,6 +70,7 @@ async function openBridge(
       await daemon.stop();
       await judge.stop();
       await Promise.all([simulator.close(), receiver.close()]);
+      files[Symbol.dispose]();
     },
   };
 }
@@ -111,9 +100,9 @@ describe.skipIf(skip !== null)('an alert over pushed telemetry fires and ends', 
   test('a changed configuration that cannot be used', async () => {
     await using bridge = await openBridge(() => {});
     await until('the logs arrive', () => bridge.receiver.logRecords.length > 0, WAIT_MS);
-    await bridge.configure('soon');
+    bridge.configure('soon');
     await bridge.firing(['ConfigurationRefused']);
-    await bridge.configure('5s');
+    bridge.configure('5s');
     await bridge.firing([]);
   });
 });

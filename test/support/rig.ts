@@ -8,6 +8,22 @@ import type { OtlpPoint } from './otlp-points.ts';
 import { type Running, start, tempDirectory } from './program.ts';
 import { Receiver } from './receiver.ts';
 
+/** A configuration for all services of a simulator; `changes` replace whole sections. `otlp` must be one of them. */
+export function configFor(
+  { url, key, world }: Simulator,
+  changes: Readonly<Record<string, unknown>>,
+): string {
+  return JSON.stringify({
+    api: { base_url: url, key },
+    services: world.services.map(({ id, name }) => ({ id, name })),
+    metrics: { interval: '1s' },
+    queue: { directory: null },
+    status: { listen: '127.0.0.1:0' },
+    telemetry: { enabled: false },
+    ...changes,
+  });
+}
+
 class Rig {
   directory: ReturnType<typeof tempDirectory> = tempDirectory();
   readonly key: string;
@@ -71,21 +87,10 @@ class Rig {
 
   /** Writes a configuration for all services of the simulator; `changes` replace whole sections. */
   config(changes: Readonly<Record<string, unknown>> = {}, name = 'prom2otlp.yaml'): string {
-    const text = JSON.stringify({
-      api: {
-        base_url: this.simulator.url,
-        key: `\${file:${this.directory.path}/key}`,
-        timeout: '1s',
-      },
-      services: this.simulator.world.services.map(({ id, name: own }) => ({ id, name: own })),
-      metrics: { interval: '1s' },
-      otlp: { endpoint: this.receiver.url },
-      queue: { directory: null },
-      status: { listen: '127.0.0.1:0' },
-      telemetry: { enabled: false },
-      ...changes,
-    });
-    return this.directory.write(name, text);
+    const key = `\${file:${this.directory.path}/key}`;
+    const api = { base_url: this.simulator.url, key, timeout: '1s' };
+    const otlp = { endpoint: this.receiver.url };
+    return this.directory.write(name, configFor(this.simulator, { api, otlp, ...changes }));
   }
 }
 

@@ -1,8 +1,11 @@
-// The outside of a bridge that pulls logs: a service whose logs are written at random, and a back end that takes
-// them down. Both remember everything, so that in the end each line can be asked for.
+// A bridge that pulls logs, again and again on one directory, and what is around it: a service whose logs are written at
+// random, and a back end that takes them down. Both remember everything, so that in the end each line can be asked for.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LogBook, type LogPlace } from '../../support/log-book.ts';
+import { run, start, tempDirectory, until } from '../../support/program.ts';
 import { Receiver } from '../../support/receiver.ts';
+import { configFor } from '../../support/rig.ts';
 import { startSimulator, type Simulator } from '../../../src/simulator/simulator.ts';
 import {
   type Delivered,
@@ -22,6 +25,11 @@ const PLACES: readonly LogPlace[] = [
 /** Just before midnight of the service. */
 const START = Date.UTC(2026, 2, 4, 22, 30);
 
+export interface LogWorldOptions {
+  readonly logs: object;
+  readonly faults?: object;
+}
+
 export class LogWorld implements AsyncDisposable {
   readonly book: LogBook;
   /** The service's clock: far from ours, and set forward by the test. */
@@ -31,37 +39,55 @@ export class LogWorld implements AsyncDisposable {
   /** Requests that were accepted without an answer. */
   lostAnswers = 0;
   #number = 0;
+  readonly #files = tempDirectory();
+  readonly #config: string;
 
   private constructor(
     simulator: Simulator,
     receiver: Receiver,
-    world: Pick<LogWorld, 'book' | 'clock'>,
+    { book, clock, logs }: Pick<LogWorld, 'book' | 'clock'> & { readonly logs: object },
   ) {
     this.simulator = simulator;
     this.receiver = receiver;
-    ({ book: this.book, clock: this.clock } = world);
-  }
-
-  static async start(): Promise<LogWorld> {
-    const world = { book: new LogBook(SERVICES), clock: new ShiftedClock(START) };
-    const { clock, book: logs } = world;
-    const simulator = await startSimulator({ clock, key: 'test-key', services: SERVICES, logs });
-    return new LogWorld(simulator, await Receiver.start(), world);
-  }
-
-  /** What the configuration file says; `logs` beside it. */
-  config(directory: string, logs: object): string {
-    return JSON.stringify({
-      api: { base_url: this.simulator.url, key: 'test-key', timeout: '5s' },
-      services: SERVICES.map(({ id, name }) => ({ id, name })),
+    this.book = book;
+    this.clock = clock;
+    const text = configFor(simulator, {
+      api: { base_url: simulator.url, key: simulator.key, timeout: '5s' },
       metrics: { enabled: false },
       logs: { enabled: true, schedule: '30s', first_start: '2d', redact_literals: false, ...logs },
-      otlp: { endpoint: this.receiver.url, timeout: '5s' },
-      queue: { directory },
-      status: { listen: '127.0.0.1:0' },
-      telemetry: { enabled: false },
+      otlp: { endpoint: receiver.url, timeout: '5s' },
+      queue: { directory: `${this.#files.path}/queue` },
       log: { level: 'error' },
     });
+    this.#config = this.#files.write('c.yaml', text);
+  }
+
+  /** `logs` are keys of the configuration. */
+  static async start({ logs, faults = {} }: LogWorldOptions): Promise<LogWorld> {
+    const [book, clock] = [new LogBook(SERVICES), new ShiftedClock(START)];
+    const place = { clock, key: 'test-key', services: SERVICES, logs: book };
+    const simulator = await startSimulator(place);
+    simulator.setFaults(faults);
+    return new LogWorld(simulator, await Receiver.start(), { book, clock, logs });
+  }
+
+  /** Starts a process, and kills it at this failpoint, or else so long after its first request to the service. */
+  async liveAndDie(failpoint: string | null, lifeMs: number): Promise<void> {
+    const environment: Record<string, string> =
+      failpoint === null ? {} : { PROM2OTLP_FAILPOINT: failpoint };
+    const before = this.simulator.requests.count;
+    const life = start(['run', '--config', this.#config], environment);
+    // How long a start takes says nothing.
+    const isAsked = (): boolean => life.hasEnded || this.simulator.requests.count > before;
+    await until('the first request', isAsked, 60_000);
+    await Promise.race([life.finished, sleep(lifeMs)]);
+    await life.kill();
+  }
+
+  /** One whole cycle. Gives its exit code and the lines that it has logged. */
+  async once(): Promise<readonly [code: number | null, lines: readonly string[]]> {
+    const { code, stderr } = await run(['once', '--config', this.#config]);
+    return [code, stderr.split('\n').filter(line => line !== '')];
   }
 
   /** Accepts the next request and breaks the connection off within the answer. */
@@ -104,6 +130,7 @@ export class LogWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.simulator.close();
     await this.receiver.close();
+    this.#files[Symbol.dispose]();
   }
 }
 

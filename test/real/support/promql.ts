@@ -1,10 +1,6 @@
-// PromQL over HTTP, as Prometheus and VictoriaMetrics both answer it; and the shipped alert rules.
+// PromQL over HTTP, as Prometheus and VictoriaMetrics both answer it.
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { parse } from 'yaml';
 import { readValue } from './exposition.ts';
-import { checkoutFolder } from './folder.ts';
 
 /** One series of an answer, at one moment. */
 export interface PromqlSample {
@@ -44,35 +40,6 @@ export async function askPromqlByMinute(
     metric,
     values: new Map(values.map(([seconds, value]) => [seconds * 1000, readValue(value)])),
   }));
-}
-
-/**
- * The shipped rules of these alerts as a file of Prometheus. Only their patience is shorter: a test does not wait
- * minutes. Throws for an alert that has no rule.
- */
-export function impatientRules(alerts: readonly string[]): string {
-  const file = join(checkoutFolder, 'deploy/helm/alerts/prom2otlp.rules.yaml');
-  const { groups } = parse(readFileSync(file, 'utf8')) as {
-    readonly groups: readonly { readonly rules: readonly { alert: string; expr: string }[] }[];
-  };
-  const all = groups.flatMap(group => group.rules);
-  const rules = alerts.map(name => {
-    const rule = all.find(({ alert }) => alert === name);
-    if (rule === undefined) throw new Error(`there is no rule ${name}`);
-    return { ...rule, for: '1s', expr: rule.expr.replaceAll(/(?<=\[|offset )\d+m/g, '15s') };
-  });
-  return JSON.stringify({ groups: [{ name: 'impatient', interval: '1s', rules }] });
-}
-
-/** The labels of the alerts that fire at a Prometheus. */
-export async function firingAlerts(
-  url: string,
-): Promise<readonly { readonly alertname?: string; readonly instance?: string }[]> {
-  const answer = await fetch(`${url}/api/v1/alerts`);
-  const { data } = (await answer.json()) as {
-    data: { alerts: { state: string; labels: Record<string, string> }[] };
-  };
-  return data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels);
 }
 
 async function post<Series>(
