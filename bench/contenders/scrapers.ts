@@ -3,10 +3,11 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 import { collector } from '../../test/real/parts/collector.ts';
 import { prometheus, releasedVersion } from '../../test/real/parts/prometheus.ts';
 import { vmagent } from '../../test/real/parts/vmagent.ts';
-import { exclusively, realFolder, runFolder } from '../../test/real/support/folder.ts';
+import { exclusively, realFolder } from '../../test/real/support/folder.ts';
 import type { Preparable } from '../../test/real/support/part.ts';
 import { API_KEY } from '../page-server.ts';
 import { type Contender, scrapeJobs, type Task } from './contender.ts';
@@ -33,7 +34,10 @@ export const prometheusAgent: Contender = {
     const prepared = await prepare(prometheus, 'prometheus');
     return 'absent' in prepared ? prepared : { version: releasedVersion(prepared.version) };
   },
-  start: task => prometheus.start({ isAgent: true, config: agentConfig(task) }),
+  start: task => {
+    const remoteWrite = `remote_write: [{url: ${task.sinkUrl}/api/v1/write}]\n`;
+    return prometheus.start({ isAgent: true, config: `${prometheusJobs(task)}${remoteWrite}` });
+  },
 };
 
 export const collectorContender: Contender = {
@@ -41,44 +45,21 @@ export const collectorContender: Contender = {
   title: 'OpenTelemetry Collector',
   isRounded: false,
   prepare: () => prepare(collector, 'otelcol'),
-  start: async task => {
-    const folder = await runFolder('bench-collector');
-    return collector.start({
-      config: ports => `
-receivers:
-  prometheus:
-    config:
-      scrape_configs:${indented(scrapeJobs(task, prometheusHeaders()), 6)}
-  otlp:
-    protocols:
-      http: {endpoint: "127.0.0.1:${ports.http}"}
-      grpc: {endpoint: "127.0.0.1:${ports.grpc}"}
-exporters:
-  otlphttp: {endpoint: "${task.sinkUrl}", timeout: 30s}
-  file: {path: ${JSON.stringify(join(folder, 'unused'))}}
-service:
-  telemetry: {metrics: {level: none}}
-  pipelines:
-    metrics: {receivers: [prometheus], exporters: [otlphttp]}
-    logs: {receivers: [otlp], exporters: [file]}
-`,
-    });
-  },
+  start: task =>
+    collector.start({
+      configure: config => {
+        config.receivers.prometheus = { config: parse(prometheusJobs(task)) };
+        const otlphttp = { endpoint: task.sinkUrl, timeout: '30s' };
+        config.exporters = { ...config.exporters, otlphttp };
+        const metrics = { receivers: ['prometheus'], exporters: ['otlphttp'] };
+        config.service.pipelines = { ...config.service.pipelines, metrics };
+      },
+    }),
 };
 
-function agentConfig(task: Task): string {
-  return `scrape_configs:${scrapeJobs(task, prometheusHeaders())}
-remote_write:
-  - url: ${task.sinkUrl}/api/v1/write
-`;
-}
-
-function prometheusHeaders(): string {
-  return `    http_headers: {X-API-Key: {values: [${API_KEY}]}}`;
-}
-
-function indented(text: string, spaces: number): string {
-  return text.replaceAll('\n', `\n${' '.repeat(spaces)}`);
+function prometheusJobs(task: Task): string {
+  const headers = `    http_headers: {X-API-Key: {values: [${API_KEY}]}}`;
+  return `scrape_configs:${scrapeJobs(task, headers)}`;
 }
 
 /** Only what `npm run test:parts` has built or downloaded: a bench does not begin with minutes of that. */

@@ -2,14 +2,15 @@
 // holds is compared with the pages that were served, series by series and value by value.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../support/program.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { victoriaMetrics, type StoredSeries } from './parts/victoria-metrics.ts';
 import { API_KEY, configureBridge, runOnce } from './support/bridge.ts';
 import { ADDED_SERIES, expectSame, isNear, pageLabels } from './support/compare.ts';
 import { knownToOtlp, type PageSeries, readPage, seriesKey } from './support/exposition.ts';
-import { reasonToSkip } from './support/part.ts';
-import { until } from './support/process.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
+import { askPromql, type PromqlSample } from './support/promql.ts';
 import { readReceived, type ReceivedPoint } from './support/received.ts';
 import { siteParts, startSite, type Site } from './support/site.ts';
 
@@ -42,7 +43,7 @@ describe.skipIf(noSite !== null)('after one cycle a real back end holds the page
 
   /** The stored samples of one service, by series, without what the bridge adds; that is checked here. */
   function ofService(
-    samples: readonly Sample[],
+    samples: readonly PromqlSample[],
     id: string,
     page: ReadonlyMap<string, PageSeries>,
   ): Map<string, number> {
@@ -71,12 +72,10 @@ describe.skipIf(noSite !== null)('after one cycle a real back end holds the page
   async function withCollector(
     use: (running: CollectorRunning) => Promise<void>,
   ): Promise<ReceivedPoint[]> {
-    const running = await collector.start({});
-    try {
-      await use(running);
-    } finally {
-      await running.stop();
-    }
+    await using parts = new Parts();
+    const running = parts.keep(await collector.start({}));
+    await use(running);
+    await running.stop();
     return readReceived(running.output);
   }
 
@@ -111,67 +110,55 @@ describe.skipIf(noSite !== null)('after one cycle a real back end holds the page
   // This store keeps decimals, not doubles, and rounds at about twelve digits: what a second one makes of a page
   // that it scrapes itself says which value is the right one, to the last bit.
   test.skipIf(noVictoriaMetrics !== null)('VictoriaMetrics, over http/protobuf', async () => {
-    for (const { front } of site.services) front.freeze();
-    const running = await victoriaMetrics.start({});
-    try {
-      const pages = await cycle({ metrics_endpoint: running.otlpUrl });
-      const stored = await running.series('{__name__!=""}');
-      expect(stored.filter(({ values }) => values.length !== 1)).toEqual([]);
-      const direct = await scrapedDirectly(site.services);
-      for (const [id, page] of pages) {
-        const arrived = ofService(newestOf(stored), id, page);
-        expect(page.size).toBeGreaterThan(1000);
-        expectSame(knownToOtlp(page), arrived, isNear);
-        expect(arrived).toEqual(knownToOtlp(ofDirectScrape(newestOf(direct), id)));
-      }
-    } finally {
-      await running.stop();
-      for (const { front } of site.services) front.thaw();
+    await using parts = new Parts();
+    for (const { front } of site.services) {
+      front.freeze();
+      parts.keep({ stop: () => Promise.resolve(front.thaw()) });
+    }
+    const running = parts.keep(await victoriaMetrics.start({}));
+    const pages = await cycle({ metrics_endpoint: running.otlpUrl });
+    const stored = await running.series('{__name__!=""}');
+    expect(stored.filter(({ values }) => values.length !== 1)).toEqual([]);
+    const direct = await scrapedDirectly(site.services);
+    for (const [id, page] of pages) {
+      const arrived = ofService(newestOf(stored), id, page);
+      expect(page.size).toBeGreaterThan(1000);
+      expectSame(knownToOtlp(page), arrived, isNear);
+      expect(arrived).toEqual(knownToOtlp(ofDirectScrape(newestOf(direct), id)));
     }
   });
 
   test.skipIf(noPrometheus !== null)(
     'Prometheus, over http/protobuf, with unchanged names',
     async () => {
-      const running = await prometheus.start({
-        config: 'otlp: {translation_strategy: NoTranslation}\n',
-      });
-      try {
-        const pages = await cycle({ metrics_endpoint: running.otlpUrl });
-        const samples = await running.newest('{__name__!=""}');
-        for (const [id, page] of pages) {
-          const arrived = ofService(samples, id, page);
-          expect(page.size).toBeGreaterThan(1000);
-          expectSame(knownToOtlp(page), arrived);
-        }
-      } finally {
-        await running.stop();
+      await using parts = new Parts();
+      const config = 'otlp: {translation_strategy: NoTranslation}\n';
+      const { otlpUrl, url } = parts.keep(await prometheus.start({ config }));
+      const pages = await cycle({ metrics_endpoint: otlpUrl });
+      const samples = await askPromql(url, '{__name__!=""}');
+      for (const [id, page] of pages) {
+        const arrived = ofService(samples, id, page);
+        expect(page.size).toBeGreaterThan(1000);
+        expectSame(knownToOtlp(page), arrived);
       }
     },
   );
 });
 
-interface Sample {
-  readonly metric: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-function newestOf(series: readonly StoredSeries[]): Sample[] {
+function newestOf(series: readonly StoredSeries[]): PromqlSample[] {
   return series.map(({ metric, values }) => ({ metric, value: values.at(-1) ?? Number.NaN }));
 }
 
 /** What a VictoriaMetrics of its own stores when it scrapes the fronts by itself. */
 async function scrapedDirectly(services: Site['services']): Promise<StoredSeries[]> {
-  const running = await victoriaMetrics.start({ scrapeConfig: scrapeConfig(services) });
-  try {
-    await until(async () => {
-      const up = await running.series('up');
-      return up.filter(({ values }) => values.includes(1)).length === services.length;
-    }, 30_000);
-    return await running.series('{__name__!=""}');
-  } finally {
-    await running.stop();
-  }
+  await using parts = new Parts();
+  const running = parts.keep(await victoriaMetrics.start({ scrapeConfig: scrapeConfig(services) }));
+  const areUp = async (): Promise<boolean> => {
+    const up = await running.series('up');
+    return up.filter(({ values }) => values.includes(1)).length === services.length;
+  };
+  await until('a scrape of each', areUp, 30_000);
+  return await running.series('{__name__!=""}');
 }
 
 function scrapeConfig(services: Site['services']): string {
@@ -189,7 +176,7 @@ scrape_configs:
 }
 
 /** The directly scraped samples of one front, without what the store adds. */
-function ofDirectScrape(samples: readonly Sample[], id: string): Map<string, number> {
+function ofDirectScrape(samples: readonly PromqlSample[], id: string): Map<string, number> {
   const arrived = new Map<string, number>();
   for (const { metric, value } of samples) {
     const { __name__: name = '', job: _job, instance, ...labels } = metric;

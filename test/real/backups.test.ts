@@ -1,19 +1,17 @@
 // The watch over backups at real back ends: a Prometheus that holds the gauges and evaluates the shipped alert rules,
 // a Collector that takes the events. One of two services has no full backup scheduled, then has one, then has not.
 
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { nextCronRun } from '../../src/lib/cron.ts';
-import type { LogsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { ask } from '../support/ask.ts';
 import { attributesOf, otlpLogs } from '../support/otlp-points.ts';
 import { type Running as Daemon, start, until } from '../support/program.ts';
 import { configFor } from '../support/rig.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
-import { collector, type CollectorRunning } from './parts/collector.ts';
+import { collector, type CollectorRunning, readRequests } from './parts/collector.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { type Judge, startJudge } from './support/judge.ts';
 import { reasonToSkip } from './support/part.ts';
@@ -115,10 +113,9 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
   });
 
   test('the events have reached the Collector, in the Resource of the service', async () => {
-    const received = async (): Promise<readonly (readonly string[])[]> =>
-      eventsIn(await readFile(events.output, 'utf8'));
-    await until('both are there', async () => (await received()).length >= 2, WAIT_MS);
-    expect(await received()).toEqual([
+    const areThere = async (): Promise<boolean> => (await eventsIn(events.output)).length >= 2;
+    await until('both are there', areThere, WAIT_MS);
+    expect(await eventsIn(events.output)).toEqual([
       [SESSIONS, 'prom2otlp.backup.schedule.appeared', 'INFO'],
       [SESSIONS, 'prom2otlp.backup.schedule.vanished', 'WARN'],
     ]);
@@ -126,14 +123,11 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
 });
 
 /** Service, event and severity of each record in the Collector's file. */
-function eventsIn(text: string): readonly (readonly string[])[] {
-  return text
-    .split('\n')
-    .filter(line => line.startsWith('{') && line.endsWith('}'))
-    .flatMap(line => otlpLogs(JSON.parse(line) as LogsRequestJson))
-    .map(({ resource, record: { eventName = '', severityText = '' } }) => [
-      attributesOf(resource)['service.instance.id'] ?? '',
-      eventName,
-      severityText,
-    ]);
+async function eventsIn(output: string): Promise<readonly (readonly string[])[]> {
+  const logs = (await readRequests(output)).flatMap(otlpLogs);
+  return logs.map(({ resource, record: { eventName = '', severityText = '' } }) => [
+    attributesOf(resource)['service.instance.id'] ?? '',
+    eventName,
+    severityText,
+  ]);
 }

@@ -97,21 +97,17 @@ describe('compression: auto', () => {
 test.skipIf(noVictoriaMetrics !== null)(
   'VictoriaMetrics answers 400 to a wrong path: every page waits, and none is lost',
   async () => {
-    const parts = new Parts();
-    try {
-      const running = parts.keep(await victoriaMetrics.start({}));
-      const urls = [`${running.url}/v1/metrics`];
-      const forwarder = parts.keep(await startForwarder(urls));
-      const hasArrived = async (): Promise<boolean> => {
-        if (forwarder.forwarded.length > 5) urls[0] = running.otlpUrl;
-        return (await stored(running)).size === VALUES.length;
-      };
-      const sources = [{ services: [SERVICE], pages: PAGES }];
-      await bridgePages({ sources, otlpUrl: forwarder.url, hasArrived });
-      expect(forwarder.forwarded[0]?.status).toBe(400);
-    } finally {
-      await parts.stop();
-    }
+    await using parts = new Parts();
+    const running = parts.keep(await victoriaMetrics.start({}));
+    const urls = [`${running.url}/v1/metrics`];
+    const forwarder = parts.keep(await startForwarder(urls));
+    const hasArrived = async (): Promise<boolean> => {
+      if (forwarder.forwarded.length > 5) urls[0] = running.otlpUrl;
+      return (await stored(running)).size === VALUES.length;
+    };
+    const sources = [{ services: [SERVICE], pages: PAGES }];
+    await bridgePages({ sources, otlpUrl: forwarder.url, hasArrived });
+    expect(forwarder.forwarded[0]?.status).toBe(400);
   },
 );
 

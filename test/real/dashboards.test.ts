@@ -12,7 +12,7 @@ import { dashboards } from '../../tools/dashboards.ts';
 import { start, tempDirectory, until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
 import { configFor } from '../support/rig.ts';
-import { collector, type CollectorPorts } from './parts/collector.ts';
+import { collector, type CollectorConfig } from './parts/collector.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { checkoutFolder } from './support/folder.ts';
@@ -77,7 +77,7 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
     const back = await prometheus.start({ config: prometheusConfig(translation) });
     closing.push(() => back.stop());
     url = back.url;
-    const middle = await collector.start({ config: ports => collectorConfig(ports, url) });
+    const middle = await collector.start({ configure: usual => takeFile(usual, url) });
     closing.push(() => middle.stop());
     return { endpoint: middle.httpUrl };
   }
@@ -180,18 +180,13 @@ function prometheusConfig(translation_strategy: string): string {
   return stringify({ ...config, rule_files, global: { evaluation_interval: '5s' } });
 }
 
-/** The file, with the addresses of this test. */
-function collectorConfig(ports: CollectorPorts, prometheusUrl: string): string {
-  const text = read('compose/collector.yaml')
-    .replace('0.0.0.0:4318', `127.0.0.1:${ports.http}`)
-    .replace('http://prometheus:9090', prometheusUrl);
-  const config = parse(text) as {
-    receivers: { otlp: { protocols: Record<string, unknown> } };
-    service: Record<string, unknown>;
-  };
-  config.receivers.otlp.protocols['grpc'] = { endpoint: `127.0.0.1:${ports.grpc}` };
-  config.service['telemetry'] = { metrics: { level: 'none' } };
-  return stringify(config);
+/** Takes over all that deploy/compose says, but for the addresses. */
+function takeFile(usual: CollectorConfig, prometheusUrl: string): void {
+  const text = read('compose/collector.yaml').replace('http://prometheus:9090', prometheusUrl);
+  const { receivers, service, ...rest } = parse(text) as CollectorConfig;
+  expect(receivers).toEqual({ otlp: { protocols: { http: { endpoint: '0.0.0.0:4318' } } } });
+  Object.assign(usual, rest);
+  usual.service = { ...service, telemetry: usual.service.telemetry };
 }
 
 async function ask(address: string): Promise<unknown> {

@@ -24,19 +24,12 @@ afterEach(async () => {
 });
 
 /** A Collector that takes metrics over gRPC, with further settings of its receiver. */
-async function startCollector(grpc: string): Promise<URL> {
+async function startCollector(grpc: object): Promise<URL> {
   running = await collector.start({
-    config: (ports, output) => `
-receivers:
-  otlp:
-    protocols:
-      http: {endpoint: "127.0.0.1:${ports.http}"}
-      grpc: {endpoint: "127.0.0.1:${ports.grpc}", ${grpc}}
-exporters: {file: {path: ${JSON.stringify(output)}}}
-service:
-  telemetry: {metrics: {level: none}}
-  pipelines: {metrics: {receivers: [otlp], exporters: [file]}}
-`,
+    configure: ({ receivers: { otlp }, service }) => {
+      Object.assign(otlp.protocols.grpc, grpc);
+      service.pipelines = { metrics: { receivers: ['otlp'], exporters: ['file'] } };
+    },
   });
   return new URL(running.grpcUrl);
 }
@@ -57,7 +50,7 @@ async function send(
 
 describe.skipIf(noCollector !== null)('a Collector over gRPC', () => {
   test('refuses a message over its limit, which is split', async () => {
-    const { href } = await startCollector('max_recv_msg_size_mib: 1');
+    const { href } = await startCollector({ max_recv_msg_size_mib: 1 });
     expect(await send(href)).toMatchObject({ kind: 'accepted' });
     const bytes = metricsBytes('a', 100_000);
     const reason = expect.stringMatching(/RESOURCE_EXHAUSTED: .*larger than max/);
@@ -65,13 +58,13 @@ describe.skipIf(noCollector !== null)('a Collector over gRPC', () => {
   });
 
   test('has no service for a signal that it does not accept, which is held', async () => {
-    const { href } = await startCollector('max_recv_msg_size_mib: 4');
+    const { href } = await startCollector({ max_recv_msg_size_mib: 4 });
     const reason = expect.stringMatching(/UNIMPLEMENTED: .*; check otlp.endpoint/);
     expect(await send(href, { signal: 'logs' })).toMatchObject({ kind: 'hold', reason });
   });
 
   test('refuses bytes that are not a request, which are split or held', async () => {
-    const { href } = await startCollector('max_recv_msg_size_mib: 4');
+    const { href } = await startCollector({ max_recv_msg_size_mib: 4 });
     const result = await send(href, { bytes: Buffer.from('not a request') });
     expect(['split', 'hold']).toContain(result.kind);
   });
@@ -83,11 +76,12 @@ describe.skipIf(noCollector !== null)('a Collector over gRPC', () => {
       await writeFile(path, text);
       return path;
     };
-    const cert = await file('server.pem', TEST_TLS.cert);
-    const key = await file('server.key', TEST_TLS.key);
-    const clients = await file('clients.pem', SECOND_CA);
-    const settings = `cert_file: ${cert}, key_file: ${key}, client_ca_file: ${clients}`;
-    const { port } = await startCollector(`tls: {${settings}}`);
+    const settings = {
+      cert_file: await file('server.pem', TEST_TLS.cert),
+      key_file: await file('server.key', TEST_TLS.key),
+      client_ca_file: await file('clients.pem', SECOND_CA),
+    };
+    const { port } = await startCollector({ tls: settings });
     const endpoint = `https://localhost:${port}`;
     const { ca } = TEST_TLS;
     const tls = { ca, cert: TEST_CLIENT.cert, key: new ConfigSecret(TEST_CLIENT.key) };

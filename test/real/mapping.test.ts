@@ -2,13 +2,13 @@
 // of the servers behind them and, for the strict mapping, against the Collector's own Prometheus receiver.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { collector, type CollectorPorts } from './parts/collector.ts';
+import { until } from '../support/program.ts';
+import { alsoScrape, collector } from './parts/collector.ts';
 import type { FrontRunning } from './parts/front.ts';
 import { API_KEY, configureBridge, runOnce } from './support/bridge.ts';
 import { ADDED_SERIES } from './support/compare.ts';
 import { knownToOtlp, pointKey, readPage, seriesKey } from './support/exposition.ts';
-import { reasonToSkip } from './support/part.ts';
-import { until } from './support/process.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
 import { readReceived, type ReceivedPoint } from './support/received.ts';
 import { siteParts, startSite, type Site } from './support/site.ts';
 
@@ -140,56 +140,37 @@ async function cycleToCollector(
   site: Site,
   metrics: Record<string, unknown>,
 ): Promise<ReceivedPoint[]> {
-  const running = await collector.start({});
-  try {
-    const otlp = { endpoint: running.httpUrl };
-    const files = await configureBridge({ services: site.services, otlp, metrics });
-    const result = await runOnce(files);
-    expect(result, result.stderr).toMatchObject({ code: 0 });
-  } finally {
-    await running.stop();
-  }
+  await using parts = new Parts();
+  const running = parts.keep(await collector.start({}));
+  const otlp = { endpoint: running.httpUrl };
+  const files = await configureBridge({ services: site.services, otlp, metrics });
+  const result = await runOnce(files);
+  expect(result, result.stderr).toMatchObject({ code: 0 });
+  await running.stop();
   return readReceived(running.output);
 }
 
 /** The points of one scrape of a front by a collector itself. */
 async function scrapedByCollector(front: FrontRunning): Promise<ReceivedPoint[]> {
   const served = front.pages.length;
-  const running = await collector.start({
-    config: (ports, output) => scrapingConfig(front, ports, output),
-  });
-  try {
-    // The receiver looks for its targets five seconds after it has started.
-    await until(() => front.pages.length > served + 1, 30_000);
-  } finally {
-    await running.stop();
-  }
+  const job = {
+    job_name: 'direct',
+    scrape_interval: '1s',
+    metrics_path: '/observability/v2/metrics',
+    http_headers: { 'X-API-Key': { values: [API_KEY] } },
+    static_configs: [{ targets: [new URL(front.url).host] }],
+  };
+  await using parts = new Parts();
+  const running = parts.keep(
+    await collector.start({
+      configure: config => alsoScrape(config, { config: { scrape_configs: [job] } }),
+    }),
+  );
+  // The receiver looks for its targets five seconds after it has started.
+  await until('a page and one more', () => front.pages.length > served + 1, 30_000);
+  await running.stop();
   const points = await readReceived(running.output, { isOurs: false });
   return points.filter(({ timeMs }) => timeMs === points[0]?.timeMs);
-}
-
-function scrapingConfig(front: FrontRunning, ports: CollectorPorts, output: string): string {
-  return `
-receivers:
-  otlp:
-    protocols:
-      http: {endpoint: "127.0.0.1:${ports.http}"}
-      grpc: {endpoint: "127.0.0.1:${ports.grpc}"}
-  prometheus:
-    config:
-      scrape_configs:
-        - job_name: direct
-          scrape_interval: 1s
-          metrics_path: /observability/v2/metrics
-          http_headers: {X-API-Key: {values: [${API_KEY}]}}
-          static_configs: [{targets: ["${new URL(front.url).host}"]}]
-exporters:
-  file: {path: ${JSON.stringify(output)}, flush_interval: 100ms}
-service:
-  telemetry: {metrics: {level: none}}
-  pipelines:
-    metrics: {receivers: [otlp, prometheus], exporters: [file]}
-`;
 }
 
 /**

@@ -4,11 +4,11 @@
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { agoMs, liveThroughOutage, type Day, type DayOptions } from '../faults/support/day.ts';
+import { until } from '../support/program.ts';
 import { metricsBytes } from '../support/otlp-requests.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { Parts, reasonToSkip } from './support/part.ts';
-import { until } from './support/process.ts';
 import { askPromql } from './support/promql.ts';
 
 const absent = await reasonToSkip([prometheus, victoriaMetrics]);
@@ -41,6 +41,7 @@ describe.skipIf(absent !== null)('after an outage', () => {
       (await askPromql(url, `sum(count_over_time(${selector}))`))[0]?.value ?? 0;
     // VictoriaMetrics shows what it has stored a moment later.
     await until(
+      'half of it is shown',
       async () => (await countAll()) >= (pages.length * DAY.services * DAY.series) / 2,
       60_000,
     );
@@ -88,7 +89,7 @@ describe.skipIf(absent !== null)('after an outage', () => {
     const [once] = await askPromql(prometheusBack.url, 'count_over_time(late[5m])');
     expect(once?.value).toBe(1);
     // It shows what it has stored a moment later.
-    await until(async () => (await victoriaBack.series('late')).length > 0, 30_000);
+    await until('it is shown', async () => (await victoriaBack.series('late')).length > 0, 30_000);
     const [twice] = await victoriaBack.series('late');
     expect(twice?.values).toEqual([1, 1]);
     expect(new Set(twice?.timestamps)).toEqual(new Set([now]));
@@ -108,7 +109,8 @@ describe.skipIf(absent !== null)('after an outage', () => {
     const target = "{targets: ['127.0.0.1:9']}";
     const jobs = `scrape_configs: [{job_name: now, scrape_interval: 1s, static_configs: [${target}]}]\n`;
     const back = parts.keep(await prometheus.start({ config: `${config}${jobs}` }));
-    await until(async () => (await askPromql(back.url, 'up{job="now"}')).length > 0, 30_000);
+    const isUp = async () => (await askPromql(back.url, 'up{job="now"}')).length > 0;
+    await until('it has scraped', isUp, 30_000);
     return back;
   }
 });

@@ -2,18 +2,18 @@
 // was served arrives whole, what vanished is marked as ended exactly once, and counters get a new start.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../support/program.ts';
 import { collector } from './parts/collector.ts';
 import { exporter, type ExporterRunning } from './parts/exporter.ts';
-import { front, type FrontRunning } from './parts/front.ts';
+import { type FrontRunning, startFront } from './parts/front.ts';
 import { mariadb, type MariadbRunning } from './parts/mariadb.ts';
 import { API_KEY, configureBridge, startBridge } from './support/bridge.ts';
 import { ADDED_SERIES, expectSame } from './support/compare.ts';
 import { pointKey, readPage, seriesKey, type PageSeries } from './support/exposition.ts';
 import { Parts, reasonToSkip } from './support/part.ts';
-import { until } from './support/process.ts';
 import { readReceived, type ReceivedPoint } from './support/received.ts';
 
-const skip = await reasonToSkip([mariadb, exporter, front, collector]);
+const skip = await reasonToSkip([mariadb, exporter, collector]);
 
 const UP = 'mysql_up';
 const QUESTIONS = 'mysql_global_status_questions';
@@ -36,7 +36,7 @@ describe.skipIf(skip !== null)('a daemon through an outage', () => {
   beforeAll(async () => {
     const database = parts.keep(await mariadb.start({}));
     const source = parts.keep(await exporter.start({ databasePort: database.port }));
-    const door = parts.keep(await front.start({ exporterUrl: source.url, key: API_KEY }));
+    const door = parts.keep(await startFront({ exporterUrl: source.url, key: API_KEY }));
     const sink = parts.keep(await collector.start({}));
     const services = [{ id: 'dbreal0000001', name: 'primary', front: door }];
     const files = await configureBridge({
@@ -122,16 +122,16 @@ async function play(
   const upOf = (body: string): number | undefined => readPage(body).get(seriesKey(UP, {}))?.value;
   const served = (up: number, from: number): number =>
     door.pages.slice(from).filter(({ body }) => upOf(body) === up).length;
-  await until(() => served(1, 0) >= 3, 60_000);
+  await until('three pages', () => served(1, 0) >= 3, 60_000);
   const halted = door.pages.length;
   await database.halt('SIGKILL');
-  await until(() => served(0, halted) >= 2, 60_000);
+  await until('two pages without it', () => served(0, halted) >= 2, 60_000);
   const resumed = door.pages.length;
   await database.resume();
-  await until(() => served(1, resumed) >= 3, 60_000);
+  await until('three pages with it', () => served(1, resumed) >= 3, 60_000);
   await source.stop();
   const failures = door.failures();
-  await until(() => door.failures() >= failures + 3, 60_000);
+  await until('no page', () => door.failures() >= failures + 3, 60_000);
 }
 
 function byScrape(points: readonly ReceivedPoint[]): Scrape[] {

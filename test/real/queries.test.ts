@@ -65,7 +65,6 @@ describe.each(backEnds)('$name answers', ({ skip, start, language, named }) => {
     if (skip !== null) return;
     const running = parts.keep(await start());
     url = running.url;
-    const flush = 'flush' in running ? () => running.flush() : () => Promise.resolve();
     const lastSeen = { 'bank-0': 1 };
     await bridgePages({
       sources: [
@@ -74,7 +73,7 @@ describe.each(backEnds)('$name answers', ({ skip, start, language, named }) => {
       otlpUrl: running.otlpUrl,
       // The story ends with what its last page has, and with the ends of what was not on it.
       hasArrived: async () => {
-        await flush();
+        await running.flush();
         const flow = 'engine_global_status_wsrep_flow_control_paused{server_name!="bank-1"}';
         return isSame(await answersOf(url, flow, 'server_name', endMs), lastSeen);
       },

@@ -71,7 +71,6 @@ describe.each(backEnds)('$name holds', ({ skip, start, captured, isEqual }) => {
     if (skip !== null) return;
     const running = parts.keep(await start());
     url = running.url;
-    const flush = 'flush' in running ? () => running.flush() : () => Promise.resolve();
     const isSaid = async (query: string, value: number, atMs?: number): Promise<boolean> => {
       const [sample] = await askPromql(url, query, atMs);
       return sample?.value === value;
@@ -83,7 +82,7 @@ describe.each(backEnds)('$name holds', ({ skip, start, captured, isEqual }) => {
       ],
       otlpUrl: running.otlpUrl,
       hasArrived: async () => {
-        await flush();
+        await running.flush();
         return (
           (await isSaid('sum(engine_global_status_uptime)', uptimes, endMs)) &&
           (await isSaid(`engine_up${captured}`, 0))

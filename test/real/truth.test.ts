@@ -22,13 +22,13 @@ import {
   type Reading,
   type Verdict,
 } from '../support/truth-ledger.ts';
-import { collector, type CollectorPorts } from './parts/collector.ts';
+import { until } from '../support/program.ts';
+import { alsoScrape, collector } from './parts/collector.ts';
 import { exporter } from './parts/exporter.ts';
 import { mariadb } from './parts/mariadb.ts';
 import { configureBridge, startBridge } from './support/bridge.ts';
 import { runFolder } from './support/folder.ts';
 import { Parts, reasonToSkip } from './support/part.ts';
-import { until } from './support/process.ts';
 import { readReceived, type ReceivedPoint } from './support/received.ts';
 import { CountedServer } from './truth/counted-server.ts';
 import { CRASHES_A_ROUND, FAILOVERS, Play, SCENES, TOLD_SCENES } from './truth/play.ts';
@@ -78,7 +78,7 @@ describe.skipIf(skip !== null)('a ledger of the truth', () => {
       delta: await startDaemon(parts, fronts.delta, 'delta'),
       collector: await startReceiver(parts, fronts.collector),
     };
-    await until(() => fronts.collector.readings.length > 0, PATIENCE_MS);
+    await until('the receiver scrapes', () => fronts.collector.readings.length > 0, PATIENCE_MS);
     await new Play(ledger, board, servers, Object.values(fronts)).run(ROUNDS);
     await parts.stop();
     lines = await judged(ledger, outputs, fronts);
@@ -181,39 +181,38 @@ async function startDaemon(
  * default one also with the processor that makes deltas. Gives the beginning of the names of its files.
  */
 async function startReceiver(parts: Parts, front: TruthFront): Promise<string> {
-  const [reset, subtract] = STRATEGIES.map(strategy => `metric_start_time/${strategy}`);
-  const pipelines = [
-    { file: STRATEGIES[0], processors: `[${reset}]` },
-    { file: STRATEGIES[1], processors: `[${subtract}]` },
-    { file: 'delta', processors: `[${reset}, cumulative_to_delta]` },
+  const nameOf = (strategy: string): string => `metric_start_time/${strategy}`;
+  const pipelines: readonly (readonly [file: string, processors: readonly string[]])[] = [
+    ...STRATEGIES.map(strategy => [strategy, [nameOf(strategy)]] as const),
+    ['delta', [nameOf(STRATEGIES[0]), 'cumulative_to_delta']],
   ];
-  const config = ({ http, grpc }: CollectorPorts, output: string): string => `
-receivers:
-  otlp:
-    protocols: {http: {endpoint: "127.0.0.1:${http}"}, grpc: {endpoint: "127.0.0.1:${grpc}"}}
-  prometheus:
-    discovery_reload_on_startup: true
-    config:
-      global: {scrape_interval: 1s, scrape_timeout: 1s}
-      scrape_configs:
-        - {job_name: truth, static_configs: [{targets: ["${new URL(front.url).host}"]}]}
-processors:
-  cumulative_to_delta: {}
-${STRATEGIES.map(s => `  metric_start_time/${s}: {strategy: ${s}}`).join('\n')}
-exporters:
-${pipelines.map(({ file }) => `  file/${file}: {path: "${output}.${file}", flush_interval: 100ms}`).join('\n')}
-service:
-  telemetry: {metrics: {level: none}}
-  pipelines:
-${pipelines
-  .map(
-    ({ file, processors }) => `    metrics/${file}:
-      {receivers: [otlp, prometheus], processors: ${processors}, exporters: [file/${file}]}`,
-  )
-  .join('\n')}
-`;
-  const running = parts.keep(await collector.start({ config }));
-  return running.output;
+  const job = { job_name: 'truth', static_configs: [{ targets: [new URL(front.url).host] }] };
+  const global = { scrape_interval: '1s', scrape_timeout: '1s' };
+  const running = await collector.start({
+    configure: (config, output) => {
+      alsoScrape(config, {
+        discovery_reload_on_startup: true,
+        config: { global, scrape_configs: [job] },
+      });
+      config.processors = {
+        cumulative_to_delta: {},
+        ...Object.fromEntries(STRATEGIES.map(strategy => [nameOf(strategy), { strategy }])),
+      };
+      config.exporters = Object.fromEntries(
+        pipelines.map(([file]) => [
+          `file/${file}`,
+          { path: `${output}.${file}`, flush_interval: '100ms' },
+        ]),
+      );
+      config.service.pipelines = Object.fromEntries(
+        pipelines.map(([file, processors]) => [
+          `metrics/${file}`,
+          { receivers: ['otlp', 'prometheus'], processors, exporters: [`file/${file}`] },
+        ]),
+      );
+    },
+  });
+  return parts.keep(running).output;
 }
 
 type PerScraper<T> = Readonly<Record<'cumulative' | 'delta' | 'collector', T>>;

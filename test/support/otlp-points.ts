@@ -44,25 +44,56 @@ export interface OtlpPoint {
   readonly exemplars: readonly ExemplarJson[];
 }
 
+/** A point where it stands in a request. */
+export interface PlacedPoint {
+  /** The attributes of its Resource. */
+  readonly resource: readonly KeyValueJson[];
+  readonly scope: string;
+  readonly metric: MetricJson;
+  readonly type: PointType;
+  readonly temporality: OtlpPoint['temporality'];
+  readonly point: NumberPointJson & HistogramPointJson & SummaryPointJson;
+}
+
+/** All points of the request, in its order. */
+export function placedPoints({ resourceMetrics = [] }: MetricsRequestJson): PlacedPoint[] {
+  return resourceMetrics.flatMap(({ resource: { attributes: resource = [] } = {}, scopeMetrics }) =>
+    (scopeMetrics ?? []).flatMap(({ scope: { name: scope = '' } = {}, metrics = [] }) =>
+      metrics.flatMap(metric => {
+        const [type, data] = dataOf(metric);
+        const hasTemporality = type === 'sum' || type === 'histogram';
+        const temporality = hasTemporality
+          ? (TEMPORALITIES[data.aggregationTemporality ?? 0] ?? 'unspecified')
+          : 'none';
+        const place = { resource, scope, metric, type, temporality } as const;
+        return (data.dataPoints ?? []).map(point => ({ ...place, point }));
+      }),
+    ),
+  );
+}
+
 /** One row per point of the request, in its order. */
 export function otlpPoints(request: MetricsRequestJson): OtlpPoint[] {
-  const rows: OtlpPoint[] = [];
-  for (const { resource, scopeMetrics = [] } of request.resourceMetrics ?? []) {
-    const attributes = resource?.attributes ?? [];
-    const envelope = {
-      resource: attributesText(attributes),
-      serviceName: attributeOf(attributes, 'service.name'),
-      serviceId: attributeOf(attributes, 'service.instance.id'),
-    };
-    for (const { scope, metrics = [] } of scopeMetrics) {
-      for (const metric of metrics) {
-        rows.push(
-          ...metricRows(metric).map(row => ({ ...envelope, ...row, scope: scope?.name ?? '' })),
-        );
-      }
-    }
-  }
-  return rows;
+  return placedPoints(request).map(({ resource, scope, metric, type, temporality, point }) => ({
+    resource: attributesText(resource),
+    serviceName: attributeOf(resource, 'service.name'),
+    serviceId: attributeOf(resource, 'service.instance.id'),
+    scope,
+    metric: metric.name ?? '',
+    type,
+    unit: metric.unit ?? '',
+    description: metric.description ?? '',
+    metadata: attributesText(metric.metadata),
+    temporality,
+    isMonotonic: metric.sum?.isMonotonic ?? false,
+    attributes: attributesText(point.attributes),
+    startNs: point.startTimeUnixNano ?? '0',
+    timeNs: point.timeUnixNano ?? '0',
+    value: point.asInt === undefined ? point.asDouble : Number(point.asInt),
+    distribution: distributionText(type, point),
+    flags: point.flags ?? 0,
+    exemplars: point.exemplars ?? [],
+  }));
 }
 
 /** A log record with the attributes of its Resource. */
@@ -107,26 +138,7 @@ function anyValueText(value: AnyValueJson = {}): string {
   return Object.values(value).map(String).join('');
 }
 
-type MetricRow = Omit<OtlpPoint, 'resource' | 'serviceName' | 'serviceId' | 'scope'>;
-
 const TEMPORALITIES = ['unspecified', 'delta', 'cumulative'] as const;
-
-function metricRows(metric: MetricJson): MetricRow[] {
-  const [type, data] = dataOf(metric);
-  const hasTemporality = type !== 'gauge' && type !== 'summary' && type !== 'empty';
-  const shared = {
-    metric: metric.name ?? '',
-    type,
-    unit: metric.unit ?? '',
-    description: metric.description ?? '',
-    metadata: attributesText(metric.metadata),
-    temporality: hasTemporality
-      ? (TEMPORALITIES[data.aggregationTemporality ?? 0] ?? 'unspecified')
-      : ('none' as const),
-    isMonotonic: metric.sum?.isMonotonic ?? false,
-  };
-  return (data.dataPoints ?? []).map(point => ({ ...shared, ...pointRow(type, point) }));
-}
 
 interface AnyData {
   readonly dataPoints?: readonly PointJson[];
@@ -141,26 +153,7 @@ function dataOf(metric: MetricJson): [PointType, AnyData] {
   return ['empty', { dataPoints: [{}] }];
 }
 
-type AnyPoint = NumberPointJson & HistogramPointJson & SummaryPointJson;
-type PointRow = Pick<
-  OtlpPoint,
-  'attributes' | 'startNs' | 'timeNs' | 'value' | 'distribution' | 'flags' | 'exemplars'
->;
-
-function pointRow(type: PointType, point: AnyPoint): PointRow {
-  const { asDouble, asInt } = point;
-  return {
-    attributes: attributesText(point.attributes),
-    startNs: point.startTimeUnixNano ?? '0',
-    timeNs: point.timeUnixNano ?? '0',
-    value: asInt === undefined ? asDouble : Number(asInt),
-    distribution: distributionText(type, point),
-    flags: point.flags ?? 0,
-    exemplars: point.exemplars ?? [],
-  };
-}
-
-function distributionText(type: PointType, point: AnyPoint): string {
+function distributionText(type: PointType, point: PlacedPoint['point']): string {
   if (type === 'gauge' || type === 'sum' || type === 'empty') return '';
   const { count = '0', bucketCounts = [], explicitBounds = [], quantileValues = [] } = point;
   // A summary's sum cannot be unset, a histogram's can.

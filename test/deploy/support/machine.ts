@@ -14,8 +14,8 @@ import {
   run,
   runAny,
   startServer,
-  until,
 } from '../../real/support/process.ts';
+import { until } from '../../support/program.ts';
 import { debianRoot } from './debian-root.ts';
 
 export interface Machine extends Running {
@@ -98,7 +98,7 @@ export async function startMachine(): Promise<Machine> {
     run: (command, ...args) => inMachine(command, args),
     stop: async () => {
       await server.stop('SIGKILL');
-      await until(() => processesOf(group).length === 0, STOP_MS);
+      await until('all processes have ended', () => processesOf(group).length === 0, STOP_MS);
       await run('find', [group, '-depth', '-type', 'd', '-delete']);
       await rm(root, { recursive: true, force: true });
     },

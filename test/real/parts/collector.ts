@@ -2,21 +2,42 @@
 // modules. By default it writes everything that its OTLP receiver accepted to a file, one request a line,
 // as OTLP/JSON; a bench may give it a configuration of its own.
 
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type {
+  LogsRequestJson,
+  MetricsRequestJson,
+} from '../../../src/pipeline/encode/otlp-fields.ts';
 import { runFolder } from '../support/folder.ts';
 import { goBuild } from '../support/go-build.ts';
 import { need, type Part, type Running } from '../support/part.ts';
 import { freePort, isListening, startServer } from '../support/process.ts';
 
 export interface CollectorOptions {
-  /** The whole configuration as YAML; both ports must be listened on. Default: OTLP in, file out. */
-  readonly config?: (ports: CollectorPorts, output: string) => string;
+  /** Changes the configuration, which is: OTLP in, the file out. Both of its endpoints must be listened on. */
+  readonly configure?: (config: CollectorConfig, output: string) => void;
 }
 
-export interface CollectorPorts {
-  readonly http: number;
-  readonly grpc: number;
+export interface CollectorConfig {
+  readonly receivers: {
+    readonly otlp: { readonly protocols: Record<'http' | 'grpc', { readonly endpoint: string }> };
+    prometheus?: unknown;
+  };
+  processors: Readonly<Record<string, unknown>>;
+  exporters: Readonly<Record<string, unknown>>;
+  service: {
+    readonly telemetry: unknown;
+    pipelines: Readonly<
+      Record<
+        string,
+        {
+          readonly receivers: readonly string[];
+          readonly processors?: readonly string[];
+          readonly exporters: readonly string[];
+        }
+      >
+    >;
+  };
 }
 
 export interface CollectorRunning extends Running {
@@ -47,7 +68,9 @@ async function startCollector(options: CollectorOptions): Promise<CollectorRunni
   const ports = { http: await freePort(), grpc: await freePort() };
   const output = join(folder, 'received.jsonl');
   const file = join(folder, 'config.yaml');
-  await writeFile(file, (options.config ?? otlpToFile)(ports, output));
+  const config = otlpToFile(ports, output);
+  options.configure?.(config, output);
+  await writeFile(file, JSON.stringify(config));
   const server = await startServer({
     name: 'collector',
     command: path,
@@ -64,19 +87,37 @@ async function startCollector(options: CollectorOptions): Promise<CollectorRunni
   };
 }
 
-function otlpToFile(ports: CollectorPorts, output: string): string {
-  return `
-receivers:
-  otlp:
-    protocols:
-      http: {endpoint: "127.0.0.1:${ports.http}"}
-      grpc: {endpoint: "127.0.0.1:${ports.grpc}"}
-exporters:
-  file: {path: ${JSON.stringify(output)}, flush_interval: 100ms}
-service:
-  telemetry: {metrics: {level: none}}
-  pipelines:
-    metrics: {receivers: [otlp], exporters: [file]}
-    logs: {receivers: [otlp], exporters: [file]}
-`;
+/** The whole requests in the file of a collector, in the order in which they were accepted. */
+export async function readRequests(
+  output: string,
+): Promise<(MetricsRequestJson & LogsRequestJson)[]> {
+  const lines = (await readFile(output, 'utf8')).split('\n');
+  return lines.filter(line => line.endsWith('}')).map(line => JSON.parse(line));
+}
+
+function otlpToFile(
+  { http, grpc }: { readonly http: number; readonly grpc: number },
+  path: string,
+): CollectorConfig {
+  const protocols = {
+    http: { endpoint: `127.0.0.1:${http}` },
+    grpc: { endpoint: `127.0.0.1:${grpc}` },
+  };
+  const pipeline = { receivers: ['otlp'], exporters: ['file'] };
+  return {
+    receivers: { otlp: { protocols } },
+    processors: {},
+    exporters: { file: { path, flush_interval: '100ms' } },
+    service: {
+      telemetry: { metrics: { level: 'none' } },
+      pipelines: { metrics: pipeline, logs: pipeline },
+    },
+  };
+}
+
+/** Lets it scrape, too, into the same file. */
+export function alsoScrape(config: CollectorConfig, prometheus: unknown): void {
+  config.receivers.prometheus = prometheus;
+  const metrics = { receivers: ['otlp', 'prometheus'], exporters: ['file'] };
+  config.service.pipelines = { metrics };
 }

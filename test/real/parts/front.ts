@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { listen } from '../../../src/simulator/loopback-server.ts';
-import type { Part, Running } from '../support/part.ts';
+import type { Running } from '../support/part.ts';
 
 export interface FrontOptions {
   /** Where the page comes from. */
@@ -17,7 +17,6 @@ export interface FrontOptions {
 }
 
 export interface ServedPage {
-  readonly servedAtMs: number;
   readonly body: string;
 }
 
@@ -26,8 +25,6 @@ export interface FrontRunning extends Running {
   readonly url: string;
   /** Every good answer, oldest first. */
   readonly pages: readonly ServedPage[];
-  /** Requests without the key. */
-  readonly refusals: () => number;
   /** Requests that could not be answered because the exporter did not. */
   readonly failures: () => number;
   /** From the next request on the same page is served again and again, until thaw. */
@@ -39,15 +36,8 @@ const PATH = '/observability/v2/metrics';
 /** A test that runs for so long that it needs more pages is a bench. */
 const PAGES_KEPT = 1000;
 
-export const front: Part<FrontOptions, FrontRunning> = {
-  name: 'front',
-  prepare: () => Promise.resolve({ version: 'own', path: import.meta.filename, seconds: 0 }),
-  start: startFront,
-};
-
-async function startFront(options: FrontOptions): Promise<FrontRunning> {
+export async function startFront(options: FrontOptions): Promise<FrontRunning> {
   const pages: ServedPage[] = [];
-  let refused = 0;
   let failed = 0;
   let isFrozen = false;
   let held: { body: string; type: string } | null = null;
@@ -63,13 +53,12 @@ async function startFront(options: FrontOptions): Promise<FrontRunning> {
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.headers['x-api-key'] !== options.key) {
-      refused++;
       response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"no key"}');
     } else if (new URL(request.url ?? '/', 'http://front').pathname !== PATH) {
       response.writeHead(404).end();
     } else {
       const { body, type } = await page(request);
-      if (pages.length < PAGES_KEPT) pages.push({ servedAtMs: Date.now(), body });
+      if (pages.length < PAGES_KEPT) pages.push({ body });
       const takesGzip = String(request.headers['accept-encoding']).includes('gzip');
       if (options.isGzipped === true && takesGzip) {
         response.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' });
@@ -89,7 +78,6 @@ async function startFront(options: FrontOptions): Promise<FrontRunning> {
   return {
     url,
     pages,
-    refusals: () => refused,
     failures: () => failed,
     freeze: () => {
       isFrozen = true;

@@ -28,8 +28,6 @@ export interface MariadbOptions {
 
 export interface MariadbRunning extends Running {
   readonly port: number;
-  readonly logs: { readonly error: string; readonly slow: string; readonly audit: string | null };
-  pid(): number;
   /** Runs statements as root, the failing ones too; gives what they print, tab-separated, without headings. */
   sql(text: string): Promise<string>;
   /** Ends the server, as an outage does, and keeps its data. */
@@ -107,7 +105,6 @@ async function startMariadb(options: MariadbOptions): Promise<MariadbRunning> {
   await run('mariadb-install-db', ['--no-defaults', '--skip-test-db', ...flags(install)]);
 
   const port = await freePort();
-  const plugins = await pluginSettings(folder);
   const settings = {
     datadir: data,
     port,
@@ -119,7 +116,7 @@ async function startMariadb(options: MariadbOptions): Promise<MariadbRunning> {
     ...asRoot,
     ...commonSettings,
     ...(await roleSettings(role)),
-    ...plugins,
+    ...(await pluginSettings(folder)),
   };
   const client = (text: string): Promise<string> => queryAsRoot(port, text);
   const launch = (): Promise<RunningServer> =>
@@ -135,12 +132,6 @@ async function startMariadb(options: MariadbOptions): Promise<MariadbRunning> {
   else if (options.isLoaded !== false) await client(await readFile(loadFile, 'utf8'));
   return {
     port,
-    logs: {
-      error: join(folder, 'error.log'),
-      slow: join(folder, 'slow.log'),
-      audit: plugins['server-audit-file-path'] ?? null,
-    },
-    pid: () => server.pid,
     sql: client,
     halt: signal => server.stop(signal),
     resume: async () => {

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { runFolder } from '../support/folder.ts';
 import { goBuild } from '../support/go-build.ts';
 import { need, type Part, type Running } from '../support/part.ts';
-import { type PromqlSample, askPromql } from '../support/promql.ts';
 import { freePort, isUp, startServer } from '../support/process.ts';
 
 export interface PrometheusOptions {
@@ -14,7 +13,6 @@ export interface PrometheusOptions {
   readonly config?: string;
   /** Agent mode: no storage to ask, no OTLP receiver. */
   readonly isAgent?: boolean;
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface PrometheusRunning extends Running {
@@ -22,8 +20,8 @@ export interface PrometheusRunning extends Running {
   readonly url: string;
   /** What `otlp.metrics_endpoint` must be. */
   readonly otlpUrl: string;
-  /** The newest value of every series under a selector, as stored. */
-  newest(selector: string): Promise<PromqlSample[]>;
+  /** Does nothing: what has arrived is visible at once. */
+  flush(): Promise<void>;
 }
 
 /** The module counts 0.314.0 where the program counts 3.14.0. */
@@ -62,7 +60,6 @@ async function startPrometheus(options: PrometheusOptions): Promise<PrometheusRu
         ? ['--agent', '--storage.agent.path=data']
         : ['--storage.tsdb.path=data', '--web.enable-otlp-receiver']),
     ],
-    ...(options.env === undefined ? {} : { env: options.env }),
     folder,
     isReady: () => isUp(`${url}/-/ready`),
   });
@@ -70,7 +67,7 @@ async function startPrometheus(options: PrometheusOptions): Promise<PrometheusRu
     pid: server.pid,
     url,
     otlpUrl: `${url}/api/v1/otlp/v1/metrics`,
-    newest: selector => askPromql(url, selector),
+    flush: () => Promise.resolve(),
     stop: () => server.stop(),
   };
 }

@@ -12,9 +12,7 @@ export interface VmagentOptions {
   /** A Prometheus scrape configuration as YAML. */
   readonly scrapeConfig: string;
   readonly remoteWriteUrl: string;
-  /** For example GOGC, whose default of 30 costs this program processor time for memory. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly flags?: readonly string[];
+  readonly flags: readonly string[];
 }
 
 export interface VmagentRunning extends Running {
@@ -42,9 +40,8 @@ async function startVmagent(options: VmagentOptions): Promise<VmagentRunning> {
       '-promscrape.config=scrape.yaml',
       `-remoteWrite.url=${options.remoteWriteUrl}`,
       '-remoteWrite.tmpDataPath=queue',
-      ...(options.flags ?? []),
+      ...options.flags,
     ],
-    ...(options.env === undefined ? {} : { env: options.env }),
     folder,
     isReady: () => isUp(`${url}/health`),
   });

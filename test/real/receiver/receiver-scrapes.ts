@@ -1,12 +1,11 @@
 // What a real Collector's Prometheus receiver makes of page sequences: it scrapes all of them side by side, one job
 // each, and every scrape is one request in its file.
 
-import { readFile } from 'node:fs/promises';
-import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-fields.ts';
-import { collector, type CollectorPorts } from '../parts/collector.ts';
+import { until } from '../../support/program.ts';
+import { alsoScrape, collector, readRequests } from '../parts/collector.ts';
 import { type Answered, startPageServer } from '../parts/page-server.ts';
 import { type ComparablePoint, comparablePoints } from './comparable-points.ts';
-import { until } from '../support/process.ts';
+import { Parts } from '../support/part.ts';
 import type { Sequence } from './sequences.ts';
 
 /** One step of a sequence, as the receiver met it. */
@@ -29,79 +28,49 @@ const PATIENCE_MS = 60_000;
 
 /** Runs all sequences to their end. */
 export async function scrapeWithReceiver(sequences: readonly Sequence[]): Promise<ReceiverScrapes> {
-  const server = await startPageServer(sequences);
+  await using parts = new Parts();
+  const server = parts.keep(await startPageServer(sequences));
   const instance = `127.0.0.1:${server.port}`;
-  try {
-    const running = await collector.start({
-      config: (ports, output) => receiverConfig(sequences, instance, ports, output),
-    });
-    // The scrape after the last step proves that the one before it is complete.
-    const isDone = ({ name, steps }: Sequence): boolean =>
-      server.answers(name).length > steps.length;
-    try {
-      await until(() => sequences.every(isDone), PATIENCE_MS);
-    } finally {
-      await running.stop();
-    }
-    const requests = await readRequests(running.output);
-    const bySequence = new Map(
-      sequences.map(({ name, steps }) => [
-        name,
-        (requests.get(name) ?? []).slice(0, steps.length).map((points, step) => ({
-          answer: server.answers(name)[step] ?? { kind: 'failure' },
-          timeMs: scrapeTimeMs(points),
-          points,
-        })),
-      ]),
-    );
-    return { instance, bySequence };
-  } finally {
-    await server.stop();
-  }
+  const running = parts.keep(
+    await collector.start({
+      configure: config => alsoScrape(config, receiverConfig(sequences, instance)),
+    }),
+  );
+  // The scrape after the last step proves that the one before it is complete.
+  const isDone = ({ name, steps }: Sequence): boolean => server.answers(name).length > steps.length;
+  await until('the last step of each', () => sequences.every(isDone), PATIENCE_MS);
+  await running.stop();
+  const requests = await readScrapes(running.output);
+  const bySequence = new Map(
+    sequences.map(({ name, steps }) => [
+      name,
+      (requests.get(name) ?? []).slice(0, steps.length).map((points, step) => ({
+        answer: server.answers(name)[step] ?? { kind: 'failure' },
+        timeMs: scrapeTimeMs(points),
+        points,
+      })),
+    ]),
+  );
+  return { instance, bySequence };
 }
 
-function receiverConfig(
-  sequences: readonly Sequence[],
-  instance: string,
-  ports: CollectorPorts,
-  output: string,
-): string {
-  const jobs = sequences.map(({ name, scrape }) => ({
+function receiverConfig(sequences: readonly Sequence[], instance: string): object {
+  const interval = `${INTERVAL_SECONDS}s`;
+  const scrape_configs = sequences.map(({ name, scrape }) => ({
     job_name: name,
     metrics_path: `/${name}`,
     static_configs: [{ targets: [instance] }],
     ...scrape,
   }));
-  const interval = `${INTERVAL_SECONDS}s`;
-  const config = {
-    receivers: {
-      otlp: {
-        protocols: {
-          http: { endpoint: `127.0.0.1:${ports.http}` },
-          grpc: { endpoint: `127.0.0.1:${ports.grpc}` },
-        },
-      },
-      prometheus: {
-        discovery_reload_on_startup: true,
-        config: {
-          global: { scrape_interval: interval, scrape_timeout: interval },
-          scrape_configs: jobs,
-        },
-      },
-    },
-    exporters: { file: { path: output, flush_interval: '100ms' } },
-    service: {
-      telemetry: { metrics: { level: 'none' } },
-      pipelines: { metrics: { receivers: ['otlp', 'prometheus'], exporters: ['file'] } },
-    },
+  return {
+    discovery_reload_on_startup: true,
+    config: { global: { scrape_interval: interval, scrape_timeout: interval }, scrape_configs },
   };
-  return JSON.stringify(config);
 }
 
 /** The points of every scrape, by job; one scrape is one request. */
-async function readRequests(file: string): Promise<Map<string, ComparablePoint[][]>> {
-  const lines = (await readFile(file, 'utf8')).split('\n').filter(line => line !== '');
-  const scrapes = lines.map(line => comparablePoints(JSON.parse(line) as MetricsRequestJson));
+async function readScrapes(file: string): Promise<Map<string, ComparablePoint[][]>> {
+  const scrapes = (await readRequests(file)).map(comparablePoints);
   return Map.groupBy(scrapes, points => jobOf(points));
 }
 

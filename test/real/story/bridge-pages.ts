@@ -1,11 +1,11 @@
 // Lets the daemon bring pages into a back end: a page server for each source, which serves one page after the other and
 // then the last one again, and a daemon that polls them every second until the back end has what is waited for.
 
+import { until } from '../../support/program.ts';
 import { startPageServer, type PageServerRunning } from '../parts/page-server.ts';
 import type { Sequence } from '../receiver/sequences.ts';
 import { configureBridge, startBridge } from '../support/bridge.ts';
 import { Parts } from '../support/part.ts';
-import { until } from '../support/process.ts';
 
 export interface PageSource {
   /** Ids of the services on its pages. */
@@ -28,28 +28,23 @@ export interface BridgeTask {
 /** Runs a daemon from the first page to the arrival of the last. */
 export async function bridgePages(task: BridgeTask): Promise<void> {
   const { sources, otlpUrl, metrics = {}, hasArrived } = task;
-  const parts = new Parts();
-  try {
-    const servers: PageServerRunning[] = [];
-    for (const { pages } of sources) {
-      servers.push(parts.keep(await startPageServer([sequenceOf(pages)])));
-    }
-    const services = sources.flatMap(({ services: ids }, index) => {
-      const server = servers[index];
-      const url = `http://127.0.0.1:${server?.port ?? 0}`;
-      return ids.map(id => ({ id, name: id, front: { url, pages: server?.answers(NAME) ?? [] } }));
-    });
-    const files = await configureBridge({
-      services,
-      otlp: { metrics_endpoint: otlpUrl },
-      metrics: { interval: '1s', path: `/${NAME}`, stale_after: '2s', ...metrics },
-    });
-    parts.keep(await startBridge(files, services));
-    await until(() => isServed(sources, servers), PATIENCE_MS);
-    await until(hasArrived, PATIENCE_MS);
-  } finally {
-    await parts.stop();
-  }
+  await using parts = new Parts();
+  const servers: PageServerRunning[] = [];
+  for (const { pages } of sources)
+    servers.push(parts.keep(await startPageServer([sequenceOf(pages)])));
+  const services = sources.flatMap(({ services: ids }, index) => {
+    const server = servers[index];
+    const url = `http://127.0.0.1:${server?.port ?? 0}`;
+    return ids.map(id => ({ id, name: id, front: { url, pages: server?.answers(NAME) ?? [] } }));
+  });
+  const files = await configureBridge({
+    services,
+    otlp: { metrics_endpoint: otlpUrl },
+    metrics: { interval: '1s', path: `/${NAME}`, stale_after: '2s', ...metrics },
+  });
+  parts.keep(await startBridge(files, services));
+  await until('all pages are served', () => isServed(sources, servers), PATIENCE_MS);
+  await until('all has arrived', hasArrived, PATIENCE_MS);
 }
 
 const NAME = 'metrics';

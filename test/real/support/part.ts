@@ -38,6 +38,10 @@ export class Parts implements Running {
   async stop(): Promise<void> {
     for (const part of this.#started.splice(0).reverse()) await part.stop();
   }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
 }
 
 export interface Part<Options, Started extends Running> {

@@ -7,10 +7,11 @@ import { readFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { until as untilTold } from '../../support/program.ts';
+import { until } from '../../support/program.ts';
 import type { Running } from './part.ts';
 
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
+const READY_MS = 30_000;
 const STOP_MS = 15_000;
 const LOG_TAIL_LINES = 20;
 
@@ -84,7 +85,6 @@ export interface ServerOptions {
   /** Working folder; the output goes to `<name>.log` in it. */
   readonly folder: string;
   readonly isReady: () => Promise<boolean>;
-  readonly readyWithinMs?: number;
 }
 
 export interface RunningServer extends Running {
@@ -116,19 +116,22 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     exited,
     stop: signal => stopChild(child, exited, signal ?? 'SIGTERM'),
   };
-  const readyBy = performance.now() + (options.readyWithinMs ?? 30_000);
-  while (!(await answers(options.isReady))) {
+  const isReady = async (): Promise<boolean> => {
+    if (await answers(options.isReady)) return true;
     const hasEnded =
       child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
-    if (hasEnded || performance.now() > readyBy) {
-      await server.stop('SIGKILL');
-      const cause = hasEnded ? 'it ended at once' : 'it does not answer';
-      const end = lastLines(await readFile(log, 'utf8'));
-      throw new Error(`cannot start ${options.name}: ${cause}; its log (${log}) ends with\n${end}`);
-    }
-    await delay(50);
+    if (hasEnded) throw new Error('it ended at once');
+    return false;
+  };
+  try {
+    await until('it answers', isReady, READY_MS);
+    return server;
+  } catch (error) {
+    await server.stop('SIGKILL');
+    const cause = `${(error as Error).message}; its log (${log}) ends with`;
+    const end = lastLines(await readFile(log, 'utf8'));
+    throw new Error(`cannot start ${options.name}: ${cause}\n${end}`, { cause: error });
   }
-  return server;
 }
 
 async function answers(isReady: () => Promise<boolean>): Promise<boolean> {
@@ -196,12 +199,4 @@ export function isListening(port: number): Promise<boolean> {
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
     socket.once('connect', () => socket.destroy());
   });
-}
-
-/** Waits for a condition. Throws when it does not come true in time. */
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  withinMs: number,
-): Promise<void> {
-  await untilTold(condition.toString(), condition, withinMs);
 }

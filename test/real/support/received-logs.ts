@@ -1,9 +1,9 @@
 // What a collector wrote to its file, as log records: plain readings of OTLP/JSON, sharing nothing with the program's
 // encoder. A value of an attribute is as the collector has it, with its kind: `int 75`, `string shop`.
 
-import { readFile } from 'node:fs/promises';
-import type { KeyValueJson, LogsRequestJson } from '../../../src/pipeline/encode/otlp-fields.ts';
+import type { KeyValueJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { otlpLogs } from '../../support/otlp-points.ts';
+import { readRequests } from '../parts/collector.ts';
 
 export interface ReceivedLog {
   readonly resource: Readonly<Record<string, string>>;
@@ -19,8 +19,7 @@ export interface ReceivedLog {
 
 /** All log records of the file, in the order in which they were accepted. */
 export async function readReceivedLogs(file: string): Promise<ReceivedLog[]> {
-  const lines = (await readFile(file, 'utf8')).split('\n').filter(line => line !== '');
-  const logs = lines.flatMap(line => otlpLogs(JSON.parse(line) as LogsRequestJson));
+  const logs = (await readRequests(file)).flatMap(otlpLogs);
   return logs.map(({ resource, scope, record }) => ({
     resource: kindsOf(resource),
     scope,

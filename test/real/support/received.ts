@@ -2,30 +2,16 @@
 // show of it, a histogram into buckets, sum and count. Plain readings of OTLP/JSON, sharing nothing with the
 // program's encoder. Whatever is read goes through the gate of wire-sanity.ts.
 
-import { readFile } from 'node:fs/promises';
-import type {
-  HistogramPointJson,
-  MetricJson,
-  MetricsRequestJson,
-  NumberPointJson,
-  SummaryPointJson,
-} from '../../../src/pipeline/encode/otlp-fields.ts';
-import { attributesOf } from '../../support/otlp-points.ts';
+import { attributesOf, type PlacedPoint, placedPoints } from '../../support/otlp-points.ts';
 import { WireGate } from '../../support/wire-sanity.ts';
+import { readRequests } from '../parts/collector.ts';
 import { seriesKey } from './exposition.ts';
-
-type AnyPoint = NumberPointJson & HistogramPointJson & SummaryPointJson;
-
-interface Data {
-  readonly dataPoints?: readonly AnyPoint[];
-  readonly aggregationTemporality?: number;
-}
 
 export interface ReceivedPoint {
   readonly resource: Readonly<Record<string, string>>;
   readonly scope: string;
   readonly name: string;
-  readonly type: 'gauge' | 'sum' | 'histogram' | 'summary';
+  readonly type: PlacedPoint['type'];
   readonly unit: string;
   readonly description: string;
   readonly metadata: Readonly<Record<string, string>>;
@@ -41,7 +27,6 @@ export interface ReceivedPoint {
   readonly series: ReadonlyMap<string, number>;
 }
 
-const CUMULATIVE = 2;
 const NO_RECORDED_VALUE = 1;
 
 /**
@@ -52,64 +37,36 @@ export async function readReceived(
   file: string,
   { isOurs = true }: { readonly isOurs?: boolean } = {},
 ): Promise<ReceivedPoint[]> {
-  const lines = (await readFile(file, 'utf8')).split('\n').filter(line => line !== '');
-  const requests = lines.map(line => JSON.parse(line) as MetricsRequestJson);
+  const requests = await readRequests(file);
   const gate = new WireGate({ mayResend: true });
   for (const request of isOurs ? requests : []) gate.take(request);
   gate.expectSane();
-  return requests.flatMap(requestPoints);
+  return requests.flatMap(placedPoints).map(receivedPoint);
 }
 
-function requestPoints(request: MetricsRequestJson): ReceivedPoint[] {
-  const points: ReceivedPoint[] = [];
-  for (const { resource, scopeMetrics = [] } of request.resourceMetrics ?? []) {
-    const labels = attributesOf(resource?.attributes);
-    for (const { scope, metrics = [] } of scopeMetrics) {
-      for (const metric of metrics) points.push(...metricPoints(metric, labels, scope?.name ?? ''));
-    }
-  }
-  return points;
+function receivedPoint(placed: PlacedPoint): ReceivedPoint {
+  const { resource, scope, metric, type, temporality, point } = placed;
+  const isStale = ((point.flags ?? 0) & NO_RECORDED_VALUE) !== 0;
+  return {
+    resource: attributesOf(resource),
+    scope,
+    name: metric.name ?? '',
+    type,
+    labels: attributesOf(point.attributes),
+    isStale,
+    unit: metric.unit ?? '',
+    description: metric.description ?? '',
+    metadata: attributesOf(metric.metadata),
+    isMonotonic: metric.sum?.isMonotonic === true,
+    isCumulative: temporality === 'cumulative',
+    timeMs: Number(point.timeUnixNano ?? Number.NaN) / 1e6,
+    startMs: Number(point.startTimeUnixNano ?? Number.NaN) / 1e6,
+    series: new Map(isStale ? [] : pointSeries(placed)),
+  };
 }
 
-function metricPoints(
-  metric: MetricJson,
-  resource: Record<string, string>,
-  scope: string,
-): ReceivedPoint[] {
-  const points: ReceivedPoint[] = [];
-  const { name = '' } = metric;
-  for (const type of ['gauge', 'sum', 'histogram', 'summary'] as const) {
-    const data: Data | undefined = metric[type];
-    for (const point of data?.dataPoints ?? []) {
-      const labels = attributesOf(point.attributes);
-      const isStale = ((point.flags ?? 0) & NO_RECORDED_VALUE) !== 0;
-      points.push({
-        resource,
-        scope,
-        name,
-        type,
-        labels,
-        isStale,
-        unit: metric.unit ?? '',
-        description: metric.description ?? '',
-        metadata: attributesOf(metric.metadata),
-        isMonotonic: metric.sum?.isMonotonic === true,
-        isCumulative: data?.aggregationTemporality === CUMULATIVE,
-        timeMs: Number(point.timeUnixNano ?? Number.NaN) / 1e6,
-        startMs: Number(point.startTimeUnixNano ?? Number.NaN) / 1e6,
-        series: new Map(isStale ? [] : pointSeries(name, type, labels, point)),
-      });
-    }
-  }
-  return points;
-}
-
-function pointSeries(
-  name: string,
-  type: ReceivedPoint['type'],
-  labels: Record<string, string>,
-  point: AnyPoint,
-): [string, number][] {
+function pointSeries({ metric: { name = '' }, type, point }: PlacedPoint): [string, number][] {
+  const labels = attributesOf(point.attributes);
   const one = (suffix: string, more: Record<string, string>, value: number): [string, number] => [
     seriesKey(name + suffix, { ...labels, ...more }),
     value,

@@ -2,7 +2,7 @@
 // with an exporter that runs every collector it has and a front that asks for the key.
 
 import { exporter } from '../parts/exporter.ts';
-import { front, type FrontRunning } from '../parts/front.ts';
+import { type FrontRunning, startFront } from '../parts/front.ts';
 import {
   mariadb,
   mariadbCluster,
@@ -22,13 +22,7 @@ export interface Site extends Running {
   readonly services: readonly SiteService[];
 }
 
-export const siteParts: readonly Preparable[] = [
-  mariadb,
-  mariadbPlugins,
-  mariadbCluster,
-  exporter,
-  front,
-];
+export const siteParts: readonly Preparable[] = [mariadb, mariadbPlugins, mariadbCluster, exporter];
 
 /** Stop ends everything that was started, last first, even where the start failed half-way. */
 export async function startSite(): Promise<Site> {
@@ -39,7 +33,7 @@ export async function startSite(): Promise<Site> {
       await exporter.start({ databasePort: database.port, hasAllCollectors: true }),
     );
     const door = parts.keep(
-      await front.start({ exporterUrl: page.url, key: API_KEY, isGzipped: name !== 'replica' }),
+      await startFront({ exporterUrl: page.url, key: API_KEY, isGzipped: name !== 'replica' }),
     );
     return { id, name, database, front: door };
   }

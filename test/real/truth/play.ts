@@ -4,7 +4,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kind, Ledger } from '../../support/truth-ledger.ts';
-import { until } from '../support/process.ts';
+import { until } from '../../support/program.ts';
 import type { CountedServer } from './counted-server.ts';
 import type { Switchboard, TruthFront } from './truth-front.ts';
 
@@ -177,6 +177,7 @@ export class Play {
   async #polls(count: number): Promise<void> {
     const goals = this.#fronts.map(({ pages }) => pages.length + count);
     await until(
+      `${count} polls`,
       () => this.#fronts.every(({ pages }, i) => pages.length >= (goals[i] ?? 0)),
       PATIENCE_MS,
     );
