@@ -15,9 +15,9 @@ import { type AnswerLogs, createLogServer } from './log-server.ts';
 
 export interface PageServerOptions extends CorpusSpec {
   /** Pages over TLS, for `localhost` and one address only, and compressed. */
-  readonly isRemote: boolean;
+  readonly isRemote?: boolean;
   /** Logs, too; for one service only. */
-  readonly hasLogs: boolean;
+  readonly hasLogs?: boolean;
 }
 
 export interface PageServerAddress {
@@ -62,7 +62,7 @@ class PageServer {
 
   constructor(options: PageServerOptions) {
     this.#options = options;
-    this.#answerLogs = options.hasLogs ? createLogServer() : () => false;
+    this.#answerLogs = options.hasLogs === true ? createLogServer() : () => false;
     this.#addresses = Array.from({ length: options.addresses }, (_, address) => ({
       source: new PageSource(pageOf(options, address)),
       tail: Promise.resolve(),
@@ -71,7 +71,7 @@ class PageServer {
   }
 
   async listen(): Promise<PageServerAddress> {
-    const { isRemote } = this.#options;
+    const { isRemote = false } = this.#options;
     let port = 0;
     const origins: string[] = [];
     for (const index of this.#addresses.keys()) {
@@ -99,7 +99,7 @@ class PageServer {
       if (address === undefined || this.#answerLogs(request, response)) return;
       address.tail = address.tail.then(() => this.#answer(index, address, { request, response }));
     };
-    const tls = this.#options.isRemote ? { tls: TEST_TLS } : {};
+    const tls = this.#options.isRemote === true ? { tls: TEST_TLS } : {};
     const listening = await listen({ host, port, ...tls }, handle);
     listening.server.keepAliveTimeout = 120_000;
     return listening;
@@ -119,7 +119,8 @@ class PageServer {
     address.lastTimeMs = timeMs;
     const page = address.source.render(timeMs);
     // The bridge asks this machine for plain pages; here it stands for another one.
-    const isPacked = this.#options.isRemote && request.headers['accept-encoding'] !== undefined;
+    const isPacked =
+      this.#options.isRemote === true && request.headers['accept-encoding'] !== undefined;
     const body = isPacked ? await gzipAsync(page.bytes, { level: 6 }) : page.bytes;
     response.writeHead(200, {
       'content-type': CONTENT_TYPE,

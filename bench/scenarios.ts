@@ -10,13 +10,13 @@ export interface PacedScenario extends CorpusSpec {
   readonly title: string;
   readonly intervalMs: number;
   /** Pages over TLS and compressed. */
-  readonly isRemote: boolean;
+  readonly isRemote?: boolean;
   /** Polls of each page before the window of measurement. */
   readonly warmPolls: number;
   /** How many polls of each page the window is long. */
   readonly polls: number;
   /** Whether logs are pulled, too, by those who can. */
-  readonly hasLogs: boolean;
+  readonly hasLogs?: boolean;
   readonly groups: readonly (readonly string[])[];
 }
 
@@ -76,10 +76,8 @@ function paced(
   return {
     kind: 'paced',
     corpus: 'engine',
-    isRemote: false,
     warmPolls: warmPolls(scenario.intervalMs),
     polls: WINDOW_MS / scenario.intervalMs,
-    hasLogs: false,
     ...scenario,
   };
 }

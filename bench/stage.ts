@@ -45,8 +45,8 @@ export class Stage implements AsyncDisposable {
       origins,
       services: origins.map((_, address) => serviceIds(options, address)),
       intervalMs,
-      hasLogs: options.hasLogs,
-      caFile: options.isRemote ? CA_FILE : null,
+      hasLogs: options.hasLogs === true,
+      caFile: options.isRemote === true ? CA_FILE : null,
       sinkUrl,
     };
     return new Stage(options, { pages, sink }, { task, samplesPerPage });

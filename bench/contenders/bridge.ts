@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkoutFolder, runFolder } from '../../test/real/support/folder.ts';
+import { LOOP_PROBE } from '../../test/support/loop-probe.ts';
 import { shippedEnvironment, shippedFlags } from '../../test/support/shipped.ts';
 import { API_KEY } from '../page-server.ts';
 import { type Contender, type RunningContender, startNode, type Task } from './contender.ts';
@@ -12,7 +13,7 @@ import { type Contender, type RunningContender, startNode, type Task } from './c
 export interface BridgeOptions {
   /** The checkout's sources, whose functions have names, instead of the bundle. */
   readonly isFromSources?: boolean;
-  /** With a look at the event loop; see pause-probe.ts. */
+  /** With a look at the event loop; see loop-probe.ts. */
   readonly isProbed?: boolean;
   /** As for a back end that takes gzip alone; the sink takes zstd as well. */
   readonly isGzip?: boolean;
@@ -46,7 +47,6 @@ export function bridge(options: BridgeOptions = {}): BridgeContender {
 }
 
 const PROGRAM = 'bin/prom2otlp.js';
-const PROBE = join(checkoutFolder, 'bench/measure/pause-probe.ts');
 let installed: Promise<string> | null = null;
 
 /** What a package holds, built once: a folder of its own, so that a build beside the bench changes nothing. */
@@ -67,16 +67,16 @@ async function startBridge(task: Task, options: BridgeOptions): Promise<RunningB
   const folder = await runFolder('bench-bridge');
   const config = join(folder, 'config.yaml');
   await writeFile(config, configText(task, folder, options));
-  const pausesFile = join(folder, 'pauses.jsonl');
-  const flags = [...shippedFlags(), ...(isProbed ? ['--import', PROBE] : []), ...nodeFlags];
+  const pausesFile = isProbed ? join(folder, 'pauses.jsonl') : null;
+  const flags = [...shippedFlags(), ...(isProbed ? ['--import', LOOP_PROBE] : []), ...nodeFlags];
   const program = join(isFromSources ? checkoutFolder : await installedFolder(), PROGRAM);
   const running = startNode([...flags, program, 'run', '--config', config], {
     log: join(folder, 'bridge.log'),
-    env: { ...shippedEnvironment(), BENCH_PAUSES: pausesFile },
+    env: { ...shippedEnvironment(), ...(pausesFile === null ? {} : { LOOP_PAUSES: pausesFile }) },
     signal: 'SIGTERM',
     cwd: folder,
   });
-  return { ...running, folder, pausesFile: isProbed ? pausesFile : null };
+  return { ...running, folder, pausesFile };
 }
 
 function configText(task: Task, folder: string, options: BridgeOptions): string {

@@ -1,12 +1,6 @@
-// What pause-probe.ts noted of one process: the longest time that its event loop was not free.
+// What loop-probe.ts noted of one process: the longest time that its event loop was not free.
 
-import { existsSync, readFileSync } from 'node:fs';
-
-interface Pause {
-  readonly atMs: number;
-  readonly wallMs: number;
-  readonly cpuMs: number;
-}
+import { readPauses } from '../../test/support/loop-probe.ts';
 
 export interface Pauses {
   /** The longest work without a turn of the event loop; 0 when none was noted. */
@@ -18,9 +12,8 @@ export interface Pauses {
 }
 
 /** Of the window, and of the time between the first page and it. */
-export function readPauses(file: string, firstPageMs: number, windowStartMs: number): Pauses {
-  const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
-  const pauses = lines.map(line => JSON.parse(line) as Pause);
+export function longestPauses(file: string, firstPageMs: number, windowStartMs: number): Pauses {
+  const pauses = readPauses(file);
   const within = pauses.filter(({ atMs }) => atMs >= windowStartMs);
   const before = pauses.filter(({ atMs }) => atMs >= firstPageMs && atMs < windowStartMs);
   return {

@@ -31,10 +31,7 @@ export async function runDrain(
 ): Promise<DrainResult> {
   const services = series / SERVICE_SERIES;
   const options = { corpus: 'engine', addresses: 1, services, series: SERVICE_SERIES } as const;
-  await using stage = await Stage.open(
-    { ...options, isRemote: false, hasLogs: false },
-    INTERVAL_MS,
-  );
+  await using stage = await Stage.open(options, INTERVAL_MS);
   await stage.openSink(false);
   return await withContender(contender, stage.task, async ({ pid }) => {
     await stage.polled(polls, polls * INTERVAL_MS * 3 + 60_000);

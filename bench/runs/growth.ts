@@ -67,7 +67,7 @@ async function measure(
     series: perPage,
   };
   const contender = bridge({ seriesMax: series > UNTOLD_SERIES_MAX ? 2 * series : null });
-  await using stage = await Stage.open({ ...spec, isRemote: false, hasLogs: false }, intervalMs);
+  await using stage = await Stage.open(spec, intervalMs);
   return await withContender(contender, stage.task, async running => {
     await stage.polled(warmPolls, warmPolls * intervalMs + 300_000);
     const pollsBefore = stage.polls.length;

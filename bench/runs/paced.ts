@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contender, RunningContender } from '../contenders/contender.ts';
 import { load } from '../measure/machine.ts';
 import { cpuMsBetween, processUsage, type ProcessUsage } from '../measure/process-usage.ts';
-import { type Pauses, readPauses } from '../measure/pauses.ts';
+import { longestPauses, type Pauses } from '../measure/pauses.ts';
 import type { PacedScenario } from '../scenarios.ts';
 import type { SinkCounts } from '../sink.ts';
 import { Stage, withContender } from '../stage.ts';
@@ -89,7 +89,7 @@ export async function runPaced(
     const window = await measureWindow(stage, running, { polls, intervalMs });
     const losses = await stage.settle(contender);
     const { pausesFile = null } = running;
-    const pauses = pausesFile === null ? null : readPauses(pausesFile, firstPollMs, startMs);
+    const pauses = pausesFile === null ? null : longestPauses(pausesFile, firstPollMs, startMs);
     const names = { scenario: scenario.name, contender: contender.name, group, run };
     return { ...names, ...window, losses, first, pauses };
   });

@@ -27,10 +27,7 @@ export async function runStart(
   const losses: string[] = [];
   for (let round = 0; round < rounds; round++) {
     const options = { corpus: 'engine', addresses: 1, services: 1, series } as const;
-    await using stage = await Stage.open(
-      { ...options, isRemote: false, hasLogs: false },
-      INTERVAL_MS,
-    );
+    await using stage = await Stage.open(options, INTERVAL_MS);
     const startedMs = Date.now();
     await withContender(contender, stage.task, async () => {
       milliseconds.push((await stage.firstAccepted(WITHIN_MS)) - startedMs);

@@ -87,18 +87,6 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     expect(figures.givenUp).toBeGreaterThanOrEqual(stage.pagePoints);
   });
 
-  test('from the start, with nothing in reserve: the start waits for space', async () => {
-    using disk = SmallDisk.mount(8);
-    disk.fill();
-    await using stage = await createStage('disk full at the start', disk);
-    const life = stage.bridge.start();
-    await stage.until('it waits', () => /cannot start yet.*waiting/.test(life.stderr()));
-    disk.clear();
-    await stage.deliveries(1);
-    await stage.end(life);
-    stage.judge();
-  });
-
   test('from the start, with space in reserve: it runs, and dropped points are in the account', async () => {
     using disk = SmallDisk.mount(8);
     await using stage = await createStage('disk full at a later start', disk);

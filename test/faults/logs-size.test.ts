@@ -3,9 +3,9 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { LOOP_PROBE, readPauses } from '../support/loop-probe.ts';
 import { start, tempDirectory, until } from '../support/program.ts';
 import {
   BIG_SERVICE,
@@ -14,7 +14,6 @@ import {
   RECORDS_PER_BLOCK,
   serveBigArchive,
 } from './support/big-archive.ts';
-import type { LoopTurn } from './support/loop-turns.ts';
 
 /** Of the entry, unpacked; the limit is 2 GiB, and the full run has 2048. */
 const ENTRY_MIB = Number(process.env['ENTRY_MIB'] ?? 200);
@@ -27,7 +26,6 @@ const INTERVAL_MS = 1000;
 const IDLE_MS = 10_000;
 /** Of the flags on the command lines in deploy/, the one that matters here. */
 const SHIPPED_FLAGS = '--max-semi-space-size=1';
-const TURNS = new URL('support/loop-turns.ts', import.meta.url).href;
 const LONG_TURN = fileURLToPath(new URL('support/long-turn.ts', import.meta.url));
 
 function configOf(service: BigArchiveService, directory: string): string {
@@ -66,8 +64,9 @@ async function live(blocks: number): Promise<Lived> {
   await using service = await serveBigArchive(blocks);
   using files = tempDirectory();
   const config = files.write('c.yaml', configOf(service, `${files.path}/queue`));
-  const turns = files.write('turns.json', '[]');
-  const environment = { NODE_OPTIONS: `${SHIPPED_FLAGS} --import ${TURNS}`, LOOP_TURNS: turns };
+  const pauses = `${files.path}/pauses.jsonl`;
+  const NODE_OPTIONS = `${SHIPPED_FLAGS} --import ${LOOP_PROBE}`;
+  const environment = { NODE_OPTIONS, LOOP_PAUSES: pauses };
   const running = start(['run', '--config', config], environment);
   const { child } = running;
   const startedMs = performance.now();
@@ -88,13 +87,12 @@ async function live(blocks: number): Promise<Lived> {
   const seconds = (performance.now() - startedMs) / 1000;
   child.kill('SIGTERM');
   await running.finished;
-  const longTurns = JSON.parse(readFileSync(turns, 'utf8')) as LoopTurn[];
-  const during = longTurns.filter(([endedAtMs]) => endedAtMs > service.archiveAskedAtMs());
+  const during = readPauses(pauses).filter(({ atMs }) => atMs > service.archiveAskedAtMs());
   return {
     peakMiB: peak / 2 ** 20,
     seconds,
     jitterMs: jitterOf(service.scrapes),
-    turnMs: Math.max(0, ...during.map(([, cpuMs]) => cpuMs)),
+    turnMs: Math.max(0, ...during.map(({ cpuMs }) => cpuMs)),
     records,
     problems: running
       .stderr()
@@ -116,14 +114,13 @@ function jitterOf(scrapes: readonly number[]): number {
 
 test('a turn that works too long is noticed', async () => {
   using files = tempDirectory();
-  const turns = files.write('turns.json', '[]');
-  const child = spawn(process.execPath, ['--import', TURNS, LONG_TURN, `${2 * TURN_MS}`], {
-    env: { ...process.env, LOOP_TURNS: turns },
+  const pauses = `${files.path}/pauses.jsonl`;
+  const child = spawn(process.execPath, ['--import', LOOP_PROBE, LONG_TURN, `${2 * TURN_MS}`], {
+    env: { ...process.env, LOOP_PAUSES: pauses },
     stdio: 'inherit',
   });
   await once(child, 'exit');
-  const longTurns = JSON.parse(readFileSync(turns, 'utf8')) as LoopTurn[];
-  expect(Math.max(...longTurns.map(([, cpuMs]) => cpuMs))).toBeGreaterThan(TURN_MS);
+  expect(Math.max(...readPauses(pauses).map(({ cpuMs }) => cpuMs))).toBeGreaterThan(TURN_MS);
 });
 
 test(`an entry of ${ENTRY_MIB} MiB needs little memory, and scrapes keep their time`, async () => {

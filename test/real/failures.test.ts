@@ -6,8 +6,8 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BrowserContextOptions } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { Supervisor } from '../../src/daemon/reload.ts';
 import { Bell } from '../../src/lib/bell.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
@@ -19,28 +19,21 @@ import type { StatusDocument } from '../../src/status/status-report.ts';
 import { tempDirectory, until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
 import { configFor } from '../support/rig.ts';
-import { chromiumPart, openBrowser } from './parts/chromium.ts';
+import { chromiumPart } from './parts/chromium.ts';
 import { prometheus } from './parts/prometheus.ts';
+import { expectToFit, PHONE, SCREENSHOTS, takePicture, useBrowser } from './support/browser.ts';
 import { startJudge } from './support/judge.ts';
 import { reasonToSkip } from './support/part.ts';
 
 const reason = await reasonToSkip([chromiumPart, prometheus]);
 const KEY = 'key-of-the-failures-test';
 const LOGS = '/observability/v2/logs';
-const folder = process.env['SCREENSHOTS'];
-
-let browser: Browser;
-beforeAll(async () => {
-  if (reason === null) browser = await openBrowser();
-});
-afterAll(async () => {
-  if (reason === null) await browser.close();
-});
+const browser = useBrowser();
 
 const SCREENS: Readonly<Record<string, BrowserContextOptions>> = {
   light: { viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
   dark: { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' },
-  phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+  phone: PHONE,
 };
 
 interface Night extends AsyncDisposable {
@@ -174,22 +167,11 @@ async function look({ url }: Night, name: string): Promise<Sight> {
   let banner = '';
   let height = 0;
   for (const [screen, options] of Object.entries(SCREENS)) {
-    const context = await browser.newContext(options);
-    const page = await context.newPage();
-    const complaints: string[] = [];
-    page.on('console', message => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
-    page.on('pageerror', error => complaints.push(String(error)));
-    await page.goto(url);
-    if (folder !== undefined)
-      await page.screenshot({ path: join(folder, `${name}-${screen}.png`), fullPage: true });
-    const [content = 0, width = 0, whole = 0] = await page.evaluate<readonly number[]>(
-      '[document.documentElement.scrollWidth, document.documentElement.clientWidth, document.documentElement.scrollHeight]',
-    );
-    expect(content, `${name} ${screen}`).toBeLessThanOrEqual(width);
+    const { page, complaints } = await browser.open(options, url);
+    await takePicture(page, `${name}-${screen}`);
+    await expectToFit(page);
     if (screen === 'light') {
-      height = whole;
+      height = await page.evaluate<number>('document.documentElement.scrollHeight');
       banner = (await page.locator('.verdict strong').nth(1).textContent()) ?? '';
       const [needed = 0, given = 0] = await page.evaluate<readonly number[]>(
         "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('#account .scroll'))",
@@ -197,7 +179,7 @@ async function look({ url }: Night, name: string): Promise<Sight> {
       expect(needed, 'the account fits').toBeLessThanOrEqual(given);
     }
     expect(complaints, `${name} ${screen}`).toEqual([]);
-    await context.close();
+    await page.context().close();
   }
   return { banner, height, bytes: html.length, packedBytes: gzipSync(html).length };
 }
@@ -205,7 +187,7 @@ async function look({ url }: Night, name: string): Promise<Sight> {
 function tell(name: string, red: number | null, green: number | null, sight: Sight): void {
   const text = (seconds: number | null): string => (seconds === null ? '–' : seconds.toFixed(1));
   const line = `| ${name} | ${text(red)} | ${text(green)} | ${sight.banner} | ${sight.height} px | ${sight.bytes} B | ${sight.packedBytes} B |\n`;
-  if (folder !== undefined) appendFileSync(join(folder, 'table.md'), line);
+  if (SCREENSHOTS !== undefined) appendFileSync(join(SCREENSHOTS, 'table.md'), line);
 }
 
 interface Endured {

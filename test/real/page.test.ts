@@ -1,10 +1,9 @@
 // The status page in a real Chromium: what a reader sees with one service and with a thousand, and of one service, on a
 // desk and on a phone, by day and by night, with scripts and without. SCREENSHOTS=folder keeps pictures of all of it.
 
-import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { startStatusServer, type StatusServer } from '../../src/status/status-server.ts';
@@ -21,16 +20,12 @@ import {
   secondsAgo,
 } from '../status/sample-report.ts';
 import { startHttpServer } from '../support/http-server.ts';
-import { chromiumPart, openBrowser } from './parts/chromium.ts';
+import { chromiumPart } from './parts/chromium.ts';
+import { expectToFit, type OpenPage, PHONE, takePicture, useBrowser } from './support/browser.ts';
 import { reasonToSkip } from './support/part.ts';
 
 const reason = await reasonToSkip([chromiumPart]);
 
-const PHONE: BrowserContextOptions = {
-  viewport: { width: 390, height: 844 },
-  isMobile: true,
-  hasTouch: true,
-};
 const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 1000 } };
 /** Every screen, by day and by night. */
 const SCREENS = Object.entries({ desk: DESK, phone: PHONE }).flatMap(([screen, options]) =>
@@ -42,17 +37,7 @@ const SCREENS = Object.entries({ desk: DESK, phone: PHONE }).flatMap(([screen, o
 );
 const HOSTILE = '<script>document.title="ran"</script><img src=x onerror="document.title=1">';
 
-let browser: Browser;
-beforeAll(async () => {
-  if (reason === null) browser = await openBrowser();
-});
-afterAll(async () => {
-  if (reason === null) await browser.close();
-});
-
-async function newPage(options: BrowserContextOptions): Promise<Page> {
-  return (await browser.newContext(options)).newPage();
-}
+const browser = useBrowser();
 
 function serve(report: () => StatusReport): Promise<StatusServer> {
   return startStatusServer({
@@ -126,12 +111,6 @@ function crowd(count = 500): StatusReport {
   });
 }
 
-interface Seen {
-  readonly page: Page;
-  /** What the browser complained of: scripts, policies, requests that failed. */
-  readonly complaints: readonly string[];
-}
-
 /** Opens the page of a report, looks, and takes a picture. */
 async function look(
   report: StatusReport,
@@ -140,29 +119,13 @@ async function look(
     path = '/',
     ...options
   }: BrowserContextOptions & { readonly name: string; readonly path?: string },
-  check: (seen: Seen) => Promise<void>,
+  check: (open: OpenPage) => Promise<void>,
 ): Promise<void> {
   const server = await serve(() => report);
-  const page = await newPage(options);
-  const complaints: string[] = [];
-  page.on('console', message => {
-    if (message.type() === 'error') complaints.push(message.text());
-  });
-  page.on('pageerror', error => complaints.push(String(error)));
-  await page.goto(server.url + path);
-  const folder = process.env['SCREENSHOTS'];
-  if (folder !== undefined)
-    await page.screenshot({ path: join(folder, `${name}.png`), fullPage: name !== 'crowd' });
-  await check({ page, complaints });
+  const open = await browser.open(options, server.url + path);
+  await takePicture(open.page, name, name !== 'crowd');
+  await check(open);
   await server.close();
-}
-
-/** Nothing is wider than the screen but tables, which scroll by themselves. */
-async function expectToFit(page: Page): Promise<void> {
-  const [content = 0, screen = 0] = await page.evaluate<readonly number[]>(
-    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
-  );
-  expect(content).toBeLessThanOrEqual(screen);
 }
 
 /** Run in the page: the lowest contrast of text against what is behind it, and the text (WCAG 2.1, 1.4.3). */
@@ -286,8 +249,7 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
     const server = await serve(() =>
       sampleReport({ services: [sampleService('dbpgf1', 'orders', { samples })] }),
     );
-    const page = await newPage(DESK);
-    await page.goto(`${server.url}/services/dbpgf1`);
+    const { page } = await browser.open(DESK, `${server.url}/services/dbpgf1`);
     const family = page.locator('#series-engine');
     expect(await family.isVisible()).toBe(true);
     await page.locator('#family-engine summary').click();
@@ -306,8 +268,7 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
       const others = report.services.filter(({ id }) => id !== changed.id);
       return { ...report, services: [...others, changed, sick] };
     });
-    const page = await newPage(DESK);
-    await page.goto(server.url);
+    const { page } = await browser.open(DESK, server.url);
     const row = (name: string) => page.locator('#services tbody tr', { hasText: name });
     const first = page.locator('#services-rest tbody tr').first();
     expect(await row('sick-one').isVisible()).toBe(true);
@@ -366,8 +327,7 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
       const type = answer.headers.get('content-type') ?? '';
       response.writeHead(answer.status, { 'content-type': type }).end(await answer.text());
     });
-    const page = await newPage(DESK);
-    await page.goto(`${proxy.origin}/ops/bridge/`);
+    const { page } = await browser.open(DESK, `${proxy.origin}/ops/bridge/`);
     await page.locator('nav a', { hasText: 'status.json' }).click();
     expect(await page.textContent('body')).toContain('"reportedAt"');
     await proxy[Symbol.asyncDispose]();
@@ -379,8 +339,7 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
     const server = await serve(() =>
       sampleReport({ services: [sampleService('dbpgf1', 'orders', { samples })] }),
     );
-    const page = await newPage(DESK);
-    await page.goto(server.url);
+    const { page } = await browser.open(DESK, server.url);
     samples = 777;
     await page.getByText('777', { exact: true }).waitFor({ timeout: 20_000 });
     expect(await page.locator('#lost').isVisible()).toBe(false);

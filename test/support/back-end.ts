@@ -83,7 +83,7 @@ export class BackEnd {
     if (read.kind !== 'whole' || (await hasLeft(request))) return void response.destroy();
     const { method = '', url: path = '', headers } = request;
     const { bytes: body } = read;
-    const raw = inflate(headers, body);
+    const raw = unpacked(headers['content-encoding'], body);
     const received = { method, path, headers, body, raw, isCertified: isCertified(request) };
     this.requests.push(received);
     this.#reply(response, this.answer(received, this.requests.length - 1));
@@ -109,8 +109,7 @@ function isCertified({ socket }: IncomingMessage): boolean {
   return socket instanceof TLSSocket && Object.keys(socket.getPeerCertificate()).length > 0;
 }
 
-function inflate(headers: IncomingHttpHeaders, body: Buffer): Buffer {
-  if (headers['content-encoding'] === 'gzip') return gunzipSync(body);
-  if (headers['content-encoding'] === 'zstd') return zstdDecompressSync(body);
-  return body;
+export function unpacked(encoding: string | undefined, body: Buffer): Buffer {
+  if (encoding === 'gzip') return gunzipSync(body);
+  return encoding === 'zstd' ? zstdDecompressSync(body) : body;
 }

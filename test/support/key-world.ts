@@ -17,6 +17,7 @@ import type { ServiceHttp } from '../../src/service/http-client.ts';
 import { KeyWatch, PullReport, type PullReportOptions } from '../../src/service/pull-report.ts';
 import { requestError, type RequestReason, type Result } from '../../src/service/service-error.ts';
 import { FakeClock } from './fake-clock.ts';
+import { States } from './states.ts';
 
 /** The answer of a request that takes `ms`; status 0 means that none came in this time. */
 export interface Decision {
@@ -52,15 +53,14 @@ export class KeyWorld {
   readonly #counters = new Counters();
   /** What was queued. */
   readonly batches: Batch[] = [];
-  readonly #state = new Map<string, Buffer | null>();
+  readonly #states = new States();
   readonly #queue = {
-    commit: ({ batches, state }: Commit) => {
-      for (const batch of batches)
+    commit: (commit: Commit) => {
+      for (const batch of commit.batches)
         this.batches.push({ ...batch, payload: Buffer.from(batch.payload) });
-      for (const { key, blob } of state) this.#state.set(key, blob);
-      return Promise.resolve({ kind: 'stored' });
+      return this.#states.commit(commit);
     },
-    readState: (_kind: string, key: string) => Promise.resolve(this.#state.get(key) ?? null),
+    readState: (kind: string, key: string) => this.#states.readState(kind, key),
     stats: () => ({ bytes: 0, points: 0 }),
   } as unknown as Queue;
   readonly #http = {

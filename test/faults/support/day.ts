@@ -2,7 +2,6 @@
 // drain. What is measured on the way is the program's memory, its queue, and how long the drain takes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Running } from '../../support/program.ts';
 import { saneMetrics } from '../../support/wire-sanity.ts';
 import { type AccountNumbers, Bridge, drained } from './bridge.ts';
 import { DayLedger, type DayFindings } from './day-ledger.ts';
@@ -84,15 +83,32 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   };
   const life = bridge.start({ environment });
   await life.ready();
-  const run = new Run(life, source);
-  const usual = await run.phase(() => source.times.length >= usualPolls);
+  const queueNow = async (): Promise<Day['queued']> => {
+    const { queue } = await life.status();
+    const metrics = queue.find(({ signal }) => signal === 'metrics');
+    if (metrics === undefined) throw new Error('the status names no queue of metrics');
+    return metrics;
+  };
+  /** Goes on until `isOver`, and looks at the process meanwhile. */
+  const phase = async (isOver: () => Promise<boolean> | boolean): Promise<Phase> => {
+    const before = source.times.length;
+    const startedMs = performance.now();
+    let rssBytes = 0;
+    do {
+      await sleep(LOOK_MS);
+      rssBytes = Math.max(rssBytes, life.memory.now);
+    } while (!(await isOver()));
+    const seconds = (performance.now() - startedMs) / 1000;
+    return { polls: source.times.length - before, seconds, rssBytes };
+  };
+  const usual = await phase(() => source.times.length >= usualPolls);
   const comeBack = await recorder.goDown();
-  const outage = await run.phase(() => source.times.length >= usualPolls + outagePolls);
-  const queued = await run.queue();
-  const before = recorder.bodies.length;
+  const outage = await phase(() => source.times.length >= usualPolls + outagePolls);
+  const queued = await queueNow();
+  const before = recorder.accepted.length;
   await comeBack();
-  const drain = await run.phase(async () => (await run.queue()).rows <= 1);
-  const sent = recorder.bodies.slice(before);
+  const drain = await phase(async () => (await queueNow()).rows <= 1);
+  const sent = recorder.accepted.slice(before);
   await life.stop();
   // What came in with the last polls, without another one.
   const rest = bridge.start({}, { metrics: { enabled: false } });
@@ -112,40 +128,10 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
     drain,
     queued,
     drainRequests: sent.length,
-    drainBytes: sent.reduce((sum, { length }) => sum + length, 0),
+    drainBytes: sent.reduce((sum, { body }) => sum + body.length, 0),
     findings: ledger.findings(),
     account: bridge.account(),
     source,
     refusals: recorder.refusals,
   };
-}
-
-class Run {
-  readonly #life: Running;
-  readonly #source: DaySource;
-
-  constructor(life: Running, source: DaySource) {
-    this.#life = life;
-    this.#source = source;
-  }
-
-  async queue(): Promise<Day['queued']> {
-    const { queue } = await this.#life.status();
-    const metrics = queue.find(({ signal }) => signal === 'metrics');
-    if (metrics === undefined) throw new Error('the status names no queue of metrics');
-    return metrics;
-  }
-
-  /** Goes on until `isOver`, and looks at the process meanwhile. */
-  async phase(isOver: () => Promise<boolean> | boolean): Promise<Phase> {
-    const before = this.#source.times.length;
-    const startedMs = performance.now();
-    let rssBytes = 0;
-    do {
-      await sleep(LOOK_MS);
-      rssBytes = Math.max(rssBytes, this.#life.memory.now);
-    } while (!(await isOver()));
-    const seconds = (performance.now() - startedMs) / 1000;
-    return { polls: this.#source.times.length - before, seconds, rssBytes };
-  }
 }

@@ -19,21 +19,23 @@ export interface Judgement {
 }
 
 /** One line of the suite's figures. */
-export interface Figures {
-  readonly name: string;
-  readonly kills: number;
-  readonly points: number;
-  readonly lost: number;
-  readonly wrong: number;
-  readonly duplicates: number;
-  readonly duplicateBatches: number;
-  readonly lostAnswers: number;
-  readonly movedStarts: number;
-  readonly outOfOrder: number;
-  readonly interruptedPages: number;
-  readonly failedPages: number;
-  readonly givenUp: number;
-}
+export type Figures = Readonly<typeof NO_FIGURES>;
+
+export const NO_FIGURES = {
+  name: '',
+  kills: 0,
+  points: 0,
+  lost: 0,
+  wrong: 0,
+  duplicates: 0,
+  duplicateBatches: 0,
+  lostAnswers: 0,
+  movedStarts: 0,
+  outOfOrder: 0,
+  interruptedPages: 0,
+  failedPages: 0,
+  givenUp: 0,
+};
 
 /** Judges a test whose program has ended. */
 export function judge(judgement: Judgement): Figures {

@@ -4,14 +4,12 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
-
-const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+import { unpacked } from '../../support/back-end.ts';
 
 export class Recorder {
-  /** Bodies in the order in which they were accepted, as they came: compressed. */
-  readonly bodies: Buffer[] = [];
+  /** In the order in which they were accepted, as they came. */
+  readonly accepted: { readonly body: Buffer; readonly encoding: string }[] = [];
   /** Requests that the real back end refused, in its words. */
   readonly refusals: string[] = [];
   readonly #forwardTo: string | undefined;
@@ -48,8 +46,7 @@ export class Recorder {
 
   /** The requests, unpacked one after the other. */
   *requests(): Generator<Buffer> {
-    for (const body of this.bodies)
-      yield body.subarray(0, 4).equals(ZSTD_MAGIC) ? zstdDecompressSync(body) : gunzipSync(body);
+    for (const { body, encoding } of this.accepted) yield unpacked(encoding, body);
   }
 
   async #listen(port: number): Promise<void> {
@@ -63,7 +60,7 @@ export class Recorder {
     const body = await buffer(request);
     const encoding = request.headers['content-encoding'] ?? 'identity';
     const status = this.#forwardTo === undefined ? 200 : await this.#forward(body, encoding);
-    if (status < 300) this.bodies.push(body);
+    if (status < 300) this.accepted.push({ body, encoding });
     if (!server.listening) response.setHeader('connection', 'close');
     response.writeHead(status).end();
   }

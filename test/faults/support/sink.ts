@@ -3,10 +3,10 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 import { oracleDecodeMetrics } from '../../reference/oracle.ts';
+import { unpacked } from '../../support/back-end.ts';
 import { otlpPoints, type OtlpPoint } from '../../support/otlp-points.ts';
 import { until } from '../../support/program.ts';
 import { WireGate } from '../../support/wire-sanity.ts';
@@ -185,9 +185,7 @@ async function answer(
 const WORDS = 'as the test wants it';
 
 function decode(request: IncomingMessage, body: Buffer): MetricsRequestJson {
-  const encoding = request.headers['content-encoding'];
-  const unzstd = encoding === 'zstd' ? zstdDecompressSync(body) : body;
-  const bytes = encoding === 'gzip' ? gunzipSync(body) : unzstd;
+  const bytes = unpacked(request.headers['content-encoding'], body);
   const isJson = request.headers['content-type']?.includes('json') === true;
   return isJson ? (JSON.parse(bytes.toString()) as MetricsRequestJson) : oracleDecodeMetrics(bytes);
 }

@@ -5,17 +5,10 @@
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OWN_SUITE, unpackDebian, updateOwnLists } from '../support/debian.ts';
+import { installDebian, OWN_SUITE, unpackDebian } from '../support/debian.ts';
 import { runFolder } from '../support/folder.ts';
-import { need, type Part, type Preparable, type Prepared, type Running } from '../support/part.ts';
-import {
-  findProgram,
-  freePort,
-  run,
-  runAny,
-  startServer,
-  type RunningServer,
-} from '../support/process.ts';
+import { need, type Part, type Preparable, type Running } from '../support/part.ts';
+import { freePort, run, runAny, startServer, type RunningServer } from '../support/process.ts';
 
 type Settings = Readonly<Record<string, string | number>>;
 
@@ -39,12 +32,18 @@ const replicaUser = { name: 'replica', password: 'replica-password' };
 export const exporterUser = { name: 'exporter', password: 'exporter-password' };
 
 const loadFile = join(import.meta.dirname, 'mariadb-load.sql');
-const PROGRAMS = ['mariadbd', 'mariadb', 'mariadb-install-db'];
 const isRoot = process.getuid?.() === 0;
 
 export const mariadb: Part<MariadbOptions, MariadbRunning> = {
   name: 'mariadb',
-  prepare: prepareMariadb,
+  // The core packages bring the programs alone: no service, no user, nothing that starts.
+  prepare: () =>
+    installDebian({
+      programs: ['mariadbd', 'mariadb', 'mariadb-install-db'],
+      packages: ['mariadb-server-core', 'mariadb-client-core'],
+      versionArgs: ['--no-defaults', '--version'],
+      version: /Ver ([\d.]+)/,
+    }),
   start: startMariadb,
 };
 
@@ -59,36 +58,6 @@ export const mariadbCluster: Preparable = {
   name: 'mariadb cluster',
   prepare: () => unpackDebian('galera-4', [OWN_SUITE]),
 };
-
-async function prepareMariadb(): Promise<Prepared> {
-  const startedAt = performance.now();
-  let seconds = 0;
-  if (PROGRAMS.some(name => findProgram(name) === null)) {
-    if (!isRoot || findProgram('apt-get') === null) {
-      const remedy = 'install mariadb-server-core and mariadb-client-core of your distribution';
-      return { absent: `there is no MariaDB server here; ${remedy}` };
-    }
-    try {
-      await installMariadb();
-    } catch (error) {
-      return { absent: (error as Error).message };
-    }
-    seconds = (performance.now() - startedAt) / 1000;
-  }
-  const path = findProgram('mariadbd') ?? 'mariadbd';
-  const version = /Ver ([\d.]+)/.exec(await run(path, ['--no-defaults', '--version']))?.[1];
-  return { version: version ?? 'unknown', path, seconds };
-}
-
-/** The core packages bring the programs alone: no service, no user, nothing that starts. */
-async function installMariadb(): Promise<void> {
-  await updateOwnLists();
-  const packages = ['mariadb-server-core', 'mariadb-client-core'];
-  await run('apt-get', ['-q', 'install', '-y', '--no-install-recommends', ...packages], {
-    env: { DEBIAN_FRONTEND: 'noninteractive' },
-    timeoutMs: 300_000,
-  });
-}
 
 let serversStarted = 0;
 

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cached, realFolder } from './folder.ts';
-import type { Absent, Ready } from './part.ts';
+import type { Prepared } from './part.ts';
 import { findProgram, run } from './process.ts';
 
 /** The release that the machine itself runs. */
@@ -23,7 +23,7 @@ export async function unpackDebian(
   name: string,
   suites: readonly string[],
   architecture = '',
-): Promise<Ready | Absent> {
+): Promise<Prepared> {
   if (findProgram('apt-get') === null) return { absent: 'there is no apt-get here' };
   const failures: string[] = [];
   for (const suite of suites) {
@@ -40,6 +40,41 @@ export async function unpackDebian(
     }
   }
   return { absent: `cannot get Debian's ${name} (${failures.join('; ')})` };
+}
+
+export interface Programs {
+  readonly programs: readonly string[];
+  readonly packages: readonly string[];
+  /** How the first of the programs is asked for its version, and where that stands in the answer. */
+  readonly versionArgs: readonly string[];
+  readonly version: RegExp;
+}
+
+/** Programs of the machine itself; as root, they are installed where they are missing. `path` is that of the first. */
+export async function installDebian(wanted: Programs): Promise<Prepared> {
+  const { programs, packages, versionArgs, version } = wanted;
+  const [first = ''] = programs;
+  const startedAt = performance.now();
+  let seconds = 0;
+  if (programs.some(name => findProgram(name) === null)) {
+    if (process.getuid?.() !== 0 || findProgram('apt-get') === null) {
+      const remedy = `install ${packages.join(' and ')} of your distribution`;
+      return { absent: `there is no ${first} here; ${remedy}` };
+    }
+    try {
+      await updateOwnLists();
+      await run('apt-get', ['-q', 'install', '-y', '--no-install-recommends', ...packages], {
+        env: { DEBIAN_FRONTEND: 'noninteractive' },
+        timeoutMs: 300_000,
+      });
+    } catch (error) {
+      return { absent: (error as Error).message };
+    }
+    seconds = (performance.now() - startedAt) / 1000;
+  }
+  const path = findProgram(first) ?? first;
+  const found = version.exec(await run(path, versionArgs))?.[1];
+  return { version: found ?? 'unknown', path, seconds };
 }
 
 async function fetch(
