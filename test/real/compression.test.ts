@@ -2,11 +2,11 @@
 // one of each; and a back end that answers 400 to a wrong path. Whatever they take, every page arrives, once and in order.
 
 import { afterEach, describe, expect, test } from 'vitest';
+import { Recorder } from '../support/recorder.ts';
 import { collector } from './parts/collector.ts';
 import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
 import { victoriaMetrics, type VictoriaMetricsRunning } from './parts/victoria-metrics.ts';
 import { bridgePages } from './story/bridge-pages.ts';
-import { type Forwarder, startForwarder } from './support/forwarder.ts';
 import { Parts, reasonToSkip } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 import { readReceived } from './support/received.ts';
@@ -32,14 +32,14 @@ describe('compression: auto', () => {
   const parts = new Parts();
   afterEach(() => parts.stop());
 
-  async function bridge(forwarder: Forwarder, hasArrived: () => Promise<boolean>): Promise<void> {
+  async function bridge(recorder: Recorder, hasArrived: () => Promise<boolean>): Promise<void> {
     const sources = [{ services: [SERVICE], pages: PAGES }];
-    await bridgePages({ sources, otlpUrl: forwarder.url, hasArrived });
+    await bridgePages({ sources, otlpUrl: recorder.url, hasArrived });
   }
 
   /** What happened to the requests, without repetitions: `gzip 200`, `zstd 400`, … */
-  function story({ forwarded }: Forwarder): readonly string[] {
-    const all = forwarded.map(({ encoding, status }) => `${encoding} ${String(status)}`);
+  function story({ requests }: Recorder): readonly string[] {
+    const all = requests.map(({ encoding, status }) => `${encoding} ${String(status)}`);
     return all.filter((one, i) => one !== all[i - 1]);
   }
 
@@ -47,9 +47,9 @@ describe('compression: auto', () => {
     'a Collector gets zstd from the second request on',
     async () => {
       const running = parts.keep(await collector.start({}));
-      const forwarder = parts.keep(await startForwarder([`${running.httpUrl}/v1/metrics`]));
-      await bridge(forwarder, async () => (await valuesAt(running.output)).size === VALUES.length);
-      expect(story(forwarder)).toEqual(['gzip 200', 'zstd 200']);
+      const recorder = parts.keep(await Recorder.start([`${running.httpUrl}/v1/metrics`]));
+      await bridge(recorder, async () => (await valuesAt(running.output)).size === VALUES.length);
+      expect(story(recorder)).toEqual(['gzip 200', 'zstd 200']);
       const points = (await readReceived(running.output)).filter(({ name }) => name === 'x_level');
       const byPlace = new Map<string, number[]>();
       for (const { series } of points)
@@ -65,16 +65,16 @@ describe('compression: auto', () => {
 
   test.skipIf(noVictoriaMetrics !== null)('VictoriaMetrics gets zstd', async () => {
     const running = parts.keep(await victoriaMetrics.start({}));
-    const forwarder = parts.keep(await startForwarder([running.otlpUrl]));
-    await bridge(forwarder, async () => (await stored(running)).size === VALUES.length);
-    expect(story(forwarder)).toEqual(['gzip 200', 'zstd 200']);
+    const recorder = parts.keep(await Recorder.start([running.otlpUrl]));
+    await bridge(recorder, async () => (await stored(running)).size === VALUES.length);
+    expect(story(recorder)).toEqual(['gzip 200', 'zstd 200']);
   });
 
   test.skipIf(noPrometheus !== null)('Prometheus refuses it once, and gets gzip', async () => {
     const running = parts.keep(await prometheus.start({}));
-    const forwarder = parts.keep(await startForwarder([running.otlpUrl]));
-    await bridge(forwarder, async () => (await held(running)).size === VALUES.length);
-    expect(story(forwarder)).toEqual(['gzip 200', 'zstd 400', 'gzip 200']);
+    const recorder = parts.keep(await Recorder.start([running.otlpUrl]));
+    await bridge(recorder, async () => (await held(running)).size === VALUES.length);
+    expect(story(recorder)).toEqual(['gzip 200', 'zstd 400', 'gzip 200']);
   });
 
   test.skipIf(noPrometheus !== null || noVictoriaMetrics !== null)(
@@ -82,14 +82,14 @@ describe('compression: auto', () => {
     async () => {
       const takes = parts.keep(await victoriaMetrics.start({}));
       const refuses = parts.keep(await prometheus.start({}));
-      const forwarder = parts.keep(await startForwarder([takes.otlpUrl, refuses.otlpUrl]));
+      const recorder = parts.keep(await Recorder.start([takes.otlpUrl, refuses.otlpUrl]));
       const union = async (): Promise<Set<number>> =>
         new Set([...(await stored(takes)), ...(await held(refuses))]);
-      await bridge(forwarder, async () => (await union()).size === VALUES.length);
-      expect(forwarder.forwarded.filter(({ encoding }) => encoding === 'zstd').length).toBeLessThan(
+      await bridge(recorder, async () => (await union()).size === VALUES.length);
+      expect(recorder.requests.filter(({ encoding }) => encoding === 'zstd').length).toBeLessThan(
         4,
       );
-      expect(forwarder.forwarded.at(-1)).toMatchObject({ encoding: 'gzip', status: 200 });
+      expect(recorder.requests.at(-1)).toMatchObject({ encoding: 'gzip', status: 200 });
     },
   );
 });
@@ -100,14 +100,14 @@ test.skipIf(noVictoriaMetrics !== null)(
     await using parts = new Parts();
     const running = parts.keep(await victoriaMetrics.start({}));
     const urls = [`${running.url}/v1/metrics`];
-    const forwarder = parts.keep(await startForwarder(urls));
+    const recorder = parts.keep(await Recorder.start(urls));
     const hasArrived = async (): Promise<boolean> => {
-      if (forwarder.forwarded.length > 5) urls[0] = running.otlpUrl;
+      if (recorder.requests.length > 5) urls[0] = running.otlpUrl;
       return (await stored(running)).size === VALUES.length;
     };
     const sources = [{ services: [SERVICE], pages: PAGES }];
-    await bridgePages({ sources, otlpUrl: forwarder.url, hasArrived });
-    expect(forwarder.forwarded[0]?.status).toBe(400);
+    await bridgePages({ sources, otlpUrl: recorder.url, hasArrived });
+    expect(recorder.requests[0]?.status).toBe(400);
   },
 );
 

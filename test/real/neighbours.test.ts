@@ -1,9 +1,9 @@
-// The plug is pulled on each neighbour in turn: the service, its key, its name, the back end, the disk, the clock. Each time the
+// The plug is pulled on each neighbour in turn: the service, its name, the back end, the disk, the clock. Each time the
 // page says what is wrong and what to do, the shipped alert fires in a real Prometheus, and once the neighbour is back
 // everything ends by itself.
 
 import { writeFileSync } from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
@@ -20,7 +20,7 @@ import { reasonToSkip } from './support/part.ts';
 
 const HOST = 'service.test';
 const WAIT_MS = 60_000;
-const ALERTS = ['ServiceDown', 'KeyRefused', 'DeliveryLate', 'QueueTrouble', 'ClockWrong'];
+const ALERTS = ['ServiceDown', 'DeliveryLate', 'QueueTrouble', 'ClockWrong'];
 
 const skip =
   (await reasonToSkip([prometheus])) ?? SmallDisk.reasonToSkip() ?? WallClock.reasonToSkip();
@@ -35,12 +35,11 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   let folder: string;
   const wallClock = new WallClock();
   const key = 'canary-41d7ab09';
-  const nextKey = 'canary-9e3307cc';
 
   const hosts = (name: string): void =>
     writeFileSync(join(folder, 'hosts'), `127.0.0.1 localhost ${name}\n`);
   const startService = (port = 0): Promise<Simulator> =>
-    startSimulator({ clock, key: simulator?.key ?? key, refreshMs: 500, port });
+    startSimulator({ clock, key: key, refreshMs: 500, port });
 
   beforeAll(async () => {
     folder = await runFolder('neighbours');
@@ -77,7 +76,7 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
     await Promise.all([simulator.close(), receiver.close()]);
     disk[Symbol.dispose]();
     wallClock[Symbol.dispose]();
-    for (const secret of [key, nextKey]) expect(stdout + stderr).not.toContain(secret);
+    expect(stdout + stderr).not.toContain(key);
   });
 
   async function problems(): Promise<readonly string[]> {
@@ -115,14 +114,6 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
     await simulator.close();
     await pull({ words: /refused/, alert: 'ServiceDown' }, async () => {
       simulator = await startService(Number(port));
-    });
-  });
-
-  test('the key', async () => {
-    simulator.key = nextKey;
-    await pull({ words: /refused the key.*Replace the key/s, alert: 'KeyRefused' }, async () => {
-      await writeFile(join(folder, 'key.new'), nextKey);
-      await rename(join(folder, 'key.new'), join(folder, 'key'));
     });
   });
 

@@ -2,12 +2,12 @@
 // drain. What is measured on the way is the program's memory, its queue, and how long the drain takes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Recorder } from '../../support/recorder.ts';
 import { saneMetrics } from '../../support/wire-sanity.ts';
 import { type AccountNumbers, Bridge, drained } from './bridge.ts';
 import { DayLedger, type DayFindings } from './day-ledger.ts';
 import { DaySource } from './day-source.ts';
 import { fastClock, PACE_VARIABLE, paceOf } from './fast-clock.ts';
-import { Recorder } from './recorder.ts';
 
 export interface DayOptions {
   readonly services: number;
@@ -63,7 +63,8 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   const services = Array.from({ length: options.services }, (_, index) => `dbday${100 + index}`);
   const clock = fastClock(pace);
   await using source = await DaySource.start({ services, series: options.series, clock });
-  await using recorder = await Recorder.start(options.forwardTo);
+  const { forwardTo } = options;
+  await using recorder = await Recorder.start(forwardTo === undefined ? [] : [forwardTo]);
   await using bridge = new Bridge({
     sourceUrl: source.url,
     services,
@@ -72,7 +73,7 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
       // No markers: on a busy machine, minutes of this clock may pass between two polls.
       metrics: { interval: `${INTERVAL_MS / 1000}s`, stale_markers: false },
       // Fifteen seconds of the machine's: an answer that comes too late would make a batch come twice.
-      otlp: { metrics_endpoint: `${recorder.url}/v1/metrics`, timeout: '1h' },
+      otlp: { metrics_endpoint: recorder.url, timeout: '1h' },
     },
   });
   const environment = {
@@ -117,7 +118,7 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   await rest.stop();
   const ledger = new DayLedger(source);
   let count = 0;
-  for (const request of recorder.requests()) {
+  for (const request of recorder.unpacked()) {
     ledger.take(request);
     // The ledger looks at every point; the rest of a request is looked at now and then.
     if (count++ % 100 === 0) saneMetrics(request);
@@ -132,6 +133,9 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
     findings: ledger.findings(),
     account: bridge.account(),
     source,
-    refusals: recorder.refusals,
+    // A trial of zstd costs nobody anything: the same bytes come again in gzip.
+    refusals: recorder.requests
+      .filter(({ status, encoding }) => status >= 300 && encoding !== 'zstd')
+      .map(({ status, words }) => `${status} ${words}`),
   };
 }

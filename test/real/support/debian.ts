@@ -131,7 +131,7 @@ export async function ownMirror(): Promise<string> {
 }
 
 /** Fetches the machine's package lists where it has none, as on a fresh image; root alone may. */
-export async function updateOwnLists(): Promise<void> {
+async function updateOwnLists(): Promise<void> {
   const lists = await readdir('/var/lib/apt/lists').catch(() => []);
   if (lists.some(entry => entry.endsWith('_InRelease'))) return;
   if (process.getuid?.() === 0) await run('apt-get', ['-q', 'update']);
