@@ -2,11 +2,11 @@
 // holds is compared with the pages that were served, series by series and value by value.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../support/program.ts';
+import { run, until } from '../support/program.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { victoriaMetrics, type StoredSeries } from './parts/victoria-metrics.ts';
-import { API_KEY, configureBridge, runOnce } from './support/bridge.ts';
+import { API_KEY, configureBridge } from './support/bridge.ts';
 import { ADDED_SERIES, expectSame, isNear, pageLabels } from './support/compare.ts';
 import { knownToOtlp, type PageSeries, readPage, seriesKey } from './support/exposition.ts';
 import { Parts, reasonToSkip } from './support/part.ts';
@@ -32,8 +32,8 @@ describe.skipIf(noSite !== null)('after one cycle a real back end holds the page
     metrics: Record<string, unknown> = {},
   ): Promise<Map<string, Map<string, PageSeries>>> {
     const served = site.services.map(({ front }) => front.pages.length);
-    const files = await configureBridge({ services: site.services, otlp, metrics });
-    const result = await runOnce(files);
+    const file = await configureBridge({ services: site.services, otlp, metrics });
+    const result = await run(['once', '--config', file]);
     expect(result, result.stderr).toMatchObject({ code: 0 });
     expect(site.services.map(({ front }) => front.pages.length)).toEqual(served.map(n => n + 1));
     return new Map(

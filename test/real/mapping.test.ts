@@ -2,10 +2,10 @@
 // of the servers behind them and, for the strict mapping, against the Collector's own Prometheus receiver.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../support/program.ts';
+import { run, until } from '../support/program.ts';
 import { alsoScrape, collector } from './parts/collector.ts';
 import type { FrontRunning } from './parts/front.ts';
-import { API_KEY, configureBridge, runOnce } from './support/bridge.ts';
+import { API_KEY, configureBridge } from './support/bridge.ts';
 import { ADDED_SERIES } from './support/compare.ts';
 import { knownToOtlp, pointKey, readPage, seriesKey } from './support/exposition.ts';
 import { Parts, reasonToSkip } from './support/part.ts';
@@ -143,8 +143,8 @@ async function cycleToCollector(
   await using parts = new Parts();
   const running = parts.keep(await collector.start({}));
   const otlp = { endpoint: running.httpUrl };
-  const files = await configureBridge({ services: site.services, otlp, metrics });
-  const result = await runOnce(files);
+  const file = await configureBridge({ services: site.services, otlp, metrics });
+  const result = await run(['once', '--config', file]);
   expect(result, result.stderr).toMatchObject({ code: 0 });
   await running.stop();
   return readReceived(running.output);

@@ -39,12 +39,12 @@ describe.skipIf(skip !== null)('a daemon through an outage', () => {
     const door = parts.keep(await startFront({ exporterUrl: source.url, key: API_KEY }));
     const sink = parts.keep(await collector.start({}));
     const services = [{ id: 'dbreal0000001', name: 'primary', front: door }];
-    const files = await configureBridge({
+    const file = await configureBridge({
       services,
       otlp: { endpoint: sink.httpUrl },
       metrics: { interval: '1s' },
     });
-    const bridge = parts.keep(await startBridge(files, services));
+    const bridge = parts.keep(await startBridge(file, services));
     await play(database, source, door);
     await bridge.stop();
     exitCode = await bridge.exited;

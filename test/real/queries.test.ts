@@ -2,26 +2,14 @@
 // minutes, whose answers are worked out by hand.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { prometheus, type PrometheusRunning } from './parts/prometheus.ts';
-import { victoriaMetrics, type VictoriaMetricsRunning } from './parts/victoria-metrics.ts';
 import { bridgePages } from './story/bridge-pages.ts';
+import { stores } from './story/stores.ts';
 import { storyPages } from './story/story-pages.ts';
 import { type Answers, type Named, storyQueries } from './story/story-queries.ts';
-import { Parts, reasonToSkip } from './support/part.ts';
+import { Parts } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 
-const noVictoriaMetrics = await reasonToSkip([victoriaMetrics]);
-const noPrometheus = await reasonToSkip([prometheus]);
-
 const MINUTE_MS = 60_000;
-
-interface BackEnd {
-  readonly name: string;
-  readonly language: 'prometheus' | 'victoriaMetrics';
-  readonly skip: string | null;
-  readonly named: Named;
-  readonly start: () => Promise<VictoriaMetricsRunning | PrometheusRunning>;
-}
 
 /** What Prometheus makes of the names by default; docs/mapping.md has the whole list. */
 const TRANSLATED: ReadonlyMap<string, string> = new Map([
@@ -34,30 +22,12 @@ const TRANSLATED: ReadonlyMap<string, string> = new Map([
   ['proxy_server_total_connections', 'proxy_server_connections_total'],
 ]);
 
-/** Its own guide asks for this with OTLP; the last test here says what becomes of samples without it. */
-const WINDOW = 'storage: {tsdb: {out_of_order_time_window: 30m}}\n';
-
-const backEnds: readonly BackEnd[] = [
-  {
-    name: 'VictoriaMetrics',
-    language: 'victoriaMetrics',
-    skip: noVictoriaMetrics,
-    named: name => name,
-    start: () => victoriaMetrics.start({}),
-  },
-  {
-    name: 'Prometheus',
-    language: 'prometheus',
-    skip: noPrometheus,
-    named: name => TRANSLATED.get(name) ?? name,
-    start: () => prometheus.start({ config: WINDOW }),
-  },
-];
-
 /** The last whole minute but one: the end of every story. */
 const endMs = Math.floor(Date.now() / MINUTE_MS - 1) * MINUTE_MS;
 
-describe.each(backEnds)('$name answers', ({ skip, start, language, named }) => {
+describe.each(await stores())('$name answers', ({ name, skip, start }) => {
+  const isPrometheus = name === 'Prometheus';
+  const named: Named = page => (isPrometheus ? (TRANSLATED.get(page) ?? page) : page);
   const parts = new Parts();
   let url = '';
 
@@ -82,6 +52,7 @@ describe.each(backEnds)('$name answers', ({ skip, start, language, named }) => {
   afterAll(() => parts.stop());
 
   test.skipIf(skip !== null).for(storyQueries)('$asks', async ({ query, by, answers }) => {
+    const language = isPrometheus ? 'prometheus' : 'victoriaMetrics';
     const wanted =
       'prometheus' in answers ? (answers as Record<typeof language, Answers>)[language] : answers;
     const found = await answersOf(url, query(named), by ?? null, endMs);

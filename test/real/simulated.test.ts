@@ -6,13 +6,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pageLines, renderPage } from '../../src/simulator/page.ts';
 import { demoServices, labelsOf, type SimulatedSeries, World } from '../../src/simulator/world.ts';
-import { prometheus } from './parts/prometheus.ts';
-import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { bridgePages } from './story/bridge-pages.ts';
+import { stores } from './story/stores.ts';
 import { ADDED_SERIES, expectSame, isNear, pageLabels } from './support/compare.ts';
 import { readPage, seriesKey } from './support/exposition.ts';
 import { checkoutFolder } from './support/folder.ts';
-import { Parts, reasonToSkip } from './support/part.ts';
+import { Parts } from './support/part.ts';
 import { askPromql, askPromqlByMinute } from './support/promql.ts';
 
 const MINUTE_MS = 60_000;
@@ -42,28 +41,12 @@ const capture = (name: string): string =>
 const alive = capture('engine.prom');
 const down = capture('engine_dbdown.prom');
 
-const backEnds = [
-  {
-    name: 'VictoriaMetrics',
-    skip: await reasonToSkip([victoriaMetrics]),
-    captured: `{"service.instance.id"="${CAPTURE_ID}"}`,
-    isEqual: isNear,
-    start: () => victoriaMetrics.start({}),
-  },
-  {
-    name: 'Prometheus',
-    skip: await reasonToSkip([prometheus]),
-    captured: `{instance="${CAPTURE_ID}"}`,
-    isEqual: Object.is,
-    start: () =>
-      prometheus.start({
-        config:
-          'otlp: {translation_strategy: NoTranslation}\nstorage: {tsdb: {out_of_order_time_window: 30m}}\n',
-      }),
-  },
-];
+const backEnds = await stores('otlp: {translation_strategy: NoTranslation}\n');
 
-describe.each(backEnds)('$name holds', ({ skip, start, captured, isEqual }) => {
+describe.each(backEnds)('$name holds', ({ name, skip, start }) => {
+  const label = name === 'Prometheus' ? 'instance' : '"service.instance.id"';
+  const captured = `{${label}="${CAPTURE_ID}"}`;
+  const isEqual = name === 'Prometheus' ? Object.is : isNear;
   const parts = new Parts();
   let url = '';
 

@@ -167,12 +167,12 @@ async function startDaemon(
 ): Promise<string> {
   const sink = parts.keep(await collector.start({}));
   const services = VIEWS.map(({ id, name }) => ({ id, name: name.replaceAll(/\W+/g, '-'), front }));
-  const files = await configureBridge({
+  const file = await configureBridge({
     services,
     otlp: { endpoint: sink.httpUrl, temporality },
     metrics: { interval: '1s' },
   });
-  parts.keep(await startBridge(files, services));
+  parts.keep(await startBridge(file, services));
   return sink.output;
 }
 

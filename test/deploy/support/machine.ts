@@ -8,21 +8,15 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runFolder } from '../../real/support/folder.ts';
 import { need, type Preparable, type Running } from '../../real/support/part.ts';
-import {
-  type CommandResult,
-  findProgram,
-  run,
-  runAny,
-  startServer,
-} from '../../real/support/process.ts';
-import { until } from '../../support/program.ts';
+import { findProgram, run, runAny, startServer } from '../../real/support/process.ts';
+import { type Finished, until } from '../../support/program.ts';
 import { debianRoot } from './debian-root.ts';
 
 export interface Machine extends Running {
   /** Its root, as seen from here: write files before they are asked for. */
   readonly root: string;
   /** Runs a command in it as root, with nothing in the environment. */
-  run(command: string, ...args: readonly string[]): Promise<CommandResult>;
+  run(command: string, ...args: readonly string[]): Promise<Finished>;
 }
 
 export const machinePart: Preparable = {
@@ -71,7 +65,7 @@ export async function startMachine(): Promise<Machine> {
   // A control group below this process's; in the machine's own namespace it looks like the whole tree.
   const group = join(CGROUP, `prom2otlp-test-${process.pid}`);
   await mkdir(group, { recursive: true });
-  const inMachine = (command: string, args: readonly string[]): Promise<CommandResult> => {
+  const inMachine = (command: string, args: readonly string[]): Promise<Finished> => {
     const where = [
       '--target',
       initOf(group),

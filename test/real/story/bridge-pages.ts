@@ -37,12 +37,12 @@ export async function bridgePages(task: BridgeTask): Promise<void> {
     const url = `http://127.0.0.1:${server?.port ?? 0}`;
     return ids.map(id => ({ id, name: id, front: { url, pages: server?.answers(NAME) ?? [] } }));
   });
-  const files = await configureBridge({
+  const file = await configureBridge({
     services,
     otlp: { metrics_endpoint: otlpUrl },
     metrics: { interval: '1s', path: `/${NAME}`, stale_after: '2s', ...metrics },
   });
-  parts.keep(await startBridge(files, services));
+  parts.keep(await startBridge(file, services));
   await until('all pages are served', () => isServed(sources, servers), PATIENCE_MS);
   await until('all has arrived', hasArrived, PATIENCE_MS);
 }

@@ -3,16 +3,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FrontRunning } from '../parts/front.ts';
-import { checkoutFolder, runFolder } from './folder.ts';
-import {
-  freePort,
-  runAny,
-  startServer,
-  type CommandResult,
-  type RunningServer,
-} from './process.ts';
+import { start, until } from '../../support/program.ts';
+import { runFolder } from './folder.ts';
+import type { Running } from './part.ts';
 
-/** What the front asks for; it reaches the program through its environment. */
+/** What the front asks for. */
 export const API_KEY = 'key-of-the-real-tests';
 
 export interface BridgedService {
@@ -30,20 +25,11 @@ export interface BridgeOptions {
   readonly metrics?: Readonly<Record<string, unknown>>;
 }
 
-export interface BridgeFiles {
-  readonly folder: string;
-  readonly config: string;
-}
-
-const bin = join(checkoutFolder, 'bin/prom2otlp.js');
-const environment = { REAL_API_KEY: API_KEY };
-
-/** Writes the configuration; a stock exporter's prefixes are mapped onto the service's families. */
-export async function configureBridge(options: BridgeOptions): Promise<BridgeFiles> {
+/** Writes the configuration and gives its file; a stock exporter's prefixes are mapped onto the service's families. */
+export async function configureBridge(options: BridgeOptions): Promise<string> {
   const folder = await runFolder('bridge');
-  const port = await freePort();
   const config = {
-    api: { base_url: options.services[0]?.front.url, key: '${env:REAL_API_KEY}' },
+    api: { base_url: options.services[0]?.front.url, key: API_KEY },
     services: options.services.map(({ id, name, front }) => ({
       id,
       name,
@@ -60,31 +46,31 @@ export async function configureBridge(options: BridgeOptions): Promise<BridgeFil
     },
     otlp: options.otlp,
     queue: { directory: join(folder, 'queue') },
-    status: { listen: `127.0.0.1:${port}` },
+    status: { listen: '127.0.0.1:0' },
     telemetry: { enabled: false },
   };
   const file = join(folder, 'config.yaml');
   await writeFile(file, JSON.stringify(config, null, 2));
-  return { folder, config: file };
-}
-
-/** One cycle, delivered: `prom2otlp once`. */
-export function runOnce(files: BridgeFiles): Promise<CommandResult> {
-  const args = [bin, 'once', '--config', files.config];
-  return runAny(process.execPath, args, { env: environment, timeoutMs: 60_000 });
+  return file;
 }
 
 /** The daemon: `prom2otlp run`. It is up once it has fetched a page of each service. */
-export function startBridge(
-  files: BridgeFiles,
+export async function startBridge(
+  file: string,
   services: readonly BridgedService[],
-): Promise<RunningServer> {
-  return startServer({
-    name: 'bridge',
-    command: process.execPath,
-    args: [bin, 'run', '--config', files.config],
-    env: environment,
-    folder: files.folder,
-    isReady: () => Promise.resolve(services.every(({ front }) => front.pages.length > 0)),
+): Promise<Running & { readonly exited: Promise<number | null> }> {
+  const daemon = start(['run', '--config', file]);
+  const isUp = (): boolean => {
+    if (daemon.hasEnded) throw new Error(`the program has ended: ${daemon.stderr()}`);
+    return services.every(({ front }) => front.pages.length > 0);
+  };
+  const stop = async (): Promise<void> => {
+    daemon.child.kill('SIGTERM');
+    await daemon.finished;
+  };
+  await until('a page of each service', isUp, 30_000).catch(async (error: unknown) => {
+    await daemon.kill();
+    throw error;
   });
+  return { stop, exited: daemon.finished.then(({ code }) => code) };
 }

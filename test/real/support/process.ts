@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { until } from '../../support/program.ts';
+import { type Finished, until } from '../../support/program.ts';
 import type { Running } from './part.ts';
 
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
@@ -22,18 +22,12 @@ export interface CommandOptions {
   readonly timeoutMs?: number;
 }
 
-export interface CommandResult {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Runs a command to its end, whatever its exit code. Throws when it cannot be started. */
 export function runAny(
   command: string,
   args: readonly string[],
   options: CommandOptions = {},
-): Promise<CommandResult> {
+): Promise<Finished> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: options.folder,
