@@ -6,10 +6,9 @@ import { CONTENDERS } from '../contenders/all.ts';
 import type { Machine } from '../measure/machine.ts';
 import { LATEST } from '../options.ts';
 import { goalsTable } from './goals.ts';
-import { median } from './median.ts';
 import { isWhole, pacedOf, type Results, readResults, timesOurs } from './results.ts';
 import { costTable, floorLines, otherTables, type Table } from './tables.ts';
-import { count, megabytes } from './words.ts';
+import { count, megabytes, median } from './words.ts';
 
 type MakeTable = (results: Results) => string[];
 

@@ -4,7 +4,6 @@
 
 import { isSameMachine } from '../measure/machine.ts';
 import { PEERS } from '../scenarios.ts';
-import { median } from './median.ts';
 import {
   byRun,
   isSound,
@@ -15,7 +14,7 @@ import {
   type RunRatio,
 } from './results.ts';
 import { aligned, type Table } from './tables.ts';
-import { count, megabytes, percent, spread } from './words.ts';
+import { count, megabytes, percent, spread, median } from './words.ts';
 
 export interface Goal {
   readonly name: string;

@@ -7,8 +7,7 @@ import type { FloorResult } from '../runs/floor.ts';
 import type { GrowthResult } from '../runs/growth.ts';
 import type { PacedResult } from '../runs/paced.ts';
 import type { StartResult } from '../runs/start.ts';
-import { median } from './median.ts';
-import { count } from './words.ts';
+import { count, median } from './words.ts';
 
 /** A contender's version, or why it is absent. */
 export type Presence = { readonly version: string } | { readonly absent: string };

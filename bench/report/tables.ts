@@ -4,9 +4,8 @@ import { CONTENDERS } from '../contenders/all.ts';
 import type { DrainResult } from '../runs/drain.ts';
 import type { GrowthResult } from '../runs/growth.ts';
 import { scenarios } from '../scenarios.ts';
-import { median } from './median.ts';
 import { firstNs, isSound, pacedOf, type Results, threePolls, timesOurs } from './results.ts';
-import { count, megabytes, percent, spread } from './words.ts';
+import { count, megabytes, percent, spread, median } from './words.ts';
 
 export interface Table {
   readonly head: readonly string[];

@@ -1,6 +1,13 @@
-// Figures as words, the same in terminal and documents.
+// What stands for several runs, and figures as words, the same in terminal and documents.
 
-import { median } from './median.ts';
+/** Of an even number, the mean of the two in the middle; NaN of none. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return (
+    ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2
+  );
+}
 
 export function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(0)} MB`;

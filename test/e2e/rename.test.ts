@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { OtlpPoint } from '../support/otlp-points.ts';
+import { ADDED_SERIES, type OtlpPoint } from '../support/otlp-points.ts';
 import { type Running, until } from '../support/program.ts';
 import { useRig } from '../support/rig.ts';
 
@@ -13,9 +13,6 @@ const rig = useRig();
 const sample = readFileSync(join(import.meta.dirname, '../../config/collector-names.yaml'), 'utf8');
 const { rename } = (parse(sample) as { metrics: { rename: readonly { match: string }[] } }).metrics;
 const rules = rename.map(({ match }) => new RegExp(`^(?:${match})$`, 'u'));
-
-/** `up` and the like come of each scrape, whatever the page had. */
-const OWN = /^(?:up|scrape_.*)$/;
 
 const keyOf = ({ serviceId, metric, attributes }: OtlpPoint): string =>
   JSON.stringify([serviceId, metric, attributes]);
@@ -33,7 +30,7 @@ async function runs(end: (daemon: Running) => Promise<unknown>): Promise<readonl
       .length;
   await until('three scrapes', () => rig.ids.every(id => scrapes(id) >= 3), 30_000);
   await end(daemon);
-  return rig.receiver.points.slice(from).filter(({ metric }) => !OWN.test(metric));
+  return rig.receiver.points.slice(from).filter(({ metric }) => !ADDED_SERIES.has(metric));
 }
 
 test('names and labels arrive as the rules say, and every series goes on after a stop and a kill', async () => {

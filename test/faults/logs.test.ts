@@ -4,9 +4,9 @@
 
 import { describe, expect, test } from 'vitest';
 import { LOG_FAILPOINTS } from '../../src/lib/failpoint.ts';
-import type { WrittenLine } from '../support/log-book.ts';
+import { countLines, type WrittenLine } from '../support/log-book.ts';
 import { type Delivered, HOUR, MINUTE } from '../support/log-site.ts';
-import { countLines, LogWorld, type LogWorldOptions } from './support/log-world.ts';
+import { LogWorld, type LogWorldOptions } from './support/log-world.ts';
 import { randomNumbers } from '../support/random.ts';
 
 /** How often processes are killed in all. */

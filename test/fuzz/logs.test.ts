@@ -2,6 +2,7 @@
 // gap says which archive could not be had; nothing arrives that was not written, and nothing twice without a reason.
 import { assert, asyncProperty } from 'fast-check';
 import { expect, test } from 'vitest';
+import { countLines } from '../support/log-book.ts';
 import { DAY, HOUR, LogSite, MINUTE } from '../support/log-site.ts';
 import { LogHistory, type LogLife, logLives } from './log-actions.ts';
 import { parametersFor, RUNS } from './parameters.ts';
@@ -28,9 +29,7 @@ async function live(life: LogLife): Promise<void> {
 function judge(site: LogSite, history: LogHistory): void {
   const gaps = new Set(site.gaps.map(({ attributes }) => attributes['prom2otlp.gap.archive']));
   expect([...gaps].filter(archive => !history.broken.has(archive ?? ''))).toEqual([]);
-  const arrived = new Map<string, number>();
-  for (const line of site.bodies.flatMap(body => body.split('\n')))
-    arrived.set(line, (arrived.get(line) ?? 0) + 1);
+  const arrived = countLines(site.bodies.flatMap(body => body.split('\n')));
   const issued = new Set(site.book.issued.map(({ text }) => text));
   const missing = site.book.issued.filter(({ text, archive }) => {
     return !arrived.has(text) && !gaps.has(archive);

@@ -6,7 +6,7 @@ import type { PageLimits } from '../../src/config/config.ts';
 import { OUTCOME, ROLE, type SeriesTable } from '../../src/model/series-table.ts';
 import { seriesIn } from '../../src/pipeline/derive/options.ts';
 import { keyOfRow } from '../../src/pipeline/decode/series-key.ts';
-import { attributesText, type OtlpPoint } from '../support/otlp-points.ts';
+import { amountOf, attributesText, type OtlpPoint } from '../support/otlp-points.ts';
 import { type Seen, shownPoint, Target, type TargetOptions } from '../support/target.ts';
 import { FORGOTTEN_NS } from '../support/wire-sanity.ts';
 import { type PageEvent, SERVERS, tell, type ToldPage, worlds } from './page-world.ts';
@@ -210,11 +210,6 @@ function withChurn(world: readonly PageEvent[]): readonly PageEvent[] {
     })),
   }));
 }
-
-const amountOf = (point: OtlpPoint): number =>
-  point.type === 'histogram'
-    ? Number(/count=(\d+)/.exec(point.distribution)?.[1])
-    : Number(point.value);
 
 interface Grown {
   first: number;

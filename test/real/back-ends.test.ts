@@ -3,11 +3,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, until } from '../support/program.ts';
+import { ADDED_SERIES } from '../support/otlp-points.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { victoriaMetrics, type StoredSeries } from './parts/victoria-metrics.ts';
 import { API_KEY, configureBridge } from './support/bridge.ts';
-import { ADDED_SERIES, expectSame, isNear, pageLabels } from './support/compare.ts';
+import { expectSame, isNear, pageLabels } from './support/compare.ts';
 import { knownToOtlp, type PageSeries, readPage, seriesKey } from './support/exposition.ts';
 import { Parts, reasonToSkip } from './support/part.ts';
 import { askPromql, type PromqlSample } from './support/promql.ts';
@@ -180,6 +181,7 @@ function ofDirectScrape(samples: readonly PromqlSample[], id: string): Map<strin
   const arrived = new Map<string, number>();
   for (const { metric, value } of samples) {
     const { __name__: name = '', job: _job, instance, ...labels } = metric;
+    // A scraper of its own adds others.
     if (instance === id && !/^(up|scrape_.*)$/.test(name))
       arrived.set(seriesKey(name, labels), value);
   }

@@ -3,10 +3,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, until } from '../support/program.ts';
+import { ADDED_SERIES } from '../support/otlp-points.ts';
 import { alsoScrape, collector } from './parts/collector.ts';
 import type { FrontRunning } from './parts/front.ts';
 import { API_KEY, configureBridge } from './support/bridge.ts';
-import { ADDED_SERIES } from './support/compare.ts';
 import { knownToOtlp, pointKey, readPage, seriesKey } from './support/exposition.ts';
 import { Parts, reasonToSkip } from './support/part.ts';
 import { readReceived, type ReceivedPoint } from './support/received.ts';

@@ -3,12 +3,13 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../support/program.ts';
+import { ADDED_SERIES } from '../support/otlp-points.ts';
 import { collector } from './parts/collector.ts';
 import { exporter, type ExporterRunning } from './parts/exporter.ts';
 import { type FrontRunning, startFront } from './parts/front.ts';
 import { mariadb, type MariadbRunning } from './parts/mariadb.ts';
 import { API_KEY, configureBridge, startBridge } from './support/bridge.ts';
-import { ADDED_SERIES, expectSame } from './support/compare.ts';
+import { expectSame } from './support/compare.ts';
 import { pointKey, readPage, seriesKey, type PageSeries } from './support/exposition.ts';
 import { Parts, reasonToSkip } from './support/part.ts';
 import { readReceived, type ReceivedPoint } from './support/received.ts';

@@ -84,3 +84,10 @@ export class LogBook implements LogSource {
     return { service, server };
   }
 }
+
+/** How often each line stands in a list. */
+export function countLines(lines: Iterable<string>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
+  return counts;
+}

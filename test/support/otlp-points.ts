@@ -96,6 +96,21 @@ export function otlpPoints(request: MetricsRequestJson): OtlpPoint[] {
   }));
 }
 
+/** What a point has counted: of a distribution its count. */
+export function amountOf({ distribution, value }: OtlpPoint): number {
+  return Number(/^count=(\d+)/.exec(distribution)?.[1] ?? value);
+}
+
+/** Series that the program adds to every scrape of a service. */
+export const ADDED_SERIES: ReadonlySet<string> = new Set([
+  'up',
+  'scrape_duration_seconds',
+  'scrape_samples_scraped',
+  'scrape_samples_post_metric_relabeling',
+  'scrape_series_added',
+  'scrape_body_size_bytes',
+]);
+
 /** A log record with the attributes of its Resource. */
 export interface OtlpLog {
   readonly resource: readonly KeyValueJson[];

@@ -2,7 +2,7 @@
 // start and value, by value alone, and as a sum of deltas. Gives every claim, with what really happened.
 import { expect } from 'vitest';
 import { readState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
-import type { OtlpPoint } from './otlp-points.ts';
+import { amountOf, type OtlpPoint } from './otlp-points.ts';
 import {
   type Counter,
   COUNTERS,
@@ -116,11 +116,6 @@ function claimOf(reader: Reader, point: OtlpPoint, before: OtlpPoint | null): nu
   if (before !== null && point.startNs === before.startNs) return growth < 0 ? amount : growth;
   // A start that is the point's own time is unknown.
   return point.startNs === point.timeNs ? 0 : amount;
-}
-
-function amountOf(point: OtlpPoint): number {
-  if (point.type !== 'histogram') return Number(point.value);
-  return Number(/count=(\d+)/.exec(point.distribution)?.[1]);
 }
 
 function newTarget(

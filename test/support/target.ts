@@ -18,7 +18,7 @@ import type { ResourceIdentity } from '../../src/pipeline/encode/identity.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
 import { type Scraped, translate, type Translated, type Translation } from '../../src/pipeline.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
-import { type OtlpPoint, otlpPoints } from './otlp-points.ts';
+import { ADDED_SERIES, type OtlpPoint, otlpPoints } from './otlp-points.ts';
 import { expectSane, WireSanity } from './wire-sanity.ts';
 
 /** 2026-03-04 09:00 UTC. */
@@ -60,9 +60,6 @@ export interface Seen {
   /** Samples by outcome, all services together. */
   readonly reads: Readonly<Record<string, number>>;
 }
-
-const OWN =
-  /^(?:up|scrape_(?:duration_seconds|samples_scraped|samples_post_metric_relabeling|series_added|body_size_bytes))$/;
 
 export class Target {
   readonly translation: Translation;
@@ -129,13 +126,13 @@ export class Target {
     const request = oracleDecodeMetrics(translated.batch.payload);
     expectSane(this.#sanity, request);
     const all = otlpPoints(request);
-    const points = all.filter(({ metric }) => !OWN.test(metric));
+    const points = all.filter(({ metric }) => !ADDED_SERIES.has(metric));
     const reads: Record<string, number> = {};
     for (const { outcome, count } of translated.derived.reads)
       reads[outcome] = (reads[outcome] ?? 0) + count;
     return {
       points,
-      own: all.filter(({ metric }) => OWN.test(metric)),
+      own: all.filter(({ metric }) => ADDED_SERIES.has(metric)),
       shown: points.map(shownPoint),
       translated,
       reads,

@@ -7,6 +7,7 @@ import {
   type NumberMessage,
   type ResourceMessage,
 } from '../../reference/oracle.ts';
+import { ADDED_SERIES } from '../../support/otlp-points.ts';
 import type { DaySource } from './day-source.ts';
 
 export interface DayFindings {
@@ -30,7 +31,6 @@ interface Track {
 }
 
 const EXAMPLES_MAX = 10;
-const OWN = /^(?:up|scrape_\w+)$/;
 
 export class DayLedger {
   readonly #source: DaySource;
@@ -122,7 +122,7 @@ export class DayLedger {
       this.#tell(`${service} ${series}: ${timeMs} came after ${track.lastMs}`);
     }
     track.lastMs = timeMs;
-    if (OWN.test(metric)) {
+    if (ADDED_SERIES.has(metric)) {
       if (metric === 'up' && point.asDouble === 0)
         this.#failures[service] = (this.#failures[service] ?? 0) + 1;
       return;

@@ -6,7 +6,7 @@
 // - each point has the value and the time that its page had; each series its points in order, each of them once
 // - a start stays where it is; a delta begins where the one before ended
 
-import type { OtlpPoint } from '../../support/otlp-points.ts';
+import { ADDED_SERIES, amountOf, type OtlpPoint } from '../../support/otlp-points.ts';
 import type { Life } from './bridge.ts';
 import { distributionOf, type Series, type ServedPage, type Source } from './source.ts';
 
@@ -136,7 +136,7 @@ export class Ledger {
       this.#failures.set(serviceId, (this.#failures.get(serviceId) ?? new Set()).add(timeMs));
     const series = this.#series.get(`${metric} ${attributes}`);
     if (series !== undefined) this.#check(point, series, track, timeMs);
-    else if (!/^(up|scrape_\w+)$/.test(metric)) this.#wrongPoint(`${key}: no such series`);
+    else if (!ADDED_SERIES.has(metric)) this.#wrongPoint(`${key}: no such series`);
     track.lastMs = Math.max(track.lastMs, timeMs);
   }
 
@@ -156,12 +156,7 @@ export class Ledger {
     const isCounting = series.kind === 'counter' || series.kind === 'histogram';
     if (isCounting && this.#options.isDelta === true)
       return this.#checkDelta(point, series, { track, page, what });
-    const want = this.#source.valueAt(series, page);
-    const isSame =
-      series.kind === 'histogram'
-        ? point.distribution === distributionOf(want)
-        : point.value === want;
-    if (!isSame) this.#wrongPoint(`${what}: ${describe(point)} instead of ${String(want)}`);
+    this.#checkAmount(point, this.#source.valueAt(series, page), what);
     if (isCounting) this.#checkStart(point, series, track, what);
   }
 
@@ -201,11 +196,13 @@ export class Ledger {
       return;
     }
     const want = this.#source.valueAt(series, page) - this.#source.valueAt(series, from);
-    const isSame =
-      series.kind === 'histogram'
-        ? point.distribution === distributionOf(want)
-        : point.value === want;
-    if (!isSame) this.#wrongPoint(`${what}: ${describe(point)} instead of ${String(want)}`);
+    this.#checkAmount(point, want, what);
+  }
+
+  #checkAmount({ type, value, distribution }: OtlpPoint, want: number, what: string): void {
+    const [is, wanted] =
+      type === 'histogram' ? [distribution, distributionOf(want)] : [String(value), String(want)];
+    if (is !== wanted) this.#wrongPoint(`${what}: ${is} instead of ${wanted}`);
   }
 
   #pageOf(point: OtlpPoint, series: Series, timeMs: number): ServedPage | undefined {
@@ -217,10 +214,7 @@ export class Ledger {
     }
     const pages = [...this.#source.pages.values()];
     if (this.#options.isTimeUnknown === true) {
-      const value =
-        series.kind === 'histogram'
-          ? Number(/count=(\d+)/.exec(point.distribution)?.[1])
-          : point.value;
+      const value = amountOf(point);
       const same = pages.filter(page => this.#source.valueAt(series, page) === value);
       // An uptime may be on two pages.
       const farMs = (page: ServedPage): number => Math.abs(page.timeMs - timeMs);
@@ -315,8 +309,4 @@ export class Ledger {
 /** True for what is sent as it stands, in deltas too. */
 function isCurrent({ kind }: Series): boolean {
   return kind === 'gauge' || kind === 'uptime';
-}
-
-function describe({ value, distribution }: OtlpPoint): string {
-  return distribution === '' ? String(value) : distribution;
 }

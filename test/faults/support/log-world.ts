@@ -156,10 +156,3 @@ function linesOf(type: string, number: number, atMs: number): readonly string[] 
   const head = `${date} ${time.replace(/^0/, ' ')} ${number} [Note] line ${number}`;
   return number % 5 === 0 ? [head, `  at frame ${number}`, `\tat frame ${number + 1}`] : [head];
 }
-
-/** How often each line stands in a list. */
-export function countLines(lines: Iterable<string>): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
-  return counts;
-}

@@ -1,6 +1,7 @@
 // A source, a sink, a ledger between them, and the program to run: what most tests of this suite begin with.
 
 import { expect } from 'vitest';
+import { ADDED_SERIES } from '../../support/otlp-points.ts';
 import { type Running, until } from '../../support/program.ts';
 import { WireGate, type WireSanityOptions } from '../../support/wire-sanity.ts';
 import { Bridge, WAIT_MS } from './bridge.ts';
@@ -61,7 +62,7 @@ export class Stage {
   /** Points of one scrape as they are sent: of all services, with those that the bridge makes. */
   get pagePoints(): number {
     const { services } = this.source.options;
-    return services.length * (this.source.series.length + OWN_SERIES);
+    return services.length * (this.source.series.length + ADDED_SERIES.size);
   }
 
   /** Starts a process, and waits until it says that it has started. */
@@ -139,6 +140,3 @@ export class Stage {
     await this.sink.close();
   }
 }
-
-/** `up` and what else the bridge says of each scrape and service. */
-const OWN_SERIES = 6;

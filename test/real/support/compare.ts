@@ -4,16 +4,6 @@
 import { expect } from 'vitest';
 import type { PageSeries } from './exposition.ts';
 
-/** Series that the bridge adds to every scrape of a service. */
-export const ADDED_SERIES: ReadonlySet<string> = new Set([
-  'up',
-  'scrape_duration_seconds',
-  'scrape_samples_scraped',
-  'scrape_samples_post_metric_relabeling',
-  'scrape_series_added',
-  'scrape_body_size_bytes',
-]);
-
 /**
  * Labels by which back ends tell resources and scopes apart; none of them is on the page. (VictoriaMetrics gives
  * a scope without a version the version `unknown`.)
