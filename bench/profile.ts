@@ -10,7 +10,7 @@ import { bridge, type RunningBridge } from './contenders/bridge.ts';
 import { cpuMsBetween, processUsage } from './measure/process-usage.ts';
 import { aligned } from './report/tables.ts';
 import { megabytes, percent } from './report/words.ts';
-import { type PacedScenario, scenarios } from './scenarios.ts';
+import { type PacedScenario, pacedScenario } from './scenarios.ts';
 import { Stage } from './stage.ts';
 import { sumPolls } from './verify.ts';
 
@@ -50,8 +50,7 @@ const PARTS: readonly (readonly [part: string, place: RegExp])[] = [
 const ELSEWHERE = 'timers, sockets and the rest';
 
 async function main([name = 'fleet', polls = String(POLLS)]: readonly string[]): Promise<void> {
-  const scenario = scenarios(false).find(scenario => scenario.name === name);
-  if (scenario?.kind !== 'paced') throw new Error(`${name} is no paced scenario`);
+  const scenario = pacedScenario(name);
   await using stageOfProfiled = await Stage.open(scenario, scenario.intervalMs);
   await using stage = await Stage.open(scenario, scenario.intervalMs);
   const profiled = await bridge({ isFromSources: true, nodeFlags: ['--cpu-prof'] }).start(

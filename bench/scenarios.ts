@@ -103,6 +103,17 @@ function growth(
   });
 }
 
+function floor(rounds: number): SpecialScenario {
+  return special({
+    kind: 'floor',
+    name: 'floor',
+    title: 'what a page of the fleet costs a program that understands nothing',
+    sizes: [100_000],
+    rounds,
+    groups: [['ours']],
+  });
+}
+
 const SCENARIOS: readonly Scenario[] = [
   paced({
     name: 'fleet',
@@ -111,14 +122,7 @@ const SCENARIOS: readonly Scenario[] = [
     intervalMs: 10_000,
     groups: [WITH_VMAGENT, GZIP, ...WITH_PEERS.slice(1), PLAIN, PROBED],
   }),
-  special({
-    kind: 'floor',
-    name: 'floor',
-    title: 'what a page of the fleet costs a program that understands nothing',
-    sizes: [100_000],
-    rounds: 200,
-    groups: [['ours']],
-  }),
+  floor(200),
   paced({
     name: 'fleet-remote',
     title: 'the same as fleet, pages with gzip over TLS',
@@ -230,14 +234,7 @@ const SMOKE: readonly Scenario[] = [
       ['ours-probed', 'prometheus-agent'],
     ],
   }),
-  special({
-    kind: 'floor',
-    name: 'floor',
-    title: 'what a page of the fleet costs a program that understands nothing',
-    sizes: [100_000],
-    rounds: 1,
-    groups: [['ours']],
-  }),
+  floor(1),
   paced({
     name: 'targets',
     title: '10 addresses x 500 series, every 3 s',
@@ -279,6 +276,13 @@ const SMOKE: readonly Scenario[] = [
 /** All scenarios, or those of the smoke test. */
 export function scenarios(isSmoke: boolean): readonly Scenario[] {
   return isSmoke ? SMOKE : SCENARIOS;
+}
+
+/** Throws where there is no paced scenario of that name. */
+export function pacedScenario(name: string): PacedScenario {
+  const found = SCENARIOS.find(scenario => scenario.name === name);
+  if (found?.kind !== 'paced') throw new Error(`${name} is no paced scenario`);
+  return found;
 }
 
 /** Those of the given names; null: all that need not be named. */

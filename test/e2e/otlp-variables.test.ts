@@ -3,6 +3,7 @@
 import type { ServerOptions } from 'node:https';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { BackEnd } from '../support/back-end.ts';
 import { SECOND_CA, TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
 import { GrpcBackEnd } from '../support/grpc-back-end.ts';
@@ -10,7 +11,7 @@ import { otlpPoints, type OtlpPoint } from '../support/otlp-points.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { type Finished, run } from '../support/program.ts';
 import { useRig } from '../support/rig.ts';
-import { WireGate } from '../support/wire-sanity.ts';
+import { expectSane, WireSanity } from '../support/wire-sanity.ts';
 
 const KEY = 'canary-of-the-service';
 const TOKEN = 'canary-of-the-back-end';
@@ -46,7 +47,13 @@ async function startHttp(tls?: ServerOptions): Promise<BackEnd> {
   stops.push(async () => {
     await backEnd.stop();
     const metrics = backEnd.requests.filter(({ path }) => !path.includes('logs'));
-    expectSane(metrics.map(({ raw, headers }) => [raw, headers['content-type'] ?? '']));
+    expectAllSane(
+      metrics.map(({ raw, headers }) =>
+        headers['content-type'] === 'application/json'
+          ? (JSON.parse(raw.toString()) as MetricsRequestJson)
+          : oracleDecodeMetrics(raw),
+      ),
+    );
   });
   return backEnd;
 }
@@ -56,15 +63,14 @@ async function startGrpc(credentials?: ServerCredentials): Promise<GrpcBackEnd> 
   stops.push(async () => {
     await backEnd.stop();
     const metrics = backEnd.requests.filter(({ signal }) => signal === 'metrics');
-    expectSane(metrics.map(({ bytes }) => [bytes, 'application/grpc']));
+    expectAllSane(metrics.map(({ bytes }) => oracleDecodeMetrics(bytes)));
   });
   return backEnd;
 }
 
-function expectSane(bodies: readonly (readonly [body: Buffer, contentType: string])[]): void {
-  const gate = new WireGate({ mayResend: true });
-  for (const [body, contentType] of bodies) gate.takeBody(body, contentType.includes('json'));
-  gate.expectSane();
+function expectAllSane(requests: readonly MetricsRequestJson[]): void {
+  const sanity = new WireSanity({ mayResend: true });
+  for (const request of requests) expectSane(sanity, request);
 }
 
 function points(bytes: Buffer = Buffer.alloc(0)): readonly OtlpPoint[] {

@@ -7,9 +7,9 @@ import { OUTCOME, ROLE, type SeriesTable } from '../../src/model/series-table.ts
 import { seriesIn } from '../../src/pipeline/derive/options.ts';
 import { keyOfRow } from '../../src/pipeline/decode/series-key.ts';
 import { amountOf, attributesText, type OtlpPoint } from '../support/otlp-points.ts';
-import { type Seen, shownPoint, Target, type TargetOptions } from '../support/target.ts';
+import { shownPoint, Target, type TargetOptions } from '../support/target.ts';
 import { FORGOTTEN_NS } from '../support/wire-sanity.ts';
-import { type PageEvent, SERVERS, tell, type ToldPage, worlds } from './page-world.ts';
+import { type PageEvent, scrape, SERVERS, tell, type ToldPage, worlds } from './page-world.ts';
 import { PARAMETERS } from './parameters.ts';
 
 const options = record({
@@ -36,22 +36,6 @@ function targetOf(chosen: Options, more: Partial<PageLimits> = {}): Target {
     unconfigured: chosen.unconfigured,
   };
   return new Target(targetOptions);
-}
-
-function scrape(target: Target, told: ToldPage): Seen {
-  const { event, seconds, text } = told;
-  const clocks = { wall: seconds + event.wallOffset, server: seconds };
-  if (event.kind === 'failure')
-    return target.fail(seconds, 'timeout', { ...clocks, server: Number.NaN });
-  const { limits } = target.translation;
-  if (event.kind === 'page') return target.page(seconds, text, clocks);
-  // Over a limit of the page: what was read of it by then must leave no trace.
-  Object.assign(target.translation, { limits: { ...limits, samples: 3 } });
-  // A limit does not change in life; a page that has passed it once is replayed without asking.
-  target.translation.table.layout = null;
-  const seen = target.page(seconds, text, clocks);
-  Object.assign(target.translation, { limits });
-  return seen;
 }
 
 /** Everything that tells a series from others at a back end. */

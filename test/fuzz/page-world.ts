@@ -2,7 +2,7 @@
 // lie, clocks that are set, pages with broken lines. A world is plain data that fast-check makes and shrinks; telling
 // it gives the pages one after the other.
 import * as fc from 'fast-check';
-import { T0 } from '../support/target.ts';
+import { type Seen, T0, type Target } from '../support/target.ts';
 import { mostly, rarely } from '../support/random.ts';
 
 /** One line of the world, and how its value moves. */
@@ -173,6 +173,22 @@ export function* tell(world: readonly PageEvent[], hasRepeats = true): Generator
     for (let i = 0; i < 4; i++) count(goodLines, 'b');
     yield { event, seconds, text: `${lines.join('\n')}\n`, goodLines, badLines };
   }
+}
+
+/** Lets a target have a page, by the clocks of its event. */
+export function scrape(target: Target, { event, seconds, text }: ToldPage): Seen {
+  const clocks = { wall: seconds + event.wallOffset, server: seconds };
+  if (event.kind === 'failure')
+    return target.fail(seconds, 'timeout', { ...clocks, server: Number.NaN });
+  if (event.kind === 'page') return target.page(seconds, text, clocks);
+  const { limits } = target.translation;
+  // Over a limit of the page: what was read of it by then must leave no trace.
+  Object.assign(target.translation, { limits: { ...limits, samples: 3 } });
+  // A limit does not change in life; a page that has passed it once is replayed without asking.
+  target.translation.table.layout = null;
+  const seen = target.page(seconds, text, clocks);
+  Object.assign(target.translation, { limits });
+  return seen;
 }
 
 function histogramLines(growths: readonly number[], isBroken: boolean): string[] {

@@ -5,7 +5,7 @@ import { assert, boolean, constantFrom, property, record } from 'fast-check';
 import { expect, test } from 'vitest';
 import { readState } from '../../src/pipeline/derive/state.ts';
 import { savedState, Target } from '../support/target.ts';
-import { tell, type ToldPage, worlds } from './page-world.ts';
+import { scrape, tell, worlds } from './page-world.ts';
 import { PARAMETERS } from './parameters.ts';
 
 const options = record({
@@ -14,12 +14,6 @@ const options = record({
   honorTimestamps: boolean(),
   dropsPod: boolean(),
 });
-
-function scrape(target: Target, { event, seconds, text }: ToldPage): void {
-  const clocks = { wall: seconds + event.wallOffset, server: seconds };
-  if (event.kind === 'failure') target.fail(seconds, 'timeout', clocks);
-  else target.page(seconds, text, clocks);
-}
 
 test('the stored state equals the table', () => {
   const check = property(worlds, options, (world, chosen) => {

@@ -313,19 +313,6 @@ export class WireGate {
     this.#found.push(...this.#sanity.take(request));
   }
 
-  /** Takes the body of a request, unpacked; one that cannot be decoded is not for this gate to judge. */
-  takeBody(body: Buffer, isJson: boolean): void {
-    let request: MetricsRequestJson;
-    try {
-      request = isJson
-        ? (JSON.parse(body.toString()) as MetricsRequestJson)
-        : oracleDecodeMetrics(body);
-    } catch {
-      return;
-    }
-    this.take(request);
-  }
-
   /** From now on another process sends, which knows nothing of what the one before has sent. */
   anotherSender(): void {
     this.#sanity = new WireSanity(this.#options);

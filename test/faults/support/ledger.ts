@@ -156,7 +156,7 @@ export class Ledger {
     const isCounting = series.kind === 'counter' || series.kind === 'histogram';
     if (isCounting && this.#options.isDelta === true)
       return this.#checkDelta(point, series, { track, page, what });
-    this.#checkAmount(point, this.#source.valueAt(series, page), what);
+    this.#checkAmount(point, series, this.#source.valueAt(series, page), what);
     if (isCounting) this.#checkStart(point, series, track, what);
   }
 
@@ -196,12 +196,14 @@ export class Ledger {
       return;
     }
     const want = this.#source.valueAt(series, page) - this.#source.valueAt(series, from);
-    this.#checkAmount(point, want, what);
+    this.#checkAmount(point, series, want, what);
   }
 
-  #checkAmount({ type, value, distribution }: OtlpPoint, want: number, what: string): void {
+  #checkAmount(point: OtlpPoint, { kind }: Series, want: number, what: string): void {
     const [is, wanted] =
-      type === 'histogram' ? [distribution, distributionOf(want)] : [String(value), String(want)];
+      kind === 'histogram'
+        ? [point.distribution, distributionOf(want)]
+        : [String(point.value), String(want)];
     if (is !== wanted) this.#wrongPoint(`${what}: ${is} instead of ${wanted}`);
   }
 
