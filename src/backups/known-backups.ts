@@ -2,6 +2,7 @@
 // time. Answers are read tolerantly, but an incomplete list counts as no answer, and a schedule is gone only if two lists
 // in a row lack it, or schedules would seem to vanish.
 
+import type { Clock } from '../lib/clock.ts';
 import { nextCronRun } from '../lib/cron.ts';
 import { printableLine } from '../lib/printable.ts';
 import type { Backup, Schedule } from '../service/backups-api.ts';
@@ -126,20 +127,17 @@ function nextRun(
 
 // Reading.
 
-export type BackupsRead =
-  | {
-      readonly ok: true;
-      readonly known: KnownBackups;
-      /** Why the backups could not be listed; null if they could, or if the service has no such list. */
-      readonly backupsError: ServiceError | null;
-    }
-  | { readonly ok: false; readonly error: ServiceError };
+export type BackupsRead = Result<{
+  readonly known: KnownBackups;
+  /** Why the backups could not be listed; null if they could, or if the service has no such list. */
+  readonly backupsError: ServiceError | null;
+}>;
 
 export interface ReadBackupsOptions {
   readonly client: Pick<ServiceClient, 'schedules' | 'backups'>;
   readonly serviceId: string;
   readonly before: KnownBackups | null;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
@@ -153,7 +151,7 @@ const TYPE_LENGTH_MAX = 40;
 const TEXT_LENGTH_MAX = 200;
 
 export async function readBackups(options: ReadBackupsOptions): Promise<BackupsRead> {
-  const { client, serviceId, before, nowMs, signal } = options;
+  const { client, serviceId, before, clock, signal } = options;
   const query = { service_id: serviceId, signal };
   const listed = await client.schedules.list(query);
   if (!listed.ok) return listed;
@@ -178,7 +176,7 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
     const counted = typeAmong(types, type);
     newest[counted] = Math.max(endMs, newest[counted] ?? endMs);
   }
-  const known = { schedules, types, finishedAtMs: newest, readAtMs: nowMs() };
+  const known = { schedules, types, finishedAtMs: newest, readAtMs: clock.nowMs() };
   return { ok: true, known, backupsError };
 }
 

@@ -9,6 +9,8 @@ import { parseJson } from '../lib/json-pointer.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
 import type { Batch } from '../model/batch.ts';
 import {
+  endedSince,
+  endsOf,
   type Gauge,
   type GaugeOwner,
   type GaugePoint,
@@ -52,7 +54,7 @@ const KNOWN_INTERVALS = 3;
 export class ServiceBackups {
   readonly service: ServiceConfig;
   readonly #options: ServiceBackupsOptions;
-  readonly #series = new EndedSeries();
+  #ends: ReturnType<typeof endsOf> = new Map();
   readonly #writer = new WireWriter(1024);
   #known: KnownBackups | null = null;
   /** The answer up to which changes were reported: `known`, once its events are committed. */
@@ -84,13 +86,8 @@ export class ServiceBackups {
   async read(signal: AbortSignal): Promise<ServiceError | null> {
     const { client, clock, meter } = this.#options;
     const { id } = this.service;
-    const read = await readBackups({
-      client,
-      serviceId: id,
-      before: this.#known,
-      nowMs: () => clock.nowMs(),
-      signal,
-    });
+    const asked = { client, serviceId: id, before: this.#known, clock, signal };
+    const read = await readBackups(asked);
     if (!read.ok) {
       if (read.error.kind !== 'aborted') this.fail(read.error);
       return read.error;
@@ -122,9 +119,11 @@ export class ServiceBackups {
   /** Appends the current gauges. Returns the number of points: 0 before the first answer or failure. */
   write(writer: WireWriter, nowMs: number): number {
     if (this.isUp === null) return 0;
-    const gauges: readonly Gauge[] = backupGauges(this.known, this.isUp, nowMs);
+    const gauges = backupGauges(this.known, this.isUp, nowMs);
+    const before = this.#ends;
+    this.#ends = endsOf(gauges);
     const owner = { ...this.#options.owner(), scope: BACKUPS_SCOPE };
-    return writeGauges(writer, owner, this.#series.complete(gauges), nowMs);
+    return writeGauges(writer, owner, [...gauges, ...endedSince(before, this.#ends)], nowMs);
   }
 
   /** Commits the changes together with the new answer; if that fails, the next reading reports them. */
@@ -221,29 +220,6 @@ export class BackupMeter {
   #warn(service: string, { message, hint }: ServiceError, what: string): void {
     this.#log.warn(`${what} ${message}`, { service, cause: message, hint }, what);
   }
-}
-
-// Remembers the series of a service that were sent with a value, so that a series without one is marked as ended, once:
-// otherwise a back end would show its last value for minutes.
-
-export class EndedSeries {
-  /** By series. */
-  #markers: ReadonlyMap<string, Gauge> = new Map();
-
-  /** Adds a staleness marker for each series of the last call that is missing now. */
-  complete(gauges: readonly Gauge[]): readonly Gauge[] {
-    const before = this.#markers;
-    const markers = new Map(gauges.flatMap(markersOf));
-    this.#markers = markers;
-    return [...gauges, ...[...before].flatMap(([key, one]) => (markers.has(key) ? [] : [one]))];
-  }
-}
-
-function markersOf(gauge: Gauge): (readonly [key: string, marker: Gauge])[] {
-  return gauge.points.map(({ attributes }) => [
-    JSON.stringify([gauge.name, attributes]),
-    { ...gauge, points: [{ attributes, value: null }] },
-  ]);
 }
 
 // The gauges of a service's backup schedules at a given time, computed from the last answer. docs/backups.md describes

@@ -387,8 +387,8 @@ async function probeBackups(
   for (const { api, services } of planTargets(config)) {
     const client = new ServiceClient({ http: clients.get(api), paths });
     for (const { id } of services) {
-      const asked = { serviceId: id, before: null, nowMs: () => clock.nowMs(), signal: stop };
-      const read = await readBackups({ client, ...asked });
+      const asked = { client, serviceId: id, before: null, clock, signal: stop };
+      const read = await readBackups(asked);
       const known = read.ok ? read.known : null;
       rows.push({ id: labelOf(id), known, error: read.ok ? read.backupsError : read.error });
     }

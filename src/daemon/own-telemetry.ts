@@ -34,7 +34,7 @@ import type { Counter, Counters, CounterSeries } from '../lib/counters.ts';
 import type { ThrottledLog } from '../lib/log.ts';
 import { programVersion } from '../lib/version.ts';
 import type { Batch } from '../model/batch.ts';
-import { type Gauge, writeGauges } from '../pipeline/encode/gauges.ts';
+import { endedSince, endsOf, type Gauge, writeGauges } from '../pipeline/encode/gauges.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 
@@ -78,14 +78,14 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
       'cannot queue own telemetry: the next request has these numbers',
     );
   };
-  let sent: ReadonlyMap<string, Gauge> = new Map();
+  let sent: ReturnType<typeof endsOf> = new Map();
   const isDelta = config.otlp.temporality === 'delta';
   const store = async (metrics: ResourceMetrics): Promise<void> => {
-    const gauges = gaugesOf(metrics);
-    const ended = [...sent].filter(([key]) => !gauges.has(key)).map(([, gauge]) => gauge);
+    const ends = endsOf(gaugesOf(metrics));
+    const ended = endedSince(sent, ends);
     const since = isDelta ? growthSince(readingOf(counters, clock), metrics, clock) : null;
     await queueMetrics(since?.growth ?? metrics, ended, options);
-    sent = gauges;
+    sent = ends;
     if (since !== null) readings.set(counters, since.reading);
   };
   const exporter = new OTLPMetricExporterBase(createDelegate(store, fail), {
@@ -270,20 +270,16 @@ function createDelegate(
   };
 }
 
-/** The end of each gauge's series. A back end would show the last value for minutes, and alerts would go on. */
-function gaugesOf({ scopeMetrics }: ResourceMetrics): ReadonlyMap<string, Gauge> {
-  const gauges = scopeMetrics
+/** The gauges among the metrics, for their ends: without values. */
+function gaugesOf({ scopeMetrics }: ResourceMetrics): readonly Gauge[] {
+  return scopeMetrics
     .flatMap(scope => scope.metrics)
     .filter(({ dataPointType }) => dataPointType === DataPointType.GAUGE)
-    .flatMap(({ descriptor: { name, description, unit }, dataPoints }) =>
-      dataPoints.map(point => {
-        const attributes = Object.entries(point.attributes as Readonly<Record<string, string>>);
-        return { name, description, unit, points: [{ attributes, value: null }] };
-      }),
-    );
-  return new Map(
-    gauges.map(gauge => [JSON.stringify([gauge.name, gauge.points[0]?.attributes]), gauge]),
-  );
+    .map(({ descriptor: { name, description, unit }, dataPoints }) => {
+      const labels = dataPoints.map(({ attributes }) => attributes as Record<string, string>);
+      const points = labels.map(one => ({ attributes: Object.entries(one), value: null }));
+      return { name, description, unit, points };
+    });
 }
 
 function encodeEnds(

@@ -8,13 +8,8 @@ import {
   outlookOf,
   typeAmong,
 } from '../../src/backups/known-backups.ts';
-import {
-  backupGauges,
-  EndedSeries,
-  readKnown,
-  saveKnown,
-} from '../../src/backups/service-backups.ts';
-import type { Gauge } from '../../src/pipeline/encode/gauges.ts';
+import { backupGauges, readKnown, saveKnown } from '../../src/backups/service-backups.ts';
+import { endedSince, endsOf, type Gauge } from '../../src/pipeline/encode/gauges.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
 const HOUR_MS = 3_600_000;
@@ -142,15 +137,14 @@ test('the number of types is bounded, and further types count together', () => {
 });
 
 test('a series that ends gets one marker', () => {
-  const series = new EndedSeries();
-  const first = backupGauges(known(), true, NOW);
-  expect(series.complete(first)).toEqual(first);
-  const second = backupGauges(known({ schedules: [] }), true, NOW);
-  expect(shown(series.complete(second)).filter(line => line.endsWith('null'))).toEqual([
+  const first = endsOf(backupGauges(known(), true, NOW));
+  const second = endsOf(backupGauges(known({ schedules: [] }), true, NOW));
+  expect(endedSince(first, first)).toEqual([]);
+  expect(shown(endedSince(first, second))).toEqual([
     'next_run_timestamp_seconds{type=full} null',
     'next_run_seconds{type=full} null',
   ]);
-  expect(series.complete(second)).toEqual(second);
+  expect(endedSince(second, second)).toEqual([]);
 });
 
 test('the state survives as a blob, and an invalid blob counts as the first answer', () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type KnownBackups, readBackups } from '../../src/backups/known-backups.ts';
 import { backupEvents } from '../../src/backups/backup-events.ts';
 import { readKnown, saveKnown } from '../../src/backups/service-backups.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { type ScriptedAnswer, scriptedService } from '../support/service-client.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
@@ -20,7 +21,7 @@ async function read({ schedules, backups = { body: [] } }: Answers, before?: Kno
     client: service.client,
     serviceId: 'db1',
     before: before ?? null,
-    nowMs: () => NOW,
+    clock: new FakeClock(NOW),
     signal: new AbortController().signal,
   });
 }

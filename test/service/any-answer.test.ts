@@ -2,6 +2,7 @@
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
 import { AgentApi } from '../../src/service/agent-api.ts';
 import { ServiceClient } from '../../src/service/client.ts';
 import type { ServiceHttp } from '../../src/service/http-client.ts';
@@ -68,7 +69,7 @@ test('schedules and backups', async () => {
         client: new ServiceClient({ http: answering(json) }),
         serviceId: 'db1',
         before: null,
-        nowMs: () => 0,
+        clock: systemClock,
         signal: new AbortController().signal,
       });
       outcomes.add(read.ok);

@@ -28,6 +28,28 @@ export interface GaugeOwner {
   readonly prefix: string;
 }
 
+/**
+ * The end of each series, by the series, for when it has no value any more: without it, a back end would show the last
+ * value for minutes.
+ */
+export function endsOf(gauges: readonly Gauge[]): ReadonlyMap<string, Gauge> {
+  const ends = gauges.flatMap(gauge =>
+    gauge.points.map(({ attributes }): readonly [series: string, end: Gauge] => [
+      JSON.stringify([gauge.name, attributes]),
+      { ...gauge, points: [{ attributes, value: null }] },
+    ]),
+  );
+  return new Map(ends);
+}
+
+/** The ends of the series that there were before, and are not now. */
+export function endedSince(
+  before: ReadonlyMap<string, Gauge>,
+  now: ReadonlyMap<string, Gauge>,
+): readonly Gauge[] {
+  return [...before].flatMap(([series, end]) => (now.has(series) ? [] : [end]));
+}
+
 // The messages of encode.ts, and of each point
 // NumberDataPoint 7 attributes, 8 flags (uint32), 3 time_unix_nano (fixed64), 4 as_double (double)
 
