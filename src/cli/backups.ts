@@ -1,6 +1,6 @@
 // `backups`: lists and creates backup schedules, and encodes the credentials of buckets.
 
-import { writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { encodeCredentials } from '../service/credentials-file.ts';
 import {
   type Schedule,
@@ -14,14 +14,13 @@ import { paint, withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
   credentialsFromFile,
+  encodedFile,
   EXPECTED,
   JSON_OPTION,
   type OpenService,
   printListing,
   printOne,
   refuseProblems,
-  requireEncoded,
-  secretFile,
   SHOW_OPTIONS,
   tellError,
   tellNone,
@@ -31,9 +30,9 @@ import { ageOf, renderTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
-  cannotWrite,
   choice,
   file,
+  refuseFile,
   required,
   STDOUT,
   text,
@@ -193,25 +192,21 @@ function rowsOf(schedules: readonly Schedule[]): Rows {
 // `backups credentials encode`: encodes the credentials of external storage as the API expects them. They stay secret when
 // encoded, so they go into a new file that only this user may read, or to stdout on request.
 
-function credentialsEncode(
+async function credentialsEncode(
   { command, values }: Call<typeof ENCODE_OPTIONS>,
   { out, err }: VerbContext,
-): number {
+): Promise<number> {
   const { storage, file } = values;
   const { output = `${file}.base64` } = values;
-  const text = secretFile(command, file);
-  const encoded = requireEncoded(command, file, encodeCredentials(storage, text));
+  const encoded = encodedFile(command, file, text => encodeCredentials(storage, text));
   if (output === STDOUT) {
     out.line(values.json ? JSON.stringify({ credentials: encoded }) : encoded);
     return 0;
   }
-  try {
-    // Readable by this user alone; a file that exists is never overwritten.
-    writeFileSync(output, `${encoded}\n`, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    const hint = 'name a file that does not exist yet with --output, or - for stdout';
-    throw cannotWrite(output, error, hint);
-  }
+  // Readable by this user alone; a file that exists is never overwritten.
+  const hint = 'name a file that does not exist yet with --output, or - for stdout';
+  const writing = writeFile(output, `${encoded}\n`, { flag: 'wx', mode: 0o600 });
+  await writing.catch(refuseFile(output, hint));
   if (values.json) out.line(JSON.stringify({ file: output }));
   else err.line(`${output}: the credentials, encoded; keep it as secret as they are`);
   return 0;

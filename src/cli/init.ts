@@ -1,7 +1,8 @@
 // `init`: a first configuration, from what a key can see: each service on the metrics page gets an entry. Texts of the
 // service are foreign: none can become a reference, a key or a line of its own in the file.
 
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printableLine } from '../lib/printable.ts';
@@ -11,9 +12,9 @@ import { readServices, type SeenService } from './services.ts';
 import {
   action,
   type Call,
-  cannotWrite,
   file,
   flag,
+  refuseFile,
   required,
   STDOUT,
   text,
@@ -51,7 +52,7 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
   const { output = STDOUT, force } = call.values;
   const { out, err, environment } = context;
   if (output !== STDOUT && !force && existsSync(output))
-    throw cannotWrite(output, new Error('it exists'), 'add --force to replace it');
+    refuseFile(output, 'add --force to replace it')(new Error('it exists'));
   const access = { config: undefined, 'service-id': undefined, ...call.values };
   return withService({ command: call.command, values: access }, context, async service => {
     const found = await withProgress(context, 'reading the page', readServices(service, context));
@@ -69,11 +70,9 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
     parseOptions(text, environment, { 'otlp.endpoint': '--endpoint' });
     if (output === STDOUT) out.line(text.trimEnd());
     else {
-      try {
-        writeFileSync(output, text, { flag: force ? 'w' : 'wx' });
-      } catch (error) {
-        throw cannotWrite(output, error, 'name a file in a directory where this user may write');
-      }
+      const hint = 'name a file in a directory where this user may write';
+      const writing = writeFile(output, text, { flag: force ? 'w' : 'wx' });
+      await writing.catch(refuseFile(output, hint));
       err.line(
         `${output}: ${services.length} services; next: prom2otlp check -c ${output} --probe`,
       );

@@ -18,6 +18,7 @@ import type { Result } from '../service/service-error.ts';
 import { createMeter, withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
+  cellOf,
   JSON_OPTION,
   type OpenService,
   printJson,
@@ -37,7 +38,6 @@ import {
   flag,
   integer,
   moment,
-  cannotWrite,
   refuseFile,
   required,
   STDOUT,
@@ -184,13 +184,8 @@ export function rowsOf(items: readonly unknown[]): Rows {
     typeof item === 'object' && item !== null ? (item as Record<string, unknown>) : { value: item },
   );
   const names = [...new Set(objects.flatMap(object => Object.keys(object)))];
-  const rows = objects.map(object => names.map(name => cellOf(object[name])));
+  const rows = objects.map(object => names.map(name => cellOf(object[name] ?? '')));
   return [names.map(name => name.toUpperCase()), ...rows];
-}
-
-function cellOf(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 // `logs download`: archives as the service packs them, into a new file.

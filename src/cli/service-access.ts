@@ -307,7 +307,8 @@ function shownOf(name: string, value: unknown): unknown {
   return FOREIGN.has(name) ? value : respelled(value);
 }
 
-function cellOf(value: unknown): string {
+/** A value of the service in a table. */
+export function cellOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
@@ -331,15 +332,16 @@ export function credentialsFromFile(command: string, bucket: string, file: strin
       command,
       `--bucket: expected s3://NAME or gs://NAME, got ${JSON.stringify(bucket)}`,
     );
-  return requireEncoded(
-    command,
-    file,
-    readCredentials(storageOf(bucket), secretFile(command, file)),
-  );
+  return encodedFile(command, file, text => readCredentials(storageOf(bucket), text));
 }
 
-/** The encoded credentials, or every problem of the file at once. */
-export function requireEncoded(command: string, file: string, encoded: Encoded): string {
+/** The credentials of a file, encoded. Throws every problem of them at once. */
+export function encodedFile(
+  command: string,
+  file: string,
+  encode: (text: string) => Encoded,
+): string {
+  const encoded = encode(secretFile(command, file));
   if (encoded.ok) return encoded.encoded;
   throw new OperatorError(
     encoded.problems.map(problem => ({

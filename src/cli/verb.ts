@@ -305,10 +305,13 @@ export function usageError(command: string, cause: string, meant?: string): Oper
   return new OperatorError([{ message, hint }]);
 }
 
+const WRITE_HINT = 'name a file that does not exist yet, in a directory where this user may write';
+
+/** Says that a file cannot be written. */
 export function cannotWrite(
   path: string,
   error: unknown,
-  hint = 'name a file that does not exist yet, in a directory where this user may write',
+  hint: string = WRITE_HINT,
 ): OperatorError {
   const message = `cannot write ${JSON.stringify(path)}: ${causeText(error)}`;
   const { code } = error as Partial<NodeJS.ErrnoException>;
@@ -318,9 +321,9 @@ export function cannotWrite(
 }
 
 /** Throws that mistake; for a promise that has to do with the file. */
-export function refuseFile(path: string): (error: unknown) => never {
+export function refuseFile(path: string, hint?: string): (error: unknown) => never {
   return error => {
-    throw cannotWrite(path, error);
+    throw cannotWrite(path, error, hint);
   };
 }
 
