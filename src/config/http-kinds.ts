@@ -9,17 +9,11 @@ import type { Secret } from './config.ts';
 import { leaf, mapOf, type Kind, type LeafInput, type Reading, type Refusal } from './declare.ts';
 import { ConfigSecret } from './secrets.ts';
 
-/** An http(s) URL that a path is appended to: without query, fragment, user or trailing slash. */
-export function baseUrl(expected: string): Kind<string> {
-  return httpUrl(expected, true);
-}
-
-/** An http(s) URL that is used unchanged; it may have a query. */
-export function fullUrl(): Kind<string> {
-  return httpUrl('an http or https URL', false);
-}
-
-function httpUrl(expected: string, isBase: boolean): Kind<string> {
+/**
+ * An http(s) URL without user and fragment. `isBase`: a path is appended to it, so it has no query and no trailing slash;
+ * another one is used unchanged.
+ */
+export function httpUrl(expected: string, isBase: boolean): Kind<string> {
   return leaf({
     expected,
     type: 'string',

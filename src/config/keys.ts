@@ -32,11 +32,10 @@ import {
 } from './declare.ts';
 import { backupEndpoints, logEndpoints, metricsPath } from './endpoints.ts';
 import {
-  baseUrl,
   certificates,
-  fullUrl,
   headerValue,
   headers,
+  httpUrl,
   type ListenAddress,
   listenAddress,
   privateKey,
@@ -73,7 +72,7 @@ const REFUSED_HEADERS: Readonly<Record<string, string>> = {
 const apiKeys = {
   baseUrl: requiredKey(
     'base_url',
-    baseUrl('the http or https URL of the service'),
+    httpUrl('the http or https URL of the service', true),
     'https://api.example.com',
   ).about(`The service's address. All paths below are appended to it.`),
   key: optionalKey('key', headerValue('the API key'), '${file:/run/secrets/api-key}').about(`
@@ -365,6 +364,7 @@ const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
     below base_url.`),
 });
 
+const wholeUrl = httpUrl('an http or https URL', false);
 const OTLP_ENDPOINT = 'http://localhost:4318';
 /** Where gRPC goes when neither the YAML nor a variable names an endpoint. */
 export const GRPC_ENDPOINT = 'http://localhost:4317';
@@ -381,14 +381,14 @@ export const otlpTls: Block<OtlpKeys['tls']> = block({
 export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
   endpoint: key(
     'endpoint',
-    baseUrl('the http or https URL of an OTLP receiver'),
+    httpUrl('the http or https URL of an OTLP receiver', true),
     OTLP_ENDPOINT,
   ).about(`
     The OTLP receiver. prom2otlp appends /v1/metrics and /v1/logs. With grpc: its address alone,
     by default with port 4317.`),
-  metricsEndpoint: key('metrics_endpoint', orNull(fullUrl()), null).about(`
+  metricsEndpoint: key('metrics_endpoint', orNull(wholeUrl), null).about(`
     A full URL for metrics, used unchanged.`),
-  logsEndpoint: key('logs_endpoint', orNull(fullUrl()), null).about(`
+  logsEndpoint: key('logs_endpoint', orNull(wholeUrl), null).about(`
     A full URL for logs, used unchanged.`),
   protocol: key(
     'protocol',
