@@ -11,7 +11,7 @@ import type { Logger } from '../lib/log.ts';
 import { Permits } from '../lib/bell.ts';
 import type { Batch, BatchPart } from '../model/batch.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
-import type { GaugeOwner } from '../pipeline/encode/gauges.ts';
+import type { ServiceResource } from '../pipeline/encode/identity.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ServiceClient } from '../service/client.ts';
@@ -28,7 +28,7 @@ export interface BackupsOptions {
   readonly counters: Counters;
   readonly logger: Logger;
   /** The resource of a service, the same as for its metrics. */
-  readonly resourceOf: (service: ServiceConfig) => Pick<GaugeOwner, 'identity' | 'info'>;
+  readonly resourceOf: (service: ServiceConfig) => ServiceResource;
 }
 
 export class Backups {

@@ -45,7 +45,7 @@ import type { OwnTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
 import { TargetLog } from './target-log.ts';
-import { memoryOf, pipelineTarget, resourceOf, type ServiceResource } from './targets.ts';
+import { memoryOf, pipelineTarget, resourceOf } from './targets.ts';
 import { Timeline } from './timeline.ts';
 
 export interface DaemonOptions {
@@ -126,8 +126,8 @@ export class Daemon {
     this.forecast = former?.forecast ?? new QueueForecast(queue, clock, counters);
     const logged = targetLogs(planned, options, log);
     this.targets = logged;
-    const named = (service: ServiceConfig): ServiceResource => resourceOf(service, logged);
-    const onDemand = { config, clients, queue, clock, counters, logger, resourceOf: named };
+    const named = { resourceOf: (service: ServiceConfig) => resourceOf(service, logged) };
+    const onDemand = { config, clients, queue, clock, counters, logger, ...named };
     const createReader = modules.formats?.createLineReader;
     this.logs =
       modules.logs && createReader ? new modules.logs.Logs({ ...onDemand, createReader }) : null;

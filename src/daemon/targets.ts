@@ -14,7 +14,7 @@ import { Scraper, scrapeReport, type ScrapeResult } from '../pipeline/collect/sc
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { deriveOptions, SeriesBudget } from '../pipeline/derive/options.ts';
 import { readState, saveState } from '../pipeline/derive/state.ts';
-import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
+import type { ResourceIdentity, ServiceResource } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
 import type { PipelineTarget, Translation } from '../pipeline.ts';
@@ -132,13 +132,7 @@ export function translationOf(
   };
 }
 
-/** The Resource of a service's metrics, for its logs and backup gauges. */
-export interface ServiceResource {
-  readonly identity: ResourceIdentity;
-  readonly info: ReadonlyMap<string, string>;
-}
-
-/** The Resource of a service, with the labels of target_info on its last page. */
+/** Of the metrics, logs and backup gauges of a service. */
 export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]): ServiceResource {
   const { id, name, attributes, api } = service;
   const identity = { name, id, attributes, server: serverOf(api) };

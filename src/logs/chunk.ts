@@ -6,7 +6,7 @@ import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import type { Batch } from '../model/batch.ts';
-import type { ResourceIdentity } from '../pipeline/encode/identity.ts';
+import type { ServiceResource } from '../pipeline/encode/identity.ts';
 import { type LogAttribute, LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
@@ -21,12 +21,6 @@ export type StoreResult = 'stored' | 'stopped' | 'failed';
 
 export const CHUNK_RECORDS_MAX = 500;
 export const CHUNK_BYTES_MAX: number = 1024 * 1024;
-
-/** The resource of a service, the same as for its metrics. */
-export interface LogResource {
-  readonly identity: ResourceIdentity;
-  readonly info: ReadonlyMap<string, string>;
-}
 
 export class Chunk {
   readonly #request: LogsRequest;
@@ -95,7 +89,7 @@ export interface LogSinkOptions {
   readonly queue: Queue;
   readonly clock: Clock;
   readonly meter: LogMeter;
-  readonly resourceOf: (service: ServiceConfig) => LogResource;
+  readonly resourceOf: (service: ServiceConfig) => ServiceResource;
 }
 
 /** One per puller: its pulls do not overlap, so that one chunk at a time uses the writer. */

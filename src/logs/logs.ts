@@ -10,7 +10,8 @@ import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import { LogsApi } from '../service/logs-api.ts';
-import { type LogResource, LogSink } from './chunk.ts';
+import type { ServiceResource } from '../pipeline/encode/identity.ts';
+import { LogSink } from './chunk.ts';
 import { Downloads } from './downloads.ts';
 import { LogMeter } from './log-meter.ts';
 import { PulledApi, type PullEnd } from './pull.ts';
@@ -27,7 +28,7 @@ export interface LogsOptions {
   readonly logger: Logger;
   readonly createReader: CreateLineReader;
   /** The resource of a service, the same as for its metrics. */
-  readonly resourceOf: (service: ServiceConfig) => LogResource;
+  readonly resourceOf: (service: ServiceConfig) => ServiceResource;
   /** Returns numbers from 0 up to 1; Math.random if absent. */
   readonly random?: () => number;
 }

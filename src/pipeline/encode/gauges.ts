@@ -1,7 +1,7 @@
 // Encodes prom2otlp's own gauges about a database service. In: names, numbers and one time. Out: protobuf, one
 // ResourceMetrics per service. It does no IO.
 
-import { openEnvelope, type ResourceIdentity, writeAttribute } from './identity.ts';
+import { openEnvelope, type ServiceResource, writeAttribute } from './identity.ts';
 import { NO_RECORDED_VALUE } from './points.ts';
 import type { WireWriter } from './wire.ts';
 
@@ -19,10 +19,7 @@ export interface GaugePoint {
   readonly value: number | null;
 }
 
-/** The service as its metrics identify it, with the labels of its target_info. */
-export interface GaugeOwner {
-  readonly identity: ResourceIdentity;
-  readonly info: ReadonlyMap<string, string>;
+export interface GaugeOwner extends ServiceResource {
   readonly scope: string;
   /** Put before each name; may be ''. */
   readonly prefix: string;

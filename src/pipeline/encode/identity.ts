@@ -20,6 +20,12 @@ export interface ResourceIdentity {
   } | null;
 }
 
+/** The Resource of all that is sent of a service, with the labels of target_info on its last page. */
+export interface ServiceResource {
+  readonly identity: ResourceIdentity;
+  readonly info: ReadonlyMap<string, string>;
+}
+
 // Resource             1 attributes (KeyValue, repeated)
 // InstrumentationScope 1 name (string), 2 version (string), 3 attributes (KeyValue, repeated)
 // KeyValue             1 key (string), 2 value (AnyValue)
