@@ -2,7 +2,6 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { parseConfig } from '../../src/config/load.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { LogRecordJson } from '../../src/pipeline/encode/otlp-fields.ts';
@@ -19,6 +18,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { otlpLogs, otlpPoints } from '../support/otlp-points.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';
 import { allAccepted } from '../support/otlp-requests.ts';
+import { testConfig } from '../support/test-api.ts';
 
 const KEY = 'a-key';
 const ORDERS = 'dbpgf10000001';
@@ -36,14 +36,7 @@ let backups: Backups;
 function configOf(changes: object = {}): Config {
   const api = { base_url: simulator.url, key: KEY };
   const services = [{ id: ORDERS, name: 'orders' }, { id: SESSIONS }];
-  const text = {
-    api,
-    services,
-    backups: { enabled: true },
-    queue: { directory: null },
-    ...changes,
-  };
-  return parseConfig(JSON.stringify(text), { file: 'c.yaml', environment: {} });
+  return testConfig({ api, services, backups: { enabled: true }, ...changes });
 }
 
 function openBackups(config: Config): Backups {

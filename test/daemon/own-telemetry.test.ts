@@ -2,7 +2,6 @@ import { hostname } from 'node:os';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { parseConfig } from '../../src/config/load.ts';
 import {
   instanceId,
   OWN_SERVICE,
@@ -16,6 +15,7 @@ import { silentLogger, ThrottledLog } from '../../src/lib/log.ts';
 import type { CommitOutcome } from '../../src/pipeline/queue/commit.ts';
 import { openQueue, type Queue } from '../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { testConfig } from '../support/test-api.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';
 import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
 
@@ -28,15 +28,8 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map(telemetry => telemetry.close()));
 });
 
-function configOf(changes: Readonly<Record<string, unknown>> = {}): Config {
-  const text = JSON.stringify({
-    api: { base_url: 'https://a', key: 'k' },
-    services: [{ id: 'x' }],
-    queue: { directory: null },
-    telemetry: { interval: '1h' },
-    ...changes,
-  });
-  return parseConfig(text, { file: '/etc/prom2otlp.yaml', environment: {} });
+function configOf(changes: object = {}): Config {
+  return testConfig({ telemetry: { interval: '1h' }, ...changes }, '/etc/prom2otlp.yaml');
 }
 
 function everyMs(intervalMs: number): Config {

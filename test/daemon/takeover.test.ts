@@ -1,11 +1,9 @@
 // A service's series follow it over reloads and restarts, whichever service of its target is the first, and however long
 // it is down.
 
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { parseConfig } from '../../src/config/load.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { silentLogger as logger } from '../../src/lib/log.ts';
@@ -13,50 +11,54 @@ import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { scrapeStatus } from '../../src/status/scrape-status.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
-import { tempDirectory } from '../support/program.ts';
+import { type HttpTestServer, startHttpServer } from '../support/http-server.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { testConfig } from '../support/test-api.ts';
 
 const T0 = Date.now() - 3_600_000;
 let page = '';
-const server = createServer((_request, response) => {
-  response.setHeader('content-type', 'text/plain; version=0.0.4');
-  response.end(page);
-});
-let queueDirectory: ReturnType<typeof tempDirectory>;
+let server: HttpTestServer;
+let queueDirectory: string;
+let daemon: Daemon;
 
 beforeEach(async () => {
-  queueDirectory = tempDirectory();
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  queueDirectory = join(temporaryDirectory(), 'queue');
+  server = await startHttpServer((_request, response) => {
+    response.setHeader('content-type', 'text/plain; version=0.0.4');
+    response.end(page);
+  });
 });
 
 afterEach(async () => {
-  queueDirectory[Symbol.dispose]();
-  server.closeAllConnections();
-  await new Promise(resolve => server.close(resolve));
+  await daemon.stop(AbortSignal.abort());
+  await server[Symbol.asyncDispose]();
 });
 
 /** A service is an id, with `@key` if it has another key, or `@host` if it has another address of the API. */
 function configOf(services: readonly string[], more: object = {}): Config {
-  const { port } = server.address() as AddressInfo;
+  const { origin, port } = server;
   const others: Record<string, object> = {
     key: { key: 'another' },
     host: { base_url: `http://localhost:${port}`, key: 'k' },
   };
-  const config = {
-    api: { base_url: `http://127.0.0.1:${port}`, key: 'k' },
+  return testConfig({
+    api: { base_url: origin, key: 'k' },
     services: services.map(service => {
       const [id, other = ''] = service.split('@');
       return { id, api: others[other] };
     }),
     otlp: { endpoint: 'http://127.0.0.1:1', temporality: 'delta' },
-    queue: { directory: `${queueDirectory.path}/queue` },
-    telemetry: { enabled: false },
+    queue: { directory: queueDirectory },
     ...more,
-  };
-  return parseConfig(JSON.stringify(config), { file: 'x.json', environment: {} });
+  });
+}
+
+async function open(services: readonly string[], more?: object): Promise<void> {
+  daemon = await Daemon.open({ config: configOf(services, more), clock, logger });
 }
 
 /** What is queued of a cycle's counters: the services and how much they grew. */
-async function grown(daemon: Daemon, minute: number, values: Record<string, number>) {
+async function grown(minute: number, values: Record<string, number>) {
   const found: string[] = [];
   const queue = daemon.queue as { commit: Queue['commit'] };
   const { commit } = queue;
@@ -78,16 +80,16 @@ async function grown(daemon: Daemon, minute: number, values: Record<string, numb
   return found;
 }
 
-/** Becomes the daemon of another configuration. */
-type Become = (daemon: Daemon, services: readonly string[]) => Promise<Daemon>;
+async function reload(services: readonly string[], more?: object): Promise<void> {
+  daemon = await daemon.anotherFor(configOf(services, more));
+}
 
-const WAYS: Readonly<Record<'reload' | 'restart', Become>> = {
-  reload: (daemon, services) => daemon.anotherFor(configOf(services)),
-  restart: async (daemon, services) => {
-    await daemon.stop(AbortSignal.abort());
-    return await Daemon.open({ config: configOf(services), clock, logger });
-  },
-};
+async function restart(services: readonly string[]): Promise<void> {
+  await daemon.stop(AbortSignal.abort());
+  await open(services);
+}
+
+const WAYS = { reload, restart };
 
 /** Rounds of services: the last round is the first one again. */
 const ROUNDS: readonly string[] = [
@@ -103,19 +105,19 @@ const ROUNDS: readonly string[] = [
 for (const [how, become] of Object.entries(WAYS))
   test.each(ROUNDS)(`what another target sent is not sent again: ${how}, %s`, async rounds => {
     const [first = '', ...others] = rounds.split(', ');
-    let daemon = await Daemon.open({ config: configOf(first.split(' ')), clock, logger });
+    await open(first.split(' '));
     const sums: Record<string, number> = { a: 0, b: 0 };
     let minute = 0;
     const read = async (count: number): Promise<void> => {
       for (const end = minute + count; minute < end; minute++)
-        for (const text of await grown(daemon, minute, { a: 10 * minute, b: 10 * minute })) {
+        for (const text of await grown(minute, { a: 10 * minute, b: 10 * minute })) {
           const [id = '', value] = text.split(' ');
           sums[id] = (sums[id] ?? 0) + Number(value);
         }
     };
     await read(3);
     for (const round of others) {
-      daemon = await become(daemon, round.split(' '));
+      await become(round.split(' '));
       await read(3);
     }
     const [grownBy, lost] = [10 * (minute - 1), 20 * others.length];
@@ -124,68 +126,59 @@ for (const [how, become] of Object.entries(WAYS))
       // A round without the service, or a baseline in each: nothing else is lost.
       expect(sums[id], id).toBeGreaterThanOrEqual(grownBy - lost - 30);
     }
-    await daemon.stop(AbortSignal.abort());
   });
 
 test('a service with an entry is sent by its own target alone', async () => {
   const more = { unconfigured_services: 'send' };
-  let daemon = await Daemon.open({ config: configOf(['a'], more), clock, logger });
-  await grown(daemon, 0, { a: 0, b: 0, c: 0 });
-  expect((await grown(daemon, 1, { a: 1, b: 1, c: 1 })).sort()).toEqual(['a 1', 'b 1', 'c 1']);
-  daemon = await daemon.anotherFor(configOf(['a', 'b@host'], more));
-  await grown(daemon, 2, { a: 2, b: 2 });
-  expect((await grown(daemon, 3, { a: 3, b: 3 })).sort()).toEqual(['a 1', 'b 1']);
+  await open(['a'], more);
+  await grown(0, { a: 0, b: 0, c: 0 });
+  expect((await grown(1, { a: 1, b: 1, c: 1 })).sort()).toEqual(['a 1', 'b 1', 'c 1']);
+  await reload(['a', 'b@host'], more);
+  await grown(2, { a: 2, b: 2 });
+  expect((await grown(3, { a: 3, b: 3 })).sort()).toEqual(['a 1', 'b 1']);
   // Each target sees the service of the other one, too.
   expect(scrapeStatus(daemon).unconfigured).toEqual([]);
-  await daemon.stop(AbortSignal.abort());
 });
 
 test('nothing is kept of targets that the configuration does not have', async () => {
-  let daemon = await Daemon.open({ config: configOf(['a', 'b@host']), clock, logger });
-  await grown(daemon, 0, { a: 0, b: 0 });
+  await open(['a', 'b@host']);
+  await grown(0, { a: 0, b: 0 });
   const keys = (): number => daemon.queue.stateKeys('target-marks').length;
   expect(keys()).toBe(2);
-  daemon = await daemon.anotherFor(configOf(['a']));
+  await reload(['a']);
   expect(keys()).toBe(1);
-  daemon = await WAYS.restart(daemon, ['c']);
+  await restart(['c']);
   expect(keys()).toBe(0);
-  await daemon.stop(AbortSignal.abort());
 });
 
-for (const how of ['reload', 'restart'] as const)
+for (const [how, become] of Object.entries(WAYS))
   test(`another first service takes nothing from the others: ${how}`, async () => {
-    let daemon = await Daemon.open({ config: configOf(['b']), clock, logger });
-    const become = async (ids: readonly string[]): Promise<void> => {
-      daemon = await WAYS[how](daemon, ids);
-    };
-    await grown(daemon, 0, { b: 5 });
-    expect(await grown(daemon, 1, { b: 15 })).toEqual(['b 10']);
+    await open(['b']);
+    await grown(0, { b: 5 });
+    expect(await grown(1, { b: 15 })).toEqual(['b 10']);
     await become(['a', 'b']);
-    expect(await grown(daemon, 2, { b: 115 })).toEqual(['b 100']);
+    expect(await grown(2, { b: 115 })).toEqual(['b 100']);
     await become(['b']);
     // After a restart nobody knows any more where the state was: a baseline, and nothing twice.
-    expect(await grown(daemon, 3, { b: 125 })).toEqual(how === 'reload' ? ['b 10'] : []);
-    expect(await grown(daemon, 4, { b: 126 })).toEqual(['b 1']);
-    await daemon.stop(AbortSignal.abort());
+    expect(await grown(3, { b: 125 })).toEqual(how === 'reload' ? ['b 10'] : []);
+    expect(await grown(4, { b: 126 })).toEqual(['b 1']);
   });
 
 test('a target that is read differently goes on at the time of its last page', async () => {
-  let daemon = await Daemon.open({ config: configOf(['a', 'b']), clock, logger });
-  await grown(daemon, 0, { a: 0, b: 0 });
+  await open(['a', 'b']);
+  await grown(0, { a: 0, b: 0 });
   const [last] = daemon.targets.map(({ table }) => table.clock);
   expect(last?.nowMs).toBeGreaterThan(T0);
-  daemon = await daemon.anotherFor(configOf(['a', 'b', 'c']));
+  await reload(['a', 'b', 'c']);
   expect(daemon.targets.map(({ table }) => table.clock)).toEqual([last]);
-  await daemon.stop(AbortSignal.abort());
 });
 
 test('a service that is down during a reload continues when it is back', async () => {
-  let daemon = await Daemon.open({ config: configOf(['a', 'b']), clock, logger });
-  await grown(daemon, 0, { a: 0, b: 0 });
-  await grown(daemon, 1, { a: 1, b: 1 });
-  await grown(daemon, 2, { a: 2 });
-  daemon = await daemon.anotherFor(configOf(['a', 'b', 'c']));
-  for (let minute = 3; minute < 15; minute++) await grown(daemon, minute, { a: minute });
-  expect(await grown(daemon, 15, { a: 15, b: 15 })).toEqual(['a 1', 'b 14']);
-  await daemon.stop(AbortSignal.abort());
+  await open(['a', 'b']);
+  await grown(0, { a: 0, b: 0 });
+  await grown(1, { a: 1, b: 1 });
+  await grown(2, { a: 2 });
+  await reload(['a', 'b', 'c']);
+  for (let minute = 3; minute < 15; minute++) await grown(minute, { a: minute });
+  expect(await grown(15, { a: 15, b: 15 })).toEqual(['a 1', 'b 14']);
 });

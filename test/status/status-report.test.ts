@@ -1,7 +1,6 @@
 // The report of a daemon that does not run yet: what its configuration and its schedule make of it.
 
 import { expect, test } from 'vitest';
-import { parseConfig } from '../../src/config/load.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { silentLogger as logger } from '../../src/lib/log.ts';
 import { reportOf, type StatusReport } from '../../src/status/status-report.ts';
@@ -9,21 +8,13 @@ import { Queue } from '../../src/pipeline/queue/queue.ts';
 import { put, queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { testConfig } from '../support/test-api.ts';
 
 async function reportWith(changes: object): Promise<StatusReport> {
   const clock = new FakeClock();
   // The daemon is not the first thing that runs by this clock.
   await clock.advance(10_000);
-  const settings = {
-    api: { base_url: 'http://127.0.0.1:1', key: 'k' },
-    services: [{ id: 'a' }],
-    otlp: { endpoint: 'http://127.0.0.1:1' },
-    queue: { directory: null },
-    telemetry: { enabled: false },
-    ...changes,
-  };
-  const config = parseConfig(JSON.stringify(settings), { file: 'x.json', environment: {} });
-  const daemon = await Daemon.open({ config, clock, logger });
+  const daemon = await Daemon.open({ config: testConfig(changes), clock, logger });
   const report = await reportOf(daemon, clock, null);
   await daemon.stop(AbortSignal.abort());
   return report;

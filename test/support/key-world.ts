@@ -4,7 +4,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Backups } from '../../src/backups/backups.ts';
 import type { Config } from '../../src/config/config.ts';
-import { parseConfig } from '../../src/config/load.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createLineReader } from '../../src/logs/formats/reader.ts';
@@ -18,6 +17,7 @@ import { KeyWatch, PullReport, type PullReportOptions } from '../../src/service/
 import { requestError, type RequestReason, type Result } from '../../src/service/service-error.ts';
 import { FakeClock } from './fake-clock.ts';
 import { States } from './states.ts';
+import { testConfig } from './test-api.ts';
 
 /** The answer of a request that takes `ms`; status 0 means that none came in this time. */
 export interface Decision {
@@ -237,7 +237,5 @@ function names(count: number): readonly { readonly id: string; readonly name: st
 
 function configOf(settings: object): Config {
   const api = { base_url: 'https://api.example.com', key: 'the key' };
-  const rest = { queue: { directory: null }, otlp: { endpoint: 'http://127.0.0.1:1' } };
-  const text = JSON.stringify({ api, ...rest, ...settings });
-  return parseConfig(text, { file: 'prom2otlp.yaml', environment: {} });
+  return testConfig({ api, ...settings });
 }

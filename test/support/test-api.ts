@@ -1,6 +1,7 @@
 // Settings of an API, and of a back end, for tests.
 
-import type { ApiConfig, OtlpSignalConfig } from '../../src/config/config.ts';
+import type { ApiConfig, Config, OtlpSignalConfig } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { ConfigSecret } from '../../src/config/secrets.ts';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
@@ -19,6 +20,19 @@ export function testApi(baseUrl: string, settings: Partial<ApiConfig> = {}): Api
     isInsecureAllowed: false,
     ...settings,
   };
+}
+
+/** A configuration of one service and a back end that are not there, with a queue in memory; `changes` replace sections. */
+export function testConfig(changes: object = {}, file = 'x.yaml'): Config {
+  const sections = {
+    api: { base_url: 'http://127.0.0.1:1', key: 'k' },
+    services: [{ id: 'a' }],
+    otlp: { endpoint: 'http://127.0.0.1:1' },
+    queue: { directory: null },
+    telemetry: { enabled: false },
+    ...changes,
+  };
+  return parseConfig(JSON.stringify(sections), { file, environment: {} });
 }
 
 export const NO_TLS: OtlpSignalConfig['tls'] = { ca: null, cert: null, key: null };
