@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import { PullSchedule } from '../lib/cron.ts';
 import { AFTER_REFUSAL } from '../lib/hold-off.ts';
-import type { Logger } from '../lib/log.ts';
+import { type Logger, ThrottledLog } from '../lib/log.ts';
 import { Permits } from '../lib/bell.ts';
 import type { Batch, BatchPart } from '../model/batch.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
@@ -18,7 +18,7 @@ import { ServiceClient } from '../service/client.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { PullReport, PullReportOptions } from '../service/pull-report.ts';
 import type { ServiceError } from '../service/service-error.ts';
-import { BackupMeter, ServiceBackups } from './service-backups.ts';
+import { BACKUP_COUNTERS, ServiceBackups } from './service-backups.ts';
 
 export interface BackupsOptions {
   readonly config: Config;
@@ -35,8 +35,9 @@ export class Backups {
   readonly watchers: readonly BackupWatcher[];
 
   constructor(options: BackupsOptions) {
-    const { config, clients, queue, clock, counters, logger, resourceOf } = options;
-    const meter = new BackupMeter(counters, logger, clock);
+    const { config, clients, queue, clock, logger, resourceOf } = options;
+    const counters = options.counters.of(BACKUP_COUNTERS);
+    const log = new ThrottledLog(logger, clock);
     const { intervalMs } = config.backups;
     const prefixOf = (id: string): string =>
       config.metrics.namespace === 'prefix' ? `${id}.` : '';
@@ -65,13 +66,14 @@ export class Backups {
             client,
             queue,
             clock,
-            meter,
+            counters,
+            log,
             service,
             intervalMs,
             owner: () => ({ ...resourceOf(service), prefix: prefixOf(service.id) }),
           }),
       );
-      return new BackupWatcher({ config, services: readings, queue, meter, report });
+      return new BackupWatcher({ config, services: readings, queue, log, report });
     });
   }
 
@@ -105,7 +107,7 @@ interface BackupWatcherOptions {
   readonly config: Config;
   readonly services: readonly ServiceBackups[];
   readonly queue: Queue;
-  readonly meter: BackupMeter;
+  readonly log: ThrottledLog;
   readonly report: PullReport;
 }
 
@@ -207,7 +209,7 @@ class BackupWatcher {
 
   /** Sends the current gauges of all services. */
   async send(): Promise<void> {
-    const { queue, meter } = this.#options;
+    const { queue, log } = this.#options;
     const writer = this.#writer;
     const madeAtMs = this.#clock.nowMs();
     const parts: BatchPart[] = [];
@@ -221,7 +223,9 @@ class BackupWatcher {
     if (parts.length === 0) return;
     const batch: Batch = { signal: 'metrics', payload: writer.written(), parts, madeAtMs };
     const outcome = await queue.commit({ batches: [batch], state: [], reads: [] });
-    if (outcome.kind === 'failed') meter.notQueued('metrics', outcome.message);
+    if (outcome.kind !== 'failed') return;
+    const message = 'cannot queue the metrics of backups: the next ones replace them';
+    log.warn('queue metrics', { cause: outcome.message }, message);
   }
 
   async #sendOn(stop: AbortSignal): Promise<void> {

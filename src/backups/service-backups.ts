@@ -4,9 +4,9 @@
 import * as z from 'zod';
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Counters, CountersOf } from '../lib/counters.ts';
+import type { CountersOf } from '../lib/counters.ts';
 import { parseJson } from '../lib/json-pointer.ts';
-import { type Logger, ThrottledLog } from '../lib/log.ts';
+import type { ThrottledLog } from '../lib/log.ts';
 import type { Batch } from '../model/batch.ts';
 import {
   endedSince,
@@ -39,7 +39,8 @@ interface ServiceBackupsOptions {
   readonly client: ServiceClient;
   readonly queue: Queue;
   readonly clock: Clock;
-  readonly meter: BackupMeter;
+  readonly counters: CountersOf<typeof BACKUP_COUNTERS>;
+  readonly log: ThrottledLog;
   /** How often it is read. */
   readonly intervalMs: number;
   /** The current resource of the service, the same as for its metrics. */
@@ -84,7 +85,7 @@ export class ServiceBackups {
 
   /** Reads the service once. Returns the error if it could not be read, else null. */
   async read(signal: AbortSignal): Promise<ServiceError | null> {
-    const { client, clock, meter } = this.#options;
+    const { client, clock, counters, log } = this.#options;
     const { id } = this.service;
     const asked = { client, serviceId: id, before: this.#known, clock, signal };
     const read = await readBackups(asked);
@@ -94,12 +95,17 @@ export class ServiceBackups {
     }
     // Aborted by us: the next reading repeats everything.
     if (read.backupsError?.kind === 'aborted') return read.backupsError;
-    if (this.isUp === false) meter.recovered(id);
+    if (this.isUp === false)
+      log.plain.info({ service: id }, 'the backup schedules can be read again');
     this.isUp = true;
     this.error = read.backupsError;
     this.#known = read.known;
-    meter.read();
-    if (read.backupsError !== null) meter.backupsFailed(id, read.backupsError);
+    counters.reads.add(1, 'ok');
+    if (read.backupsError !== null)
+      this.#warn(
+        read.backupsError,
+        'cannot read the list of backups: their age follows the last list',
+      );
     await this.#report(read.known);
     return null;
   }
@@ -113,7 +119,14 @@ export class ServiceBackups {
   fail(error: ServiceError): void {
     this.isUp = false;
     this.error = error;
-    this.#options.meter.failed(this.service.id, error);
+    this.#options.counters.reads.add(1, error.kind);
+    this.#warn(error, 'cannot read the backup schedules');
+  }
+
+  /** One line for all services of an API, because they fail with the same message if they share the cause. */
+  #warn({ message: cause, hint }: ServiceError, what: string): void {
+    const fields = { service: this.service.id, cause, hint };
+    this.#options.log.warn(`${what} ${cause}`, fields, what);
   }
 
   /** Appends the current gauges. Returns the number of points: 0 before the first answer or failure. */
@@ -128,21 +141,23 @@ export class ServiceBackups {
 
   /** Commits the changes together with the new answer; if that fails, the next reading reports them. */
   async #report(known: KnownBackups): Promise<void> {
-    const { queue, meter } = this.#options;
+    const { queue, counters, log } = this.#options;
     const { id } = this.service;
     const events = backupEvents(id, this.#reported, known);
     const batches = events.length === 0 ? [] : [this.#batchOf(events, known.readAtMs)];
     const state = [{ kind: BACKUPS_KIND, key: id, blob: saveKnown(known) }];
     const outcome = await queue.commit({ batches, state, reads: [] });
     if (outcome.kind === 'full' || outcome.kind === 'failed') {
-      meter.notQueued(
-        'events',
-        outcome.kind === 'full' ? 'the queue has no room for logs' : outcome.message,
-      );
+      const cause = outcome.kind === 'full' ? 'the queue has no room for logs' : outcome.message;
+      const message = 'cannot queue the changes of backup schedules: the next reading reports them';
+      log.warn('queue events', { cause }, message);
       return;
     }
     this.#reported = known;
-    meter.events(id, events);
+    for (const { kind, record } of events) {
+      counters.events.add(1, id, kind);
+      log.plain.info({ service: id }, record.body);
+    }
   }
 
   #batchOf(events: readonly BackupEvent[], madeAtMs: number): Batch {
@@ -160,8 +175,6 @@ export class ServiceBackups {
   }
 }
 
-// The counters and log lines of reading backup schedules.
-
 export const BACKUP_COUNTERS = {
   reads: {
     name: 'prom2otlp_backup_reads_total',
@@ -174,53 +187,6 @@ export const BACKUP_COUNTERS = {
     labels: ['service', 'kind'],
   },
 } as const;
-
-export class BackupMeter {
-  readonly #log: ThrottledLog;
-  readonly #counters: CountersOf<typeof BACKUP_COUNTERS>;
-
-  constructor(counters: Counters, logger: Logger, clock: Clock) {
-    this.#log = new ThrottledLog(logger, clock);
-    this.#counters = counters.of(BACKUP_COUNTERS);
-  }
-
-  read(): void {
-    this.#counters.reads.add(1, 'ok');
-  }
-
-  failed(service: string, error: ServiceError): void {
-    this.#counters.reads.add(1, error.kind);
-    this.#warn(service, error, 'cannot read the backup schedules');
-  }
-
-  recovered(service: string): void {
-    this.#log.plain.info({ service }, 'the backup schedules can be read again');
-  }
-
-  backupsFailed(service: string, error: ServiceError): void {
-    this.#warn(service, error, 'cannot read the list of backups: their age follows the last list');
-  }
-
-  events(service: string, events: readonly BackupEvent[]): void {
-    for (const { kind, record } of events) {
-      this.#counters.events.add(1, service, kind);
-      this.#log.plain.info({ service }, record.body);
-    }
-  }
-
-  notQueued(what: 'events' | 'metrics', cause: string): void {
-    const message =
-      what === 'events'
-        ? 'cannot queue the changes of backup schedules: the next reading reports them'
-        : 'cannot queue the metrics of backups: the next ones replace them';
-    this.#log.warn(`queue ${what}`, { cause }, message);
-  }
-
-  /** One line for all services of an API, because they fail with the same message if they share the cause. */
-  #warn(service: string, { message, hint }: ServiceError, what: string): void {
-    this.#log.warn(`${what} ${message}`, { service, cause: message, hint }, what);
-  }
-}
 
 // The gauges of a service's backup schedules at a given time, computed from the last answer. docs/backups.md describes
 // them.

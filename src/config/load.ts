@@ -6,14 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { bug, OperatorError, type Mistake } from '../errors.ts';
 import { dealShards } from '../lib/shard.ts';
 import type { Signal } from '../model/batch.ts';
-import type {
-  ApiConfig,
-  Config,
-  OtlpConfig,
-  OtlpSignalConfig,
-  Secret,
-  ServiceConfig,
-} from './config.ts';
+import type { ApiConfig, Config, OtlpConfig, OtlpSignalConfig, ServiceConfig } from './config.ts';
 import { kindAt, type Violation } from './declare.ts';
 import { type Judgement, warningsOf } from './examine.ts';
 import { CONFIG, GRPC_ENDPOINT, type ApiKeys, type ConfigKeys, type ServiceEntry } from './keys.ts';
@@ -191,16 +184,10 @@ function globalTimeoutMs(root: unknown, { api, metrics }: ConfigKeys): number {
 /** The global keys have defaults, but for `key`: rules.ts sees to it that one of both has it. */
 function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
   const set = Object.fromEntries(Object.entries(own).filter(([, value]) => !isUnset(value)));
-  const headers = mergeHeaders(global.headers ?? {}, own.headers ?? {});
-  return { ...global, ...set, headers } as ApiConfig;
-}
-
-type Headers = Readonly<Record<string, Secret>>;
-
-function mergeHeaders(global: Headers, own: Headers): Headers {
-  const names = new Set(Object.keys(own).map(name => name.toLowerCase()));
-  const kept = Object.entries(global).filter(([name]) => !names.has(name.toLowerCase()));
-  return { ...Object.fromEntries(kept), ...own };
+  const names = new Set(Object.keys(own.headers ?? {}).map(name => name.toLowerCase()));
+  const isKept = ([name]: readonly [string, unknown]): boolean => !names.has(name.toLowerCase());
+  const kept = Object.fromEntries(Object.entries(global.headers ?? {}).filter(isKept));
+  return { ...global, ...set, headers: { ...kept, ...own.headers } } as ApiConfig;
 }
 
 function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {

@@ -43,11 +43,6 @@ export function memoryBytesOf(readings: MemoryReadings): number | null {
   return meant.length === 0 ? null : Math.min(...meant);
 }
 
-/** What pages and series may take of so much memory, in bytes. */
-function allowedBytes(memoryBytes: number): number {
-  return Math.max(Math.floor(memoryBytes * SHARE) - PROCESS_BYTES, ALLOWED_BYTES_MIN);
-}
-
 /** The keys below metrics.limits that follow from the memory. */
 const KEYS = {
   memory: 'memoryBytes',
@@ -68,7 +63,8 @@ export function limitsOfMemory(
   const memoryBytes = readings === null ? null : memoryBytesOf(readings);
   const lowered: MemoryConfig['lowered'][number][] = [];
   const kept: MemoryConfig['kept'][number][] = [];
-  const foundBytes = memoryBytes === null ? Infinity : allowedBytes(memoryBytes);
+  const spareBytes = Math.floor((memoryBytes ?? Infinity) * SHARE) - PROCESS_BYTES;
+  const foundBytes = Math.max(spareBytes, ALLOWED_BYTES_MIN);
   // Who sets it knows more of the memory than the system says.
   const allowed = isSet('memory') ? limits.memoryBytes : foundBytes;
   const fitting = {

@@ -70,7 +70,9 @@ export function createLogsEndpoint(
       if (wanted !== null) return listing(state, request.nowMs, wanted);
       return errorAnswer(400, 'Not a date that logs are kept for', request);
     };
-    const query = heeded(request.query, faults());
+    const { ignoredParameters } = faults();
+    const heeded = [...request.query].filter(([name]) => !ignoredParameters.includes(name));
+    const query = new URLSearchParams(heeded);
     if (method === 'GET' && path === '') return listed(query, list);
     if (method === 'POST' && path === '/query') return listed(queryOf(json), list);
     if (method === 'GET' && path === '/lines') return listed(query, listLines);
@@ -80,11 +82,6 @@ export function createLogsEndpoint(
     if (path === '/retention') return retain(state, request);
     return null;
   };
-}
-
-function heeded(query: URLSearchParams, { ignoredParameters }: Faults): URLSearchParams {
-  const left = [...query].filter(([name]) => !ignoredParameters.includes(name));
-  return new URLSearchParams(left);
 }
 
 // The members of the POST form, under the names of the GET form.
