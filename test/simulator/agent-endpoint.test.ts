@@ -2,22 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import { createAgentEndpoint } from '../../src/simulator/agent-endpoint.ts';
-import { type Faults, NO_FAULTS } from '../../src/simulator/faults.ts';
+import { callerOf, JSON_TYPE } from './call.ts';
 
-const NOW = Date.UTC(2026, 2, 4, 9);
 const AGENT = 'c0ffee00-0000-4000-8000-000000000000';
-const JSON_TYPE = { 'content-type': 'application/json' };
 
-function open(faults: Partial<Faults> = {}) {
-  const endpoint = createAgentEndpoint(() => ({ ...NO_FAULTS, ...faults }));
-  return (method: string, path: string, json?: unknown, headers: object = JSON_TYPE) => {
-    const query = new URLSearchParams();
-    const given = { ...headers };
-    const answer = endpoint({ method, path, query, headers: given, json, nowMs: NOW });
-    const text = answer?.body.toString() ?? '';
-    return { status: answer?.status ?? 404, value: text === '' ? null : JSON.parse(text) };
-  };
-}
+const open = callerOf.bind(null, createAgentEndpoint);
 
 describe('a session', () => {
   test('2.1, 4: is created from an agent_id; the answer has its id, that agent and its time', () => {
@@ -128,8 +117,8 @@ describe('a chat', () => {
 });
 
 describe('7: 400, naming the place, for', () => {
-  const check = (path: string, json: unknown, place: string[], headers: object = JSON_TYPE) => {
-    const { status, value } = open()('POST', path, json, headers);
+  const check = (path: string, json: unknown, place: string[], headers = JSON_TYPE as object) => {
+    const { status, value } = open()('POST', path, json, { headers: { ...headers } });
     expect([status, value.detail?.[0]?.loc]).toEqual([400, place]);
     return value.detail[0];
   };

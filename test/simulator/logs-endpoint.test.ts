@@ -1,28 +1,14 @@
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
-import type { Answer } from '../../src/simulator/answer.ts';
 import { GeneratedLogs } from '../../src/simulator/log-source.ts';
 import { createLogsEndpoint } from '../../src/simulator/logs-endpoint.ts';
 import { demoServices } from '../../src/simulator/world.ts';
+import { callerOf, NOW } from './call.ts';
 
-const NOW = Date.UTC(2026, 2, 4, 9);
-const endpoint = createLogsEndpoint(new GeneratedLogs(demoServices(), 1));
-
-interface Question {
-  readonly method?: string;
-  readonly json?: unknown;
-  readonly nowMs?: number;
-}
-
-function askFor(url: string, { method = 'GET', json, nowMs = NOW }: Question = {}): Answer {
-  const { pathname, searchParams: query } = new URL(url, 'http://localhost');
-  const path = pathname === '/' ? '' : pathname;
-  return (
-    endpoint({ method, path, query, headers: {}, json, nowMs }) ??
-    expect.fail(`no answer to ${url}`)
-  );
-}
+const LOGS = new GeneratedLogs(demoServices(), 1);
+const open = callerOf.bind(null, createLogsEndpoint.bind(null, LOGS));
+const call = open();
 
 interface Descriptor {
   readonly id: string;
@@ -30,12 +16,12 @@ interface Descriptor {
   readonly [member: string]: unknown;
 }
 
-function list(url: string, question?: Question): { count: number; logs: Descriptor[] } {
-  return JSON.parse(askFor(url, question).body.toString());
+function list(url: string): { count: number; logs: Descriptor[] } {
+  return call('GET', url).value;
 }
 
 async function entries(url: string, nowMs = NOW): Promise<Record<string, string>> {
-  const { headers, body } = askFor(url, { nowMs });
+  const { headers, body } = call('GET', url, undefined, { nowMs });
   expect(headers['content-type']).toBe('application/zip');
   const archive = await fromBufferPromise(body);
   const found: Record<string, string> = {};
@@ -77,7 +63,7 @@ describe('the list', () => {
     check('logType=error-log&logType=proxy-log', 10 * 7);
     check('serverContext=dbpgf10000002/ledger-1', 3 * 7);
     check('logType=proxy-log&serverContext=dbpgf10000002/ledger-1', 0);
-    expect(askFor('/?fromDate=yesterday').status).toBe(400);
+    expect(call('GET', '/?fromDate=yesterday').status).toBe(400);
   });
 
   test('comes in pages, in either order, by GET or POST', () => {
@@ -87,8 +73,8 @@ describe('the list', () => {
     expect(list('/').logs).toHaveLength(100);
     expect(list('/?orderBy=-startTime&limit=1').logs[0]?.id).toBe(all.at(-1));
     const json = { limit: 2, orderByDirection: 'desc', logType: ['error-log', 'audit-log'] };
-    const posted = list('/query', { method: 'POST', json });
-    expect([posted.count, posted.logs.length, posted.logs[0]?.['logType']]).toEqual([
+    const posted = call('POST', '/query', json).value;
+    expect([posted.count, posted.logs.length, posted.logs[0].logType]).toEqual([
       18 * 7,
       2,
       'audit-log',
@@ -151,17 +137,16 @@ describe('an archive', () => {
   });
 
   test('that does not exist is answered with 404', () => {
-    expect(askFor(`/archive?logIds=${id},nothing`).status).toBe(404);
-    expect(askFor('/archive?logIds=2026-03-05.sessions-0.error-log').status).toBe(404);
-    expect(askFor('/archive').status).toBe(404);
+    for (const ids of [`?logIds=${id},nothing`, '?logIds=2026-03-05.sessions-0.error-log', ''])
+      expect(call('GET', `/archive${ids}`).status).toBe(404);
   });
 });
 
 test('types and servers are listed', () => {
-  const { logTypes } = JSON.parse(askFor('/types').body.toString());
+  const { logTypes } = call('GET', '/types').value;
   expect(logTypes).toHaveLength(4);
   expect(logTypes[0]).toEqual({ id: 1, name: 'error-log', type: 'error-log' });
-  const { servers } = JSON.parse(askFor('/servers').body.toString());
+  const { servers } = call('GET', '/servers').value;
   expect(servers).toHaveLength(10);
   expect(servers[0]).toEqual({
     server: 'orders-0',
@@ -171,16 +156,13 @@ test('types and servers are listed', () => {
 });
 
 test('the retention can be read and set, and decides how far back the list goes', () => {
-  const own = createLogsEndpoint(new GeneratedLogs(demoServices(), 1));
-  const call = (method: string, path: string, json?: unknown): Answer | null =>
-    own({ method, path, query: new URLSearchParams(), headers: {}, json, nowMs: NOW });
-  const read = (answer: Answer | null): unknown => JSON.parse(answer?.body.toString() ?? '');
-  expect(read(call('GET', '/retention'))).toMatchObject({ retention_policy_days: 7 });
+  const call = open();
+  expect(call('GET', '/retention').value).toMatchObject({ retention_policy_days: 7 });
   const json = { bucket_name: 'logs', provider: 'simulated', retention_policy_days: 2 };
-  expect(call('POST', '/retention', json)?.status).toBe(200);
-  expect(read(call('GET', ''))).toMatchObject({ count: 28 * 2 });
-  expect(call('POST', '/retention', { ...json, retention_policy_days: 0 })?.status).toBe(400);
+  expect(call('POST', '/retention', json).status).toBe(200);
+  expect(call('GET', '/').value).toMatchObject({ count: 28 * 2 });
+  expect(call('POST', '/retention', { ...json, retention_policy_days: 0 }).status).toBe(400);
   for (const empty of [{}, [], null, 'logs', undefined])
-    expect(call('POST', '/retention', empty)?.status).toBe(400);
-  expect(call('DELETE', '/retention')).toBeNull();
+    expect(call('POST', '/retention', empty).status).toBe(400);
+  expect(call('DELETE', '/retention').status).toBe(404);
 });

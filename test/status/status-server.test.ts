@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -14,6 +13,7 @@ import {
   type StatusServer,
   type StatusServerOptions,
 } from '../../src/status/status-server.ts';
+import { ask as askUrl, type Question } from '../support/ask.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { lookOf, sampleReport } from './sample-report.ts';
 
@@ -53,26 +53,10 @@ async function start(changes: Partial<StatusServerOptions> = {}): Promise<Runnin
   };
 }
 
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly bytes: Buffer;
-  readonly body: string;
-}
+type Answer = Awaited<ReturnType<typeof ask>>;
 
-/** One request over a connection of its own. */
-async function ask(
-  { server }: Running,
-  path: string,
-  options: { readonly method?: string; readonly headers?: OutgoingHttpHeaders } = {},
-): Promise<Answer> {
-  const outgoing = request(server.url + path, { agent: false, ...options });
-  outgoing.end();
-  const [incoming] = await once(outgoing, 'response');
-  const chunks: Buffer[] = [];
-  for await (const chunk of incoming) chunks.push(chunk);
-  const bytes = Buffer.concat(chunks);
-  const { statusCode: status, headers } = incoming;
+async function ask({ server }: Pick<Running, 'server'>, path: string, question?: Question) {
+  const { status, headers, body: bytes } = await askUrl(server.url + path, question);
   return { status, headers, bytes, body: bytes.toString() };
 }
 
@@ -96,7 +80,7 @@ test('the page, its data and the counters are served', async () => {
 
 test('long answers are packed for clients that take that', async () => {
   await using running = await start();
-  const encodingFor = async (accepted: OutgoingHttpHeaders): Promise<unknown> =>
+  const encodingFor = async (accepted: Record<string, string>): Promise<unknown> =>
     (await ask(running, '/', { headers: accepted })).headers['content-encoding'];
   expect(await encodingFor({})).toBe(undefined);
   expect(await encodingFor({ 'accept-encoding': 'gzip;q=0' })).toBe(undefined);

@@ -1,0 +1,43 @@
+// Calls an endpoint of the simulator without a server around it.
+
+import type { Endpoint, EndpointRequest } from '../../src/simulator/answer.ts';
+import { type Faults, NO_FAULTS } from '../../src/simulator/faults.ts';
+
+export const NOW: number = Date.UTC(2026, 2, 4, 9);
+export const JSON_TYPE = {
+  'content-type': 'application/json',
+  accept: 'application/json',
+} as const;
+
+interface Called {
+  /** 404 if the endpoint does not know the path or the method. */
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** The body as JSON; its text where it is another type. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it
+  readonly value: any;
+}
+
+export type Call = (
+  method: string,
+  url: string,
+  json?: unknown,
+  changes?: Partial<Pick<EndpointRequest, 'headers' | 'nowMs'>>,
+) => Called;
+
+export function callerOf(
+  create: (faults: () => Faults) => Endpoint,
+  faults: Partial<Faults> = {},
+): Call {
+  const endpoint = create(() => ({ ...NO_FAULTS, ...faults }));
+  return (method, url, json, changes = {}) => {
+    const { pathname, searchParams: query } = new URL(url, 'http://localhost');
+    const path = pathname === '/' ? '' : pathname;
+    const asked = { method, path, query, headers: JSON_TYPE, json, nowMs: NOW, ...changes };
+    const { status = 404, headers = {}, body = Buffer.alloc(0) } = endpoint(asked) ?? {};
+    const isJson = headers['content-type'] === 'application/json';
+    const text = body.toString();
+    return { status, headers, body, value: isJson ? JSON.parse(text) : text };
+  };
+}
