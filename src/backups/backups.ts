@@ -95,12 +95,6 @@ export class Backups {
   get services(): readonly ServiceBackups[] {
     return this.watchers.flatMap(({ services }) => services);
   }
-
-  /** When the next reading of any API begins (wall clock). */
-  get nextReadAtMs(): number | null {
-    const times = this.watchers.map(({ nextReadAtMs }) => nextReadAtMs).filter(at => at !== null);
-    return times.length === 0 ? null : Math.min(...times);
-  }
 }
 
 interface BackupWatcherOptions {
@@ -135,11 +129,6 @@ class BackupWatcher {
     this.services = options.services;
     this.#options = options;
     this.#clock = options.report.options.clock;
-  }
-
-  /** When the next reading begins (wall clock); null while one is running or none is planned. */
-  get nextReadAtMs(): number | null {
-    return this.#options.report.status.nextAttemptAtMs;
   }
 
   /** Reads and sends on schedule until `stop`. */

@@ -109,10 +109,4 @@ export class Logs {
     this.lastEnds = await Promise.all(this.pullers.map(puller => puller.pull(signal)));
     return this.lastEnds;
   }
-
-  /** When the next pull of any API begins (wall clock). */
-  get nextPullAtMs(): number | null {
-    const times = this.pullers.map(({ nextAtMs }) => nextAtMs).filter(time => time !== null);
-    return times.length === 0 ? null : Math.min(...times);
-  }
 }

@@ -57,11 +57,6 @@ export class LogPuller {
     this.#pullLists = config.shape === 'archives' ? pull => lister.pull(pull) : pullRecords;
   }
 
-  /** When the next pull begins (wall clock); null while one is running or none is planned. */
-  get nextAtMs(): number | null {
-    return this.#options.api.report.status.nextAttemptAtMs;
-  }
-
   /** Pulls on schedule until `stop`; waits for a commit that has begun. */
   async run(stop: AbortSignal): Promise<void> {
     const attempt = async (held: ServiceError | null): Promise<void> => {

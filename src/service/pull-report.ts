@@ -22,7 +22,7 @@ interface PullTimes {
   lastSuccessAtMs: number | null;
   /** Since when it has failed for this reason. */
   failingSinceAtMs: number | null;
-  /** Null while one is running or none is planned. */
+  /** Null while one is running, or none is planned. */
   nextAttemptAtMs: number | null;
 }
 

@@ -6,7 +6,7 @@ import type { ServiceBackups } from '../backups/service-backups.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
 import type { GivenUpStatus, PartitionStatus, PullProgress } from '../logs/log-meter.ts';
-import type { PullReport, PullStatus as PullPart } from '../service/pull-report.ts';
+import type { PullKind, PullReport, PullStatus as PullPart } from '../service/pull-report.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
   age,
@@ -22,7 +22,7 @@ import {
   table,
 } from './page-parts.ts';
 import { counted, type Finding, problem, sentence } from './problem.ts';
-import { instantOrNull, type Shown, shown } from './times.ts';
+import { instant, instantOrNull, type Shown, shown } from './times.ts';
 
 export interface PullStatus {
   /** All parts that ask the service on a schedule: metrics, then logs, then backups. */
@@ -76,20 +76,25 @@ export function pullStatus(daemon: Daemon, nowMs: number): PullStatus {
   );
   const placeOf = ({ options }: PullReport): number => KINDS.indexOf(options.kind);
   const inOrder = [...pulls].sort((a, b) => placeOf(a) - placeOf(b));
+  const all = inOrder.map(({ options: { id }, status }) => {
+    const dueMs = status.kind === 'metrics' ? scrapeMs.get(id) : undefined;
+    return { ...status, nextAttemptAtMs: dueMs ?? status.nextAttemptAtMs };
+  });
+  const nextOf = (kind: PullKind): string | null => {
+    const times = all.flatMap(one => (one.kind === kind ? (one.nextAttemptAtMs ?? []) : []));
+    return times.length === 0 ? null : instant(Math.min(...times));
+  };
   return {
-    pulls: inOrder.map(({ options: { id }, status }) => {
-      const dueMs = status.kind === 'metrics' ? scrapeMs.get(id) : undefined;
-      return shown({ ...status, nextAttemptAtMs: dueMs ?? status.nextAttemptAtMs });
-    }),
+    pulls: all.map(shown),
     logs: logs && {
       partitions: logs.meter.partitions.map(shown),
       catchUp: logs.meter.progress.filter(({ dueCount }) => dueCount > 0).map(shown),
       givenUp: logs.meter.givenUp.map(shown),
-      nextPullAt: instantOrNull(logs.nextPullAtMs),
+      nextPullAt: nextOf('logs'),
     },
     backups: backups && {
       services: backups.services.map(service => backupsOfService(service, nowMs)),
-      nextReadAt: instantOrNull(backups.nextReadAtMs),
+      nextReadAt: nextOf('backups'),
     },
   };
 }
