@@ -84,6 +84,8 @@ export class Daemon {
   /** `services: auto`; null where the services are listed. */
   readonly discovery: Discovery | null;
   readonly startedAtMs: number;
+  /** True from the first signal to stop. */
+  isStopping = false;
   readonly logger: Logger;
   readonly #clock: Clock;
   readonly #schedule: Schedule;
@@ -98,7 +100,6 @@ export class Daemon {
   readonly #startTelemetry: () => OwnTelemetry | null;
   #telemetry: OwnTelemetry | null = null;
   #running: Promise<void> = Promise.resolve();
-  #isStopping = false;
   readonly #wasReady: boolean;
 
   /** No closure made here may use `former`: it would keep all former daemons in memory. */
@@ -409,10 +410,6 @@ export class Daemon {
     return clock.nowMs() + this.#schedule.dueMs(index) - clock.monotonicMs();
   }
 
-  get isStopping(): boolean {
-    return this.#isStopping;
-  }
-
   /** True after the first scrape of every target; a reload does not change it back. */
   get hasCycled(): boolean {
     return this.#wasReady || this.targets.every(({ status }) => status.scrapeCount > 0);
@@ -423,7 +420,7 @@ export class Daemon {
    * all.
    */
   async stop(now: AbortSignal): Promise<void> {
-    this.#isStopping = true;
+    this.isStopping = true;
     await Promise.race([this.#finish(), untilAborted(now)]);
     this.#unfollowProcess();
     await this.#clients.close();

@@ -45,8 +45,9 @@ export const RELOAD_COUNTERS = {
 
 export class Supervisor {
   readonly logger: Logger;
-  #daemon: Daemon;
-  #lastReload: Reload | null = null;
+  /** The current one; a reload replaces it. */
+  daemon: Daemon;
+  lastReload: Reload | null = null;
   readonly #options: SupervisorOptions;
   readonly #files: WatchedFiles;
   readonly #startEndMs: number;
@@ -59,7 +60,7 @@ export class Supervisor {
   ) {
     this.#options = options;
     this.#files = files;
-    this.#daemon = daemon;
+    this.daemon = daemon;
     this.#startEndMs = startEndMs;
     this.logger = daemon.logger;
   }
@@ -84,20 +85,12 @@ export class Supervisor {
     return keepTrying(open, { ...this.#options, logger: this.logger, endMs: this.#startEndMs });
   }
 
-  get daemon(): Daemon {
-    return this.#daemon;
-  }
-
-  get lastReload(): Reload | null {
-    return this.#lastReload;
-  }
-
   /**
    * Runs until `stop`; a running reload is finished first. Each ring causes a reload at once, even
    * a ring before this call: the file may have changed after it was read.
    */
   async run(stop: AbortSignal, hangUp: Bell): Promise<void> {
-    this.#daemon.start();
+    this.daemon.start();
     let seen = 0;
     while (!stop.aborted) {
       await hangUp.wait(seen, stop, { clock: this.#options.clock, ms: LOOK_MS });
@@ -105,24 +98,24 @@ export class Supervisor {
       seen = hangUp.rings;
       if (stop.aborted) return;
       if (isAsked || this.#files.look()) await this.reload();
-      else if (this.#daemon.discovery?.isDue === true) await this.#replace(this.#daemon.config);
+      else if (this.daemon.discovery?.isDue === true) await this.#replace(this.daemon.config);
     }
   }
 
   async #replace(config: Config): Promise<void> {
-    this.#daemon = await this.#daemon.anotherFor(config);
-    this.#daemon.start();
+    this.daemon = await this.daemon.anotherFor(config);
+    this.daemon.start();
   }
 
   /** Loads the file again. An operator's mistake is no error here. */
   async reload(): Promise<void> {
     const { clock } = this.#options;
-    const { counters, config: running } = this.#daemon;
+    const { counters, config: running } = this.daemon;
     const { reloads } = counters.of(RELOAD_COUNTERS);
     let mistakes: readonly string[] = [];
     try {
       await this.#replace(this.#files.load(readFile => this.#load(running, readFile)));
-      const { targets, config } = this.#daemon;
+      const { targets, config } = this.daemon;
       const services = config.services.length;
       this.logger.info({ targets: targets.length, services }, 'the configuration was loaded again');
     } catch (error) {
@@ -132,7 +125,7 @@ export class Supervisor {
       this.logger.error({ mistakes }, message);
     }
     reloads.add(1, mistakes.length === 0 ? 'taken' : 'refused');
-    this.#lastReload = { atMs: clock.nowMs(), mistakes };
+    this.lastReload = { atMs: clock.nowMs(), mistakes };
   }
 
   #load(running: Config, readFile: ReadTextFile): Config {
