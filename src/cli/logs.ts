@@ -38,6 +38,7 @@ import {
   flag,
   integer,
   moment,
+  cannotWrite,
   refuseFile,
   required,
   STDOUT,

@@ -5,6 +5,7 @@
 import type { Family, Metric } from 'parse-prometheus-text-format';
 import { causeText } from '../errors.ts';
 import type { DeclaredType } from '../model/metric.ts';
+import type { Problem } from '../model/page.ts';
 
 /** A number; `NaN`, `+Inf` or `-Inf`; of another parser, the page's text where that is none of these. */
 export type Shown = number | string;
@@ -26,6 +27,11 @@ export interface ShownFamily {
   readonly help: string;
   readonly unit: string;
   readonly samples: readonly ShownSample[];
+}
+
+export interface ShownPage {
+  readonly problems: readonly Problem[];
+  readonly families: readonly ShownFamily[];
 }
 
 const TYPE_WORDS: Partial<Record<ShownFamily['type'], string>> = {
@@ -123,20 +129,16 @@ function goCount(value: Shown): string {
 // the data path; what it makes of labelled histograms, broken lines and missing newlines is tested and explained in
 // test/reference/.
 
-/** Either the whole page, or the reason: the package gives up at the first line that it cannot read. */
-interface ReferenceResult {
-  readonly ok: boolean;
-  readonly reason: string;
-  readonly families: readonly ShownFamily[];
-}
-
-/** The families of a page as the package sees them; histograms and summaries are taken apart into lines again. */
-export async function parseWithReference(page: string): Promise<ReferenceResult> {
+/**
+ * The families of a page as the package sees them; histograms and summaries are taken apart into lines again. Or the
+ * reason: the package gives up at the first line that it cannot read, and does not say where that is.
+ */
+export async function parseWithReference(page: string): Promise<ShownPage> {
   const { default: parse } = await import('parse-prometheus-text-format');
   try {
-    return { ok: true, reason: '', families: parse(page).map(toFamily) };
+    return { problems: [], families: parse(page).map(toFamily) };
   } catch (error) {
-    return { ok: false, reason: causeText(error), families: [] };
+    return { problems: [{ line: 0, column: 0, reason: causeText(error) }], families: [] };
   }
 }
 

@@ -28,6 +28,7 @@ import {
   parseWithReference,
   type ShownExemplar,
   type ShownFamily,
+  type ShownPage,
   type ShownSample,
   toProm2Json,
 } from './prom2json.ts';
@@ -119,13 +120,6 @@ export const verb: Verb = {
 
 // `show decode`: the parsed exposition files as a table, as JSON lines, or in prom2json's form.
 
-interface ShownFile {
-  readonly file: string;
-  readonly ok: boolean;
-  readonly problems: readonly Problem[];
-  readonly families: readonly ShownFamily[];
-}
-
 async function showDecode(
   { values, words }: Call<typeof DECODE_OPTIONS>,
   context: VerbContext,
@@ -134,40 +128,29 @@ async function showDecode(
   let exitCode = 0;
   for (const file of words) {
     const bytes = readPageFile(file);
-    const shown =
+    const read =
       values.parser === 'reference'
-        ? await readByReference(file, bytes)
-        : readByUs(file, bytes, format, values.strict);
+        ? await parseWithReference(bytes.toString())
+        : readByUs(bytes, format, values.strict);
+    const shown = { file, ok: read.problems.length === 0, ...read };
     if (!shown.ok) exitCode = 1;
     if (values.jsonl) context.out.line(printableJson(shown, 0));
     else if (values.output === 'prom2json')
       context.out.line(printableJson(toProm2Json(shown.families), 0));
-    else printFile(context, shown);
+    else printFile(context, file, shown);
     const tellOf = values.jsonl ? tellMore : tellProblems;
     tellOf(context.err, file, shown.problems);
   }
   return exitCode;
 }
 
-function readByUs(
-  file: string,
-  bytes: Buffer,
-  format: ExpositionFormat,
-  isStrict: boolean,
-): ShownFile {
+function readByUs(bytes: Buffer, format: ExpositionFormat, isStrict: boolean): ShownPage {
   const { decoding, table } = decode(pageOf(bytes, format), defaultConfig());
   const problems = isStrict ? strictProblems(bytes, format) : decoding.report.problems;
-  const families = familiesOf(decoding, table);
-  return { file, ok: problems.length === 0, problems, families };
+  return { problems, families: familiesOf(decoding, table) };
 }
 
-/** The package does not say where the bad line is. */
-async function readByReference(file: string, bytes: Buffer): Promise<ShownFile> {
-  const { ok, reason, families } = await parseWithReference(bytes.toString());
-  return { file, ok, problems: ok ? [] : [{ line: 0, column: 0, reason }], families };
-}
-
-function printFile({ out }: VerbContext, { file, families, problems }: ShownFile): void {
+function printFile({ out }: VerbContext, file: string, { families, problems }: ShownPage): void {
   const rows = families.map(({ name, type, unit, samples, help }) =>
     [name, type, unit, samples.length, help].map(String),
   );

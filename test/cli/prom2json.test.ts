@@ -95,8 +95,7 @@ describe('the reference parser', () => {
     ].join('\n');
     const plain = { type: 'unknown', help: '', unit: '' };
     expect(await parseWithReference(page)).toStrictEqual({
-      ok: true,
-      reason: '',
+      problems: [],
       families: [
         {
           name: 'a',
@@ -150,9 +149,8 @@ describe('the reference parser', () => {
 
   test('a page that the package rejects is reported with the reason', async () => {
     expect(await parseWithReference('good 1\nbad{x=1} 2\n')).toStrictEqual({
-      ok: false,
+      problems: [{ line: 0, column: 0, reason: 'Encountered invalid line: bad{x=1} 2' }],
       families: [],
-      reason: 'Encountered invalid line: bad{x=1} 2',
     });
   });
 });
