@@ -2,21 +2,21 @@
 // and counts what it accepted.
 
 import type { IncomingMessage } from 'node:http';
-import { promisify } from 'node:util';
-import { gunzip, zstdDecompress } from 'node:zlib';
 import { causeText } from '../errors.ts';
 import { decodeLogsRequest, decodeMetricsRequest } from '../pipeline/encode/otlp-json.ts';
 import type { MetricJson } from '../pipeline/encode/otlp-fields.ts';
+import type { Encoding } from '../pipeline/queue/commit.ts';
+import { decompress } from '../pipeline/queue/compression.ts';
 import { listen, type LoopbackServer, readBody } from './loopback-server.ts';
 
 /** Points by type: monotonic sums, other sums, gauges, and all others. */
 type ReceivedKind = 'sum' | 'updown' | 'gauge' | 'other';
 
 const BODY_BYTES_MAX = 64 * 2 ** 20;
-const INFLATERS: Readonly<Record<string, (wire: Buffer) => Promise<Buffer>>> = {
-  identity: wire => Promise.resolve(wire),
-  gzip: wire => promisify(gunzip)(wire, { maxOutputLength: BODY_BYTES_MAX }),
-  zstd: wire => promisify(zstdDecompress)(wire, { maxOutputLength: BODY_BYTES_MAX }),
+const ENCODINGS: Readonly<Record<string, Encoding>> = {
+  identity: 'none',
+  gzip: 'gzip',
+  zstd: 'zstd',
 };
 
 export class Receiver {
@@ -54,14 +54,14 @@ export class Receiver {
     request: IncomingMessage,
   ): Promise<{ readonly status: number; readonly message: string } | null> {
     const body = await readBody(request, BODY_BYTES_MAX);
-    const inflate = INFLATERS[request.headers['content-encoding'] ?? 'identity'];
+    const encoding = ENCODINGS[request.headers['content-encoding'] ?? 'identity'];
     const isLogs = request.url === '/v1/logs';
     if (request.method !== 'POST' || !(isLogs || request.url === '/v1/metrics'))
       return { status: 404, message: 'only POST /v1/metrics and /v1/logs' };
-    if (body.kind !== 'whole' || inflate === undefined)
+    if (body.kind !== 'whole' || encoding === undefined)
       return { status: 400, message: 'a body too long, broken or of unknown encoding' };
     try {
-      const bytes = await inflate(body.bytes);
+      const bytes = await decompress(encoding, body.bytes, BODY_BYTES_MAX);
       if (isLogs) this.#countLogs(bytes);
       else this.#countPoints(bytes);
       return null;
