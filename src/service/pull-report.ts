@@ -112,11 +112,6 @@ export class PullReport {
     };
   }
 
-  /** True if it reads this service. */
-  covers(serviceId: string): boolean {
-    return this.options.services.some(({ id }) => id === serviceId);
-  }
-
   /**
    * Attempts on schedule until `stop`: at once when `looks` rings, later during a hold-off. `attempt` gets the failure
    * because of which it should send no request, or null.

@@ -27,13 +27,14 @@ const SERIES_SHOWN_MAX = 2000;
 
 /** null if the configuration has no service with this id. */
 export function lookAt(daemon: Daemon, report: StatusReport, id: string): ServiceLook | null {
-  const target = daemon.pulls.find(pull => pull.covers(id))?.options.target ?? '';
+  const parts = daemon.pulls.map(({ options }) => options);
+  const reading = parts.find(({ services }) => services.some(one => one.id === id));
   const known = daemon.targets.find(one => one.target.configured.has(id));
   const series: SeriesReport[] = [];
   let seriesCount = 0;
   for (const one of known === undefined ? [] : seriesOf(known.table, id))
     if (seriesCount++ < SERIES_SHOWN_MAX) series.push(one);
-  const part = partOf(report, id, target);
+  const part = partOf(report, id, reading?.target ?? '');
   return part === null ? null : { ...part, series, seriesCount };
 }
 

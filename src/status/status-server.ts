@@ -428,11 +428,7 @@ const CHALLENGES: readonly string[] = [
   'Basic realm="prom2otlp", charset="UTF-8"',
 ];
 
-interface AccessRules {
-  readonly token: Secret | null;
-  /** The address that the server listens on. */
-  readonly host: string;
-}
+type AccessRules = Pick<StatusServerOptions, 'token' | 'host'>;
 
 /** The answer to a client without access; null if it has access. */
 export function refusalOf(
