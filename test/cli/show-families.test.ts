@@ -2,7 +2,6 @@ import { verb as show } from '../../src/cli/show.ts';
 import { tempDirectory } from '../support/program.ts';
 import { callVerb } from '../support/verb-context.ts';
 import { expect, test } from 'vitest';
-import { shownValue } from '../../src/status/series-report.ts';
 import { decodePage } from '../support/decode-page.ts';
 
 test('families keep the order of the page, and their samples stay unchanged', () => {
@@ -59,11 +58,6 @@ test('labels may have any name', () => {
     ['__proto__', 'x'],
     ['constructor', 'y'],
   ]);
-});
-
-test('numbers that JSON lacks are shown as words', () => {
-  const shown = [1.5, Number.NaN, Infinity, -Infinity].map(shownValue);
-  expect(shown).toStrictEqual([1.5, 'NaN', '+Inf', '-Inf']);
 });
 
 test.each(['decode --jsonl', 'decode --output prom2json', 'derive --jsonl'])(
