@@ -14,6 +14,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { causeText } from '../errors.ts';
 
 export interface ListenOptions {
+  /** Default 127.0.0.1. */
+  readonly host?: string;
   /** Default 0: any free port. */
   readonly port?: number;
   /** PEM texts and the like; with them the server uses https. */
@@ -41,7 +43,7 @@ export async function listen(options: ListenOptions, handler: Handler): Promise<
       else response.writeHead(500, { 'content-type': 'text/plain' }).end(causeText(error));
     });
   };
-  const { port = 0, tls } = options;
+  const { host = '127.0.0.1', port = 0, tls } = options;
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -51,15 +53,16 @@ export async function listen(options: ListenOptions, handler: Handler): Promise<
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
+    server.listen(port, host, resolve);
   });
   const address = server.address() as AddressInfo;
+  const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   const close = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();
     await new Promise<void>(resolve => server.close(() => resolve()));
   };
   return {
-    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${address.port}`,
+    url: `${tls === undefined ? 'http' : 'https'}://${name}:${address.port}`,
     port: address.port,
     server,
     sockets,
