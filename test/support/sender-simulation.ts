@@ -119,8 +119,8 @@ class PointOutcome {
   /** Since the first of them ever, and how many there were. */
   firstHeldMs: number | null = null;
   heldCount = 0;
-  /** Of the last request that held it: its place among all, and whether it was refused so, and by itself. */
-  last: { readonly place: number; readonly isHeld: boolean; readonly points: number } | null = null;
+  /** Of the last request that held it: when it was answered, and whether it was refused so, and by itself. */
+  last: { readonly atMs: number; readonly isHeld: boolean; readonly points: number } | null = null;
 
   constructor(point: Point, page: number, poison: number | null) {
     this.point = point;
@@ -231,7 +231,7 @@ class Judge {
 
   /** What was answered to a request with these points. */
   answered(points: readonly Point[], kind: 'content' | 'held' | 'other', nowMs: number): void {
-    const place = ++this.requestCount;
+    this.requestCount++;
     for (const outcome of this.#outcomesOf(points)) {
       if (kind === 'content') outcome.isRefused = true;
       if (kind === 'held') {
@@ -239,7 +239,7 @@ class Judge {
         outcome.firstHeldMs ??= nowMs;
         outcome.heldCount++;
       } else outcome.heldSinceMs = null;
-      outcome.last = { place, isHeld: kind === 'held', points: points.length };
+      outcome.last = { atMs: nowMs, isHeld: kind === 'held', points: points.length };
     }
   }
 
@@ -281,8 +281,8 @@ class Judge {
     if (nowMs - Math.min(heldSinceMs, sinceMs) < MINUTE_MS)
       return 'it was not refused for a minute';
     if (last.points > 1 && !isOne) return 'it could have been split';
-    // Several may be refused one after the other before one is let past.
-    if (this.requestCount - last.place > 24) return 'it was not refused directly before';
+    // In this round: the one before is a minute ago.
+    if (nowMs - last.atMs >= MINUTE_MS) return 'it was not refused directly before';
     const isOften = nowMs - this.#lastPass.atMs < MINUTE_MS && page !== this.#lastPass.page;
     return isOften ? 'another one passed within a minute' : null;
   }
