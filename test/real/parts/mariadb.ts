@@ -70,19 +70,20 @@ async function startMariadb(options: MariadbOptions): Promise<MariadbRunning> {
   const data = join(folder, 'data');
   await mkdir(data);
   const asRoot = isRoot ? { user: 'root' } : {};
-  const install = { datadir: data, 'auth-root-authentication-method': 'normal', ...asRoot };
+  // A server that starts deletes the temporary tables that it finds: another one's, in a folder that they share.
+  const own = { datadir: data, tmpdir: socketFolder, ...asRoot };
+  const install = { ...own, 'auth-root-authentication-method': 'normal' };
   await run('mariadb-install-db', ['--no-defaults', '--skip-test-db', ...flags(install)]);
 
   const port = await freePort();
   const settings = {
-    datadir: data,
+    ...own,
     port,
     'bind-address': '127.0.0.1',
     socket: join(socketFolder, 'socket'),
     'server-id': ++serversStarted,
     'log-error': join(folder, 'error.log'),
     'slow-query-log-file': join(folder, 'slow.log'),
-    ...asRoot,
     ...commonSettings,
     ...(await roleSettings(role)),
     ...(await pluginSettings(folder)),
