@@ -159,6 +159,11 @@ export class WireSanity {
       return tell(`it is ${secondsBetween(timeNs, track.lastNs)} older than the one before`);
     track.lastNs = timeNs;
     if (isMarker) {
+      const ended = track.counted;
+      const isOwn = ended !== null && startNs !== 0n && isAlike(ended.shape, shape);
+      const ownNs = isOwn ? (shape.isDelta ? ended.timeNs : ended.startNs) : startNs;
+      if (startNs < ownNs)
+        tell(`a marker starts ${secondsBetween(startNs, ownNs)} before its stream`);
       if (track.endedNs > (track.counted?.timeNs ?? 0n)) tell('a marker follows a marker');
       track.endedNs = timeNs;
       return;

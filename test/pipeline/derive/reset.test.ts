@@ -595,14 +595,12 @@ describe('F7: resets', () => {
   });
 
   test.each([
-    ['NaN', [0, 0, 0, 120]],
-    ['+Inf', [0, 0, 0, 120]],
-    ['-Inf', [0, 0.001, 0.001, 0.001]],
-  ])('F7: a value of %s hides no reset', (odd, want) => {
+    ['NaN', '3', [0, 0, 0, 120]],
+    ['+Inf', '57', [0, 0, 0, 120]],
+    ['-Inf', '57', [0, 0.001, 0.001, 0.001]],
+  ])('F7: a value of %s hides no reset', (odd, last, want) => {
     const text = (value: string): string => `# TYPE x_total counter\nx_total ${value}\n`;
-    const pages = ['50', odd, odd, odd === '-Inf' ? '57' : '3'].map(
-      (value, i) => [60 * i, text(value)] as const,
-    );
+    const pages = ['50', odd, odd, last].map((value, i) => [60 * i, text(value)] as const);
     checkPages(pages, want);
   });
 });

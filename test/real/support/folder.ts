@@ -81,7 +81,8 @@ export async function runFolder(name: string): Promise<string> {
   await mkdir(runs, { recursive: true });
   for (const entry of await readdir(runs)) {
     const path = join(runs, entry);
-    const { mtimeMs } = await stat(path);
+    // Another test may have removed it just now.
+    const { mtimeMs = Infinity } = (await stat(path).catch(() => null)) ?? {};
     if (Date.now() - mtimeMs > RUN_KEPT_MS) await rm(path, { recursive: true, force: true });
   }
   return mkdtemp(join(runs, `${name}-`));
