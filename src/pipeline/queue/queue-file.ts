@@ -143,10 +143,13 @@ export class QueueFile {
     return true;
   }
 
-  /** The highest id that a row has ever had; 0 before the first. */
+  /** The highest id that a row has ever had; 0 before the first. SQLite's own record of it may be damaged. */
   lastId(): number {
-    const row = this.#get("SELECT seq FROM sqlite_sequence WHERE name = 'batch'");
-    return Number(row?.['seq'] ?? 0);
+    const row = this.#get(`SELECT max(
+      ifnull((SELECT max(id) FROM batch), 0),
+      ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'batch'), 0)
+    ) AS id`);
+    return Number(row?.['id'] ?? 0);
   }
 
   insert(row: QueueRow): void {

@@ -432,6 +432,12 @@ test.each([
   expect(corruptFiles).toHaveLength(1);
 });
 
+test('the highest id is known without SQLite’s record of it', async () => {
+  const stage = await createStage();
+  alter(stage.path, "UPDATE sqlite_sequence SET name = 'x'");
+  expect(await reopen(stage)).toEqual(WHOLE);
+});
+
 test('the statistics of another program are no damage', async () => {
   const stage = await createStage();
   alter(stage.path, 'ANALYZE');
