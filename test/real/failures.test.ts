@@ -255,7 +255,12 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
 
   test('a key that the service accepts again is found by itself', async () => {
     await using night = await openNight({ services: 4 });
-    await wait(night, 'all is well', isGreen);
+    // A pull that is running would be refused in part, and ask again only a minute later.
+    await wait(
+      night,
+      'all is well, and no pull is running',
+      document => isGreen(document) && document.pulls.every(pull => pull.nextAttemptAt !== null),
+    );
     night.simulator.setFaults({ path: '/', status: 401 });
     const { green } = await endure(night, 'key refused for a while', isRed('key refused by'), () =>
       night.simulator.resetFaults(),
