@@ -53,6 +53,12 @@ describe('the optimizing compilers', () => {
     expect(isOptimized('await run(); footprint.compileWell(); await run()')).toBe(true);
   });
 
+  test('the lesser one stays off', () => {
+    const flags = [...COMPILE_FLAGS, '--allow-natives-syntax'];
+    const script = 'footprint.compileWell(); console.log(%IsMaglevEnabled())';
+    expect(evaluate(flags, script)).toBe('false');
+  });
+
   test('are off in the command lines that are shipped', () => {
     for (const file of ['Dockerfile', 'deploy/systemd/prom2otlp.service']) {
       const text = readFileSync(new URL(file, ROOT), 'utf8');

@@ -14,8 +14,8 @@
 // back end accepted other content. A back end that answers 500 at random, or to every second request, costs no points.
 //
 // Order. Pieces of one time may be sent in any order. Otherwise a piece passes an older one, of its own row or of an
-// earlier one, only if that cannot be split and was refused directly before; never during a flush. If the back end
-// accepts nothing of a row, the row stays whole and held, and nothing passes it: the back end may simply be broken.
+// earlier one, only if that cannot be split and was refused before it in this round; never during a flush. If the back
+// end accepts nothing of a row, the row stays whole and held, and nothing passes it: the back end may simply be broken.
 // After VAIN_ROUNDS such rounds the row counts as one piece that cannot be split, or it would block others for days.
 
 import { type Delivery, type Piece, REQUESTS_MAX } from './delivery.ts';
