@@ -40,7 +40,8 @@ export const SECRET_FIELDS: readonly string[] = [
 ];
 
 const CENSOR = '[secret]';
-const URL_CREDENTIALS = /:\/\/[^\s/@"\\]+@/g;
+/** Up to the last @ of the authority: a password may contain one. */
+const URL_CREDENTIALS = /:\/\/[^\s/"\\]+@/g;
 
 export function createLogger(options: LoggerOptions): Logger {
   const clock = options.clock ?? systemClock;
@@ -59,17 +60,17 @@ export function createLogger(options: LoggerOptions): Logger {
   );
 }
 
-/** Lines that wait for room take so much memory. */
+/** The most memory for lines that wait to be written. */
 const WAITING_BYTES_MAX = 2 ** 20;
 
 /**
- * A full disk or a terminal that is gone is no reason to end. What cannot be written waits for the next line; while too
- * much waits, further lines are lost.
+ * A full disk or a closed terminal does not end the process. Lines that cannot be written wait for the next line; while
+ * too many wait, further lines are lost.
  */
 function openStderr(): DestinationStream {
   const lines = pino.destination({ dest: 2, sync: true, maxLength: WAITING_BYTES_MAX });
   lines.on('error', () => undefined);
-  // A line that is lost would not try to write those that wait.
+  // A lost line does not cause a write, so this one writes the waiting lines.
   lines.on('drop', () => lines.write(''));
   return lines;
 }

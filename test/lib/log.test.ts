@@ -61,6 +61,7 @@ test('a field with the name of a secret never shows its value, in either format'
 test('user and password in a URL are removed, in fields and in the message', () => {
   const { lines, logger } = capture('json');
   logger.info({ proxy: 'http://joe:hunter2@proxy:3128/' }, 'via https://hunter2@host/x');
+  logger.info({ proxy: 'http://joe:p@hunter2@proxy:3128/' }, 'via https://p@hunter2@host/x');
   expect(lines.join('')).not.toContain('hunter2');
   expect(lines.join('')).toContain('http://[secret]@proxy:3128/');
 });
