@@ -10,15 +10,15 @@ const PAGES_MAX = 100;
 
 /** The filter of a list. */
 export interface OwnedQuery extends ReadOptions {
-  /** Only those of this database service. Some deployments require it. */
+  /** Lists only the items of this database service. Some deployments require it. */
   readonly service_id?: string | undefined;
 }
 
-/** What a list or an item is called in messages and where it may be wrapped, and how an item is read. */
+/** The name of a list in messages and answers, and the reader of its items. */
 export interface Kind<Item> {
   /** The member that wraps a list, such as `schedules`; without its last letter, the one that wraps an item. */
   readonly name: string;
-  /** Null for anything else. */
+  /** Reads an item; null for anything else. */
   readonly read: (json: unknown) => Item | null;
 }
 
@@ -148,8 +148,8 @@ function isNothing(value: unknown): boolean {
 }
 
 /**
- * True if there are more items after this page, by the number of pages; without it by the number of items, or a link to the
- * next page.
+ * True if there are more items after this page. The number of pages decides; without it the number of items, or a link to
+ * the next page.
  */
 function isMoreAfter(json: unknown, name: string, page: number, seenCount: number): boolean {
   const members = membersOf(json);
@@ -161,6 +161,8 @@ function isMoreAfter(json: unknown, name: string, page: number, seenCount: numbe
 
 const NEXT_MEMBERS: readonly string[] = ['next', 'next_page', 'next_page_token', 'has_more'];
 
+/** A count, which may be written as text; null for anything else. */
 function numberOf(value: unknown): number | null {
-  return typeof value === 'number' || typeof value === 'string' ? Number(value) : null;
+  const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return Number.isFinite(count) ? (count as number) : null;
 }

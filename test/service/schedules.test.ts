@@ -13,7 +13,7 @@ const REQUEST: ScheduleRequest = {
   service_id: 'dbpgf10000001',
 };
 
-/** The list from a service that gives these answers; the last one stays. */
+/** The list from a service that gives these answers. The last answer is repeated. */
 async function listed(answers: readonly ScriptedAnswer[], query?: ScheduleQuery) {
   await using service = await scriptedService(
     (_request, index) => answers[Math.min(index, answers.length - 1)] ?? {},
@@ -77,6 +77,11 @@ describe('list', () => {
     ],
     ['fewer come than are counted', [{ body: { schedules: [one], schedules_count: 2 } }], [1]],
     ['there is a next page that does not come', [{ body: { schedules: [one], next: '/x' } }], [1]],
+    [
+      'the number of pages is no number, and there is a next page',
+      [{ body: { schedules: [one], pages_count: 'many', next: '/x' } }],
+      [1],
+    ],
     [
       'the service could read a part only',
       [{ body: { schedules: [one], errors: [{ message: 'x' }] } }],
