@@ -1,18 +1,18 @@
-// What a run of the bench leaves behind, as it stands in bench/results/latest.json, and how it is read back.
+// The results of a run of the bench, as bench/results/latest.json holds them. Reads, merges and selects them.
 
 import { readFileSync } from 'node:fs';
 import type { Machine } from '../measure/machine.ts';
 import type { DrainResult } from '../runs/drain.ts';
 import type { FloorResult } from '../runs/floor.ts';
 import type { GrowthResult } from '../runs/growth.ts';
-import type { PacedResult } from '../runs/paced.ts';
+import type { FirstMinutes, PacedResult } from '../runs/paced.ts';
 import type { StartResult } from '../runs/start.ts';
 import { count, median } from './words.ts';
 
 /** A contender's version, or why it is absent. */
 export type Presence = { readonly version: string } | { readonly absent: string };
 
-/** Of which sources a scenario's figures are, of which day, and of which machine. */
+/** The commit, day and machine that a scenario was measured with. */
 export interface Taken {
   readonly commit: string;
   readonly takenAt: string;
@@ -26,9 +26,9 @@ export interface Failure {
 }
 
 export interface Results extends Taken {
-  /** By scenario, of those that were run to their end: `--merge` brings figures of several runs together. */
+  /** By scenario, of the scenarios that were run to their end: `--merge` brings figures of several runs together. */
   readonly taken: Readonly<Record<string, Taken>>;
-  /** How long the bench took, the last time. */
+  /** How long the last run of the bench took. */
   readonly seconds: number;
   readonly contenders: Readonly<Record<string, Presence>>;
   readonly paced: readonly PacedResult[];
@@ -43,7 +43,7 @@ export function readResults(file: string): Results {
   return JSON.parse(readFileSync(file, 'utf8')) as Results;
 }
 
-/** The results of before with the scenarios of a run in place of their own. They may be of another machine. */
+/** Replaces scenarios of the earlier results with those of a run. The earlier results may be of another machine. */
 export function mergeResults(before: Results, run: Results): Results {
   const isNew = (scenario: string): boolean => scenario in run.taken;
   const merged = <T extends { readonly scenario: string }>(
@@ -74,12 +74,12 @@ export function isWhole({ losses }: { readonly losses: readonly string[] }): boo
   return losses.length === 0;
 }
 
-/** Whether its figures mean something: everything has arrived, at the pace that was wanted. */
+/** Whether the figures of a result mean something: everything has arrived, at the wanted pace. */
 export function isSound(result: Pick<PacedResult, 'losses' | 'tooSlow'>): boolean {
   return isWhole(result) && result.tooSlow === null;
 }
 
-/** What one contender did in one scenario: the medians of its runs, and of all its groups. */
+/** One contender in one scenario: medians of its runs and groups, the highest peak, and the first run's words. */
 export function pacedOf(
   results: Pick<Results, 'paced'>,
   scenario: string,
@@ -89,14 +89,31 @@ export function pacedOf(
   const [first] = of;
   if (first === undefined) return null;
   const middle = (read: (result: PacedResult) => number): number => median(of.map(read));
+  const anonymous = of.flatMap(({ anonymousBytes }) => anonymousBytes ?? []);
   return {
     ...first,
+    anonymousBytes: anonymous.length === 0 ? null : median(anonymous),
+    first: middleFirst(of.flatMap(one => one.first ?? [])),
     nsPerSample: middle(({ nsPerSample }) => nsPerSample),
     cpuPercent: middle(({ cpuPercent }) => cpuPercent),
     residentBytes: middle(({ residentBytes }) => residentBytes),
     lastBytes: middle(({ lastBytes }) => lastBytes),
     peakBytes: Math.max(...of.map(({ peakBytes }) => peakBytes)),
     wireBytesPerSample: middle(({ wireBytesPerSample }) => wireBytesPerSample),
+  };
+}
+
+function middleFirst(all: readonly FirstMinutes[]): FirstMinutes | null {
+  const [first] = all;
+  if (first === undefined) return null;
+  const middle = (read: (one: FirstMinutes) => number): number => median(all.map(read));
+  return {
+    seconds: middle(({ seconds }) => seconds),
+    samples: middle(({ samples }) => samples),
+    cpuMs: middle(({ cpuMs }) => cpuMs),
+    peakBytes: Math.max(...all.map(({ peakBytes }) => peakBytes)),
+    firstPollUs: middle(({ firstPollUs }) => firstPollUs),
+    threePollsUs: middle(({ threePollsUs }) => threePollsUs),
   };
 }
 
@@ -110,7 +127,7 @@ function soundOf(
   );
 }
 
-/** One figure of each run; of several groups in a run, their median. */
+/** One figure of each run: the median of its groups. */
 export function byRun<T extends { readonly run: number }>(
   results: readonly T[],
   read: (result: T) => number,
@@ -118,7 +135,7 @@ export function byRun<T extends { readonly run: number }>(
   return [...Map.groupBy(results, ({ run }) => run).values()].map(of => median(of.map(read)));
 }
 
-/** The same of a contender in a scenario. */
+/** `byRun` for the sound results of one contender in one scenario. */
 export function pacedByRun(
   results: Pick<Results, 'paced'>,
   scenario: string,
@@ -137,7 +154,7 @@ export interface RunRatio {
   readonly ratio: number;
 }
 
-/** What one costs of what the other costs, of each time that they ran side by side. */
+/** The cost of one contender divided by the cost of another, for each time that they ran side by side. */
 export function ratiosOf(
   results: Pick<Results, 'paced'>,
   scenario: string,
@@ -153,7 +170,7 @@ export function ratiosOf(
   });
 }
 
-/** How many times ours a contender costs, run by run; [] where they never ran side by side. */
+/** A contender's cost divided by ours, run by run; [] where they never ran side by side. */
 export function timesOurs(
   results: Pick<Results, 'paced'>,
   scenario: string,
@@ -163,12 +180,12 @@ export function timesOurs(
   return byRun(ratios, ({ ratio }) => ratio);
 }
 
-/** Of the start and the first minutes, which the window leaves out. */
+/** The cost of a sample in the start and the first minutes, which the window leaves out. */
 export function firstNs({ first }: PacedResult): string {
   return first === null ? '' : count((first.cpuMs * 1e6) / Math.max(first.samples, 1));
 }
 
-/** Of the first three polls of all pages together, in µs a series. */
+/** The cost of the first three polls of all pages together, in µs a series. */
 export function threePolls({ first }: PacedResult): string {
   return first === null ? '' : first.threePollsUs.toFixed(1);
 }

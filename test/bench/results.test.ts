@@ -1,4 +1,4 @@
-// Which results count, and how those of several runs come together.
+// Which results count, and how the results of several runs are combined.
 
 import { expect, test } from 'vitest';
 import { LATEST, readOptions } from '../../bench/options.ts';
@@ -145,13 +145,24 @@ test('a program that is too slow gets no figure, and nothing is compared with a 
 });
 
 test('three runs give their medians, and ratios are taken within a run', () => {
+  const first = { seconds: 300, samples: 1, peakBytes: 1, firstPollUs: 1 };
   const run = results('1', {
     paced: [1000, 3000, 2000].flatMap((ns, run) => [
-      paced('fleet', 'ours', { run, nsPerSample: ns }),
+      paced('fleet', 'ours', {
+        run,
+        nsPerSample: ns,
+        anonymousBytes: ns,
+        first: { ...first, cpuMs: ns, threePollsUs: ns },
+      }),
       paced('fleet', 'vmagent', { run, nsPerSample: ns * (run + 1) }),
     ]),
   });
-  expect(pacedOf(run, 'fleet', 'ours')?.nsPerSample).toBe(2000);
+  expect(pacedOf(run, 'fleet', 'ours')).toMatchObject({
+    nsPerSample: 2000,
+    anonymousBytes: 2000,
+    first: { cpuMs: 2000, threePollsUs: 2000 },
+  });
+  expect(pacedOf(run, 'fleet', 'vmagent')?.first).toBeNull();
   expect(timesOurs(run, 'fleet', 'vmagent')).toEqual([1, 2, 3]);
   expect(withTables('docs/performance.md', run)).toContain('2.0 (1.0 to 3.0)');
 });
@@ -162,7 +173,7 @@ test('too few polls or postponed work count as a lost pace', () => {
   expect(paceProblem({ ...window, samples: 890_000 })).toMatch(/890000 of 1000000/);
   expect(paceProblem({ ...window, behind: 110_000 })).toMatch(/110000 samples further behind/);
   expect(paceProblem({ ...window, behind: -110_000 })).not.toBeNull();
-  // One of three polls of a single page may fall beside the window.
+  // One of three polls of a single page may fall outside the window.
   expect(paceProblem({ samples: 2, wanted: 3, behind: 0, page: 1 })).toBeNull();
 });
 
@@ -170,7 +181,7 @@ test('growth is measured against the base over the same time', () => {
   const names = { scenario: 'growth', run: 0, gapMs: 1000 };
   const size = { ...WINDOW, ...names, intervalMs: 1000, losses: [] };
   const base = { ...size, series: 1000, cpuMs: 2, lastBytes: 50 };
-  // Twice as long: 4 ms are the process itself and its first 1,000 series.
+  // The window is twice as long: 4 ms are for the process itself and its first 1,000 series.
   const window = { windowMs: 2000, samples: 12_000, cpuMs: 14, lastBytes: 100 };
   const large = { ...size, ...window, series: 1010 };
   expect(grown(base, base)).toMatchObject({ nsPerAddedSample: null, bytesPerAddedSeries: null });
