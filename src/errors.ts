@@ -1,6 +1,6 @@
 // The three kinds of error, which are never mixed:
 // - An operator's mistake is an OperatorError: all of them are collected and shown with place and hint; exit 2. A held
-//   queue, a taken port or a full disk at the start is one, too: see `isTransient`.
+//   queue, a taken port or a full disk at the start is an OperatorError, too: see `isTransient`.
 // - An operating failure is a value (a discriminated union in a return type): it is counted and shown, and the work
 //   continues.
 // - A broken invariant is thrown by `bug()`: the message begins with `BUG:`; exit 1.

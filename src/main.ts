@@ -1,6 +1,6 @@
 // From argv to a verb. The only place that reads the process's arguments and environment, that handles signals,
 // and that ends the process: 0 and 1 as the verb says, 2 for a mistake of the operator (or the verb's `notNow` where
-// waiting may help), 1 for a broken invariant. The reason of a bad end also goes into the file that
+// waiting may help), 1 for a broken invariant. The reason for a failure is also written to the file that
 // PROM2OTLP_TERMINATION_MESSAGE names: Kubernetes shows it in `kubectl describe pod`.
 
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { armFailpoint } from './lib/failpoint.ts';
 
 const output = openOutput(process.stdout, process.stderr, process.env);
 
-/** The exit code of a mistake that may pass by itself; the verb says it once it is loaded. */
+/** The exit code of a mistake that may pass by itself; set by the verb once that is loaded. */
 let notNow = 2;
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -24,7 +24,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const message = `there is no failpoint ${JSON.stringify(place)}`;
     throw new OperatorError([{ key: 'PROM2OTLP_FAILPOINT', message }]);
   }
-  // From here on: while the verb is being loaded, the signal would end the process.
+  // Handled from here on: otherwise a SIGHUP while the verb is being loaded would end the process.
   const hangUp = new Bell();
   const onHangUp = (): void => hangUp.ring();
   process.on('SIGHUP', onHangUp);
@@ -38,7 +38,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const { verb, args } = request;
   notNow = verb.notNow ?? notNow;
   if (verb.isReloadable !== true) process.off('SIGHUP', onHangUp);
-  // Only a daemon waits for work that is worth it.
+  // Only the daemon waits until there is enough work to optimize for (compileForWork).
   if (verb.name !== 'run') compileWell();
   const [stop, stopNow] = signals(verb.isStoppable === true);
   return runVerb(verb, args, {
@@ -46,7 +46,7 @@ async function main(argv: readonly string[]): Promise<number> {
     clock: systemClock,
     out: output.out,
     err: output.err,
-    // Looked up when it is asked for: a verb that reads nothing does not open it.
+    // A getter: a verb that reads no input does not open stdin.
     terminal: {
       get input() {
         return process.stdin;
@@ -61,7 +61,7 @@ async function main(argv: readonly string[]): Promise<number> {
 
 const HELP_WIDTH_MAX = 100;
 
-/** The first signal asks to stop, the second to stop now. Where nobody listens, a signal simply ends the process. */
+/** The first signal asks to stop, the second to stop now. Without `isHeard`, a signal ends the process as usual. */
 function signals(isHeard: boolean): [AbortSignal, AbortSignal] {
   const stop = new AbortController();
   const stopNow = new AbortController();
@@ -90,17 +90,17 @@ function fail(error: unknown): Promise<void> {
   return end(1);
 }
 
-/** Kubernetes reads no more of it. */
+/** Kubernetes reads no more than this of a termination message. */
 const REASON_BYTES_MAX = 4096;
 
-/** Writes lines into the file that waits for them; there is none outside of Kubernetes. */
+/** Writes lines to the file of the termination message, if the environment names one. */
 function leaveReason(lines: readonly string[]): void {
   const file = process.env['PROM2OTLP_TERMINATION_MESSAGE'];
   if (file === undefined || file === '') return;
   try {
-    // Only into a file that is there: the name may be wrong, and it must not become one more file.
+    // Writes only to an existing file: a wrong name must not create a new one.
     const text = Buffer.from(`${lines.join('\n')}\n`);
-    // And without waiting: a FIFO that nobody reads would hold the end for ever.
+    // Does not wait: a FIFO that nobody reads would block the exit for ever.
     const opened = openSync(file, constants.O_WRONLY | constants.O_TRUNC | constants.O_NONBLOCK);
     writeSync(opened, text.subarray(0, REASON_BYTES_MAX));
     closeSync(opened);

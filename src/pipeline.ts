@@ -122,8 +122,8 @@ function* decodePage(
 }
 
 /**
- * What the pipeline asks of a scraper (collect/scrape.ts), whose results may say more. With the class itself, this page
- * would depend on the whole client of the service.
+ * The part of a scraper (collect/scrape.ts) that the pipeline uses; its results may have more fields. An import of the
+ * class would make this file depend on the whole client of the service.
  */
 export interface PageSource<Result extends Scraped> {
   /** Never rejects. An abort ends it as a failure. */
@@ -150,7 +150,7 @@ export interface PipelineOptions<Result extends Scraped> {
   readonly queue: Store;
   readonly clock: Clock;
   readonly log: ThrottledLog;
-  /** Ends scrapes that are under way. They say nothing about the service then, and are dropped. */
+  /** Ends scrapes that are under way. Their failures say nothing about the service, and are dropped. */
   readonly giveUp: AbortSignal;
 }
 
@@ -160,7 +160,7 @@ export class Pipeline<Result extends Scraped> {
   readonly #payloads = new BodyBufferPool();
   /** Translates one page at a time: the work is CPU-bound and shares the writer. */
   readonly #translating = new Permits(1);
-  /** Where the last page of each target was gathered, until it is committed. */
+  /** By target id: the gather that holds the target's last page, until that page is committed. */
   readonly #gathers = new Map<string, Gather>();
 
   constructor(options: PipelineOptions<Result>) {
@@ -185,7 +185,7 @@ export class Pipeline<Result extends Scraped> {
     await Promise.all([...ticks, ...hastening]);
   }
 
-  /** Scrapes a target before it is due when its report asks for that. */
+  /** Makes a target due early each time its scraper's `looks` rings. */
   async #hasten(
     { scraper }: PipelineTarget<Result>,
     index: number,
@@ -227,7 +227,7 @@ export class Pipeline<Result extends Scraped> {
     makeRoomForReads(readBytes);
   }
 
-  /** Translates one page at a time, and hands the payload over before the writer is reused. */
+  /** Translates one page at a time, and gathers its payload before the writer is reused. */
   async #translate(
     target: PipelineTarget<Result>,
     scrape: Scraped,
@@ -246,7 +246,7 @@ export class Pipeline<Result extends Scraped> {
         step = steps.next();
       }
       const { batch, derived, state } = step.value;
-      // A hastened scrape is ready before its tick's former pages are committed.
+      // After a hastened scrape, the target's previous page may still wait in an earlier tick's gather.
       const before = this.#gathers.get(target.id);
       if (before !== gather) await before?.flush();
       this.#gathers.set(target.id, gather);

@@ -166,7 +166,7 @@ class BackupWatcher {
       if (error !== null) errors.push(error);
       else {
         readCount++;
-        // Refusals with 403 that are followed by this success were about their services, whenever it began.
+        // Refusals with 403 before this success were only about their services, even if this read began earlier.
         const isOver = report.isKeyRefused && !errors.some(isUnauthorized);
         goodMs = isOver ? clock.monotonicMs() : startedMs;
         report.succeeded(goodMs, false);

@@ -1,6 +1,6 @@
 // The known backups of one service: the last good answer, how it is read, and the state that follows from it at a given
-// time. Answers are read tolerantly, but an incomplete list counts as no answer, and a schedule is gone only if two lists
-// in a row lack it, or schedules would seem to vanish.
+// time. Answers are read tolerantly. But an incomplete list counts as no answer, and a schedule has vanished only if two
+// lists in a row lack it. Otherwise schedules would seem to vanish.
 
 import type { Clock } from '../lib/clock.ts';
 import { nextCronRun } from '../lib/cron.ts';
@@ -65,7 +65,7 @@ export interface KnownSchedule {
   readonly schedule: string;
   readonly status: string;
   readonly isSuspended: boolean;
-  /** When a schedule runs that runs once; null for others, or if unknown. */
+  /** The time of a schedule that runs once; null for others, or if unknown. */
   readonly scheduledAtMs: number | null;
   /** The last list lacked it, for the first time: a single list may be cut or empty by mistake. */
   readonly isMissing?: true | undefined;
@@ -170,7 +170,7 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
   const finished = backups.ok ? finishedOf(backups.backups) : [];
   const found = [...schedules.map(({ type }) => type), ...finished.map(([type]) => type)];
   const types = addTypes(before?.types ?? [], found);
-  // The newest may be one of the missing ones.
+  // A failed or incomplete list may lack the newest backup.
   const newest: Record<string, number> = backupsError === null ? {} : { ...before?.finishedAtMs };
   for (const [type, endMs] of finished) {
     const counted = typeAmong(types, type);

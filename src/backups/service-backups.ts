@@ -62,7 +62,7 @@ export class ServiceBackups {
   #reported: KnownBackups | null = null;
   /** Whether the schedules could be read the last time; null before the first. */
   isUp: boolean | null = null;
-  /** Why not, or why the backups could not be listed; null if both could be read. */
+  /** Why the schedules or the backups could not be read; null if both could. */
   error: ServiceError | null = null;
 
   constructor(options: ServiceBackupsOptions) {
@@ -110,7 +110,7 @@ export class ServiceBackups {
     return null;
   }
 
-  /** Forgets a refusal of the key when all are read again. */
+  /** Forgets a refusal of the key before all services are read again. */
   readAgain(): void {
     if (this.error?.kind === 'key') this.error = null;
   }
@@ -123,7 +123,7 @@ export class ServiceBackups {
     this.#warn(error, 'cannot read the backup schedules');
   }
 
-  /** One line for all services of an API, because they fail with the same message if they share the cause. */
+  /** Logs one line for all services of an API that fail for the same cause: they have the same message. */
   #warn({ message: cause, hint }: ServiceError, what: string): void {
     const fields = { service: this.service.id, cause, hint };
     this.#options.log.warn(`${what} ${cause}`, fields, what);
@@ -294,7 +294,7 @@ export function saveKnown(known: KnownBackups): Buffer {
   return Buffer.from(JSON.stringify(known));
 }
 
-/** Deletes what is stored of a service. */
+/** The change that deletes the stored answer of a service. */
 export function forgetBackups(id: string): StateChange {
   return { kind: BACKUPS_KIND, key: id, blob: null };
 }

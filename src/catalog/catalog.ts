@@ -1,4 +1,4 @@
-// What the catalog says of a series, and the notation of its tables: one call per series, with the common facts of a
+// The catalog's entry for a series, and the notation of its tables: one call per series, with the common facts of a
 // table stated once. Types, units and uptime series are facts; the descriptions are ours. all.ts has all tables,
 // lookup.ts finds an entry by a series' full name.
 
@@ -10,11 +10,11 @@ export interface CatalogEntry {
   readonly name: string;
   readonly family: OwnFamily;
   /**
-   * An up-down counter's attributes, the server included, partition a whole: sums over them have a meaning. It becomes a
-   * non-monotonic Sum, a number that may not be summed is a gauge.
+   * The attributes of an up-down counter, including the server, partition a whole, so sums over them have a meaning. It
+   * becomes a non-monotonic Sum. A number that may not be summed is a gauge.
    */
   readonly type: 'counter' | 'updowncounter' | 'gauge' | 'info' | 'stateset';
-  /** True if the type is a guess, which makes no counter. */
+  /** True if the type is a guess. A guessed counter is a gauge unless the page declares it a counter. */
   readonly isGuess: boolean;
   /** UCUM; `1` is never sent. */
   readonly unit: string;
@@ -38,7 +38,7 @@ export const OWN_PREFIXES: Readonly<Record<OwnFamily, string>> = {
   process: 'process_',
 };
 
-/** What dates the counters of each family that has some. */
+/** The uptime series that dates the counters of a family; absent if the family has no counters. */
 const UPTIMES: Readonly<Partial<Record<OwnFamily, string>>> = {
   engine: 'engine_global_status_uptime',
   dist: 'engine_dist_cluster_uptime_seconds',

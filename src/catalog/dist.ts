@@ -50,7 +50,7 @@ export const DIST_TABLES: readonly CatalogTable[] = [
     gauge('rebalancer_underprotected_slices', '{slice}', 'Slices that lack a copy.'),
   ]),
 
-  // Running tasks or a running total: gauges, because a false counter would show false resets.
+  // Either running tasks or running totals: gauges, because a false counter would show false resets.
   table('engine_dist_rebalancer_rebalancer_', UNKNOWN, [
     gauge('rebalance', '{task}', 'Rebalancer: moves that even out the load.'),
     gauge('reprotects', '{task}', 'Rebalancer: copies made anew.'),
@@ -59,8 +59,8 @@ export const DIST_TABLES: readonly CatalogTable[] = [
     gauge('splits', '{task}', 'Rebalancer: slices split for their size.'),
   ]),
 
-  // The service's relabelling damages these names (see lookup.ts). `_seconds` divided by the same name without it is a mean
-  // duration.
+  // The service's relabelling damages these names (see lookup.ts). A name with `_seconds`, divided by the same name
+  // without it, is a mean duration.
   table('engine_dist_stats_', UNKNOWN, [
     counter('connections', '{connection}', 'Connections accepted.'),
     counter('Com_select', '{command}', 'SELECT statements.'),

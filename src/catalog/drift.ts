@@ -68,8 +68,8 @@ function add<Item>(list: DriftList<Item>, item: Item): void {
   if (list.items.length < DRIFT_ITEMS_MAX) list.items.push(item);
 }
 
-// The service declares almost everything gauge, untyped or not at all: that contradicts nothing, unless it is known to
-// declare this series counter.
+// The service declares almost everything gauge, untyped or not at all. That contradicts nothing, except `gauge` for a
+// series that the service is known to declare counter.
 function isContradiction(entry: CatalogEntry, declared: DeclaredType): boolean {
   if (declared === 'unknown') return false;
   if (declared === 'gauge') return entry.declared === 'counter';

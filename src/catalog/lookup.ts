@@ -22,7 +22,7 @@ export interface CatalogLookup {
   find(name: string): CatalogMatch | null;
   /** The family of any name, by its prefix, whether the catalog knows it or not. */
   familyOf(name: string): Family;
-  /** The catalog's name for one that the service's relabelling has damaged, or null. For reports, never for types. */
+  /** The catalog's name for a name damaged by the service's relabelling, or null. For reports, never for types. */
   originalOf(name: string): string | null;
 }
 

@@ -176,7 +176,7 @@ function agentChat(call: Call<typeof CHAT_OPTIONS>, context: VerbContext): Promi
   );
 }
 
-/** A conversation in the session that is named, or in one of its own. */
+/** Holds a conversation in the named session, or in a session that it opens and ends itself. */
 async function talk(
   agent: AgentApi,
   settings: ChatSettings,
@@ -192,7 +192,7 @@ async function talk(
   const { session_id } = opened.session;
   const own = { ...settings, request: { ...request, session_id } };
   const code = await converse(context, createAsk(agent, own, context));
-  // Not every service has this operation, and the conversation is over either way.
+  // A failure is ignored: not every service can end a session, and the conversation is over.
   await agent.endSession(session_id);
   return code;
 }
@@ -215,7 +215,7 @@ function createAsk(agent: AgentApi, settings: ChatSettings, context: VerbContext
 // while a question runs abandons that question. A failed question does not end the conversation. Input from a pipe works
 // the same way, without a prompt.
 
-/** Asks one question and prints what came of it; true when it was answered. */
+/** Asks one question and prints the answer or the error; true when it was answered. */
 type AskAgent = (prompt: string, signal: AbortSignal) => Promise<boolean>;
 
 const PROMPT = '> ';

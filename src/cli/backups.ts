@@ -124,7 +124,10 @@ function schedulesList(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): P
 
 type Listed = Result<{ readonly schedules: readonly Schedule[]; readonly isComplete: boolean }>;
 
-/** Of one service or of all that the key can see. Some deployments require the id of a service in each request. */
+/**
+ * Lists the schedules of one service, or of all that the key can see. Some deployments require the id of a service in
+ * each request: then it asks for each configured service.
+ */
 async function listAll(
   { client, target }: OpenService,
   { 'service-id': serviceId, 'base-url': baseUrl }: Call<typeof SHOW_OPTIONS>['values'],

@@ -73,5 +73,5 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   return (await probe(config, context)) ? 0 : 1;
 }
 
-/** Container engines leave one of these. */
+/** Container engines create one of these files. */
 const CONTAINER_FILES = ['/.dockerenv', '/run/.containerenv'];

@@ -1,5 +1,5 @@
 // Shell completion from the declarations: one script per shell, which knows verbs, actions, options, their values and
-// files. The scripts call nothing of the program, so that completion is immediate.
+// files. The scripts do not call the program, so that completion is immediate.
 
 import { bug } from '../errors.ts';
 import { oneLine } from './help.ts';
@@ -36,7 +36,7 @@ function levelsOf(verbs: readonly Verb[]): readonly Level[] {
   return [...levels.values()];
 }
 
-/** Options with a value, as `--name` and `-n`. */
+/** The spellings of an option: `-n`, if it has a short one, and `--name`. */
 function spellings(name: string, { short }: Option<unknown>): readonly string[] {
   return [...(short === undefined ? [] : [`-${short}`]), `--${name}`];
 }
@@ -49,7 +49,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-// Finds out at which level the cursor is: the longest known command before it.
+// The script finds the level of the cursor: the longest known command before it.
 function bashScript(levels: readonly Level[], known: readonly string[]): string {
   const values = levels.flatMap(level =>
     optionsOf(level).flatMap(([name, option]) => {

@@ -7,7 +7,7 @@ import { action, type Call, CONFIG_OPTION, configOf, type Verb, type VerbContext
 
 const OPTIONS = { config: CONFIG_OPTION };
 const TIMEOUT_MS = 3000;
-/** An answer names one missing step on each line. */
+/** The answer has a line for each missing step; a longer text is cut. */
 const REASON_LENGTH_MAX = 1000;
 
 export const verb: Verb = {
@@ -41,7 +41,7 @@ async function health(call: Call<typeof OPTIONS>, context: VerbContext): Promise
   }
 }
 
-/** Where a process of the same machine reaches what listens there. */
+/** The URL of /readyz for a process on the same machine. */
 function readyUrl({ host, port }: { readonly host: string; readonly port: number }): string {
   const own: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const name = own[host] ?? host;

@@ -4,7 +4,7 @@
 import { paint } from './output.ts';
 import { type Action, CONFIG_ORDER, type Option, type Verb, type Words } from './verb.ts';
 
-/** Where a help text goes. */
+/** The layout of a help text. */
 export interface HelpStyle {
   readonly width: number;
   readonly isColoured: boolean;
@@ -17,7 +17,7 @@ const FIRST_STEPS = [
   ['prom2otlp check --probe', 'checks the configuration, the service and the back end'],
   ['prom2otlp VERB --help', 'options and examples of a verb'],
 ] as const;
-/** Texts stand beside heads of at most this width; longer heads have a line of their own. */
+/** A text is beside its head if the head has at most this width; else the head gets a separate line. */
 const HEAD_WIDTH_MAX = 28;
 
 export function programHelp(verbs: readonly Verb[], style: HelpStyle): string {
@@ -40,7 +40,7 @@ function actionNames({ actions }: Verb): string {
   return actions.length === 1 ? '' : `: ${actions.map(({ name }) => name).join(', ')}`;
 }
 
-/** Of a verb with one action, the help of that action. */
+/** The help of a verb; if it has only one action, the help of that action. */
 export function verbHelp(verb: Verb, style: HelpStyle): string {
   const [only, ...others] = verb.actions;
   if (others.length === 0) return actionHelp(verb, only, style);
@@ -125,7 +125,7 @@ export function textsOf({ summary, about = '' }: Pick<Action, 'summary' | 'about
   return [sentence, ...about.split(/\n\s*\n/)].map(oneLine).filter(text => text !== '');
 }
 
-/** One line from a text that the source breaks anywhere. */
+/** Puts a text on one line, wherever the source code breaks it. */
 export function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();
 }
@@ -167,7 +167,7 @@ function section(
   return ['', paint(style, 'bold', name), ...lines.map(line => line.trimEnd())];
 }
 
-/** Lines of at most the width, as far as the words allow. */
+/** Breaks a text into lines of at most `width`. A longer word gets its own line. */
 export function wrap(text: string, indent: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';

@@ -1,5 +1,5 @@
-// `init`: a first configuration, from what a key can see: each service on the metrics page gets an entry. Texts of the
-// service are foreign: none can become a reference, a key or a line of its own in the file.
+// `init`: writes a first configuration, with an entry for each service on the metrics page that the key can see. Texts
+// of the service are foreign: none can become a reference, a key or a new line in the file.
 
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -113,19 +113,19 @@ function entry({ id, name, topology, servers }: SeenService): string {
   const lines = [
     ...(about.length === 0 ? [] : [`  # ${printableLine(about.join(', '))}`]),
     `  - id: ${scalar(id)}`,
-    // A `\${…}` in the service's own text would be read as a reference of ours.
+    // A `${…}` in a text of the service would be read as a reference.
     ...(name === '' || name.includes('$') ? [] : [`    name: ${scalar(printableLine(name))}`]),
   ];
   return lines.join('\n');
 }
 
-/** A text as YAML has it: in quotes unless it cannot be anything else. A JSON text is a YAML text in double quotes. */
+/** A text in YAML: in quotes unless it can only be read as a text. A JSON string is a YAML string in double quotes. */
 function scalar(text: string): string {
   const isPlain = /^(?:https?:\/\/|\$\{)[\w./:-]+\}?$|^(?=.*\d)[a-z][\w-]*$/i.test(text);
   return isPlain ? text : JSON.stringify(text);
 }
 
-/** For editors: the schema that was installed with the program; '' where it is not. */
+/** The line that names the installed schema for editors; '' if there is no such file. */
 function schemaLine(): string {
   const path = fileURLToPath(new URL('../../config/schema.json', import.meta.url));
   return existsSync(path) ? `# yaml-language-server: $schema=${path}\n` : '';

@@ -151,7 +151,7 @@ export const verb: Verb = {
 type ListCall = Call<typeof LIST_OPTIONS>;
 type TailCall = Call<typeof TAIL_OPTIONS>;
 
-// `logs list`, `logs types`, `logs servers`: what the log endpoints have, as tables or JSON.
+// `logs list`, `logs types`, `logs servers`: the lists of the log endpoints, as tables or JSON.
 
 function logsList(call: ListCall, context: VerbContext): Promise<number> {
   const span = readSpan(call, context.clock.nowMs());
@@ -167,7 +167,7 @@ function logsList(call: ListCall, context: VerbContext): Promise<number> {
   });
 }
 
-/** Prints a list of whatever members its items have. */
+/** Prints a list with a column for each member that its items have. */
 function listAnswers(
   call: Call<typeof SHOW_OPTIONS>,
   context: VerbContext,
@@ -232,14 +232,14 @@ function cannotWriteTemporary(error: unknown): OperatorError {
   return cannotWrite(tmpdir(), error, 'set TMPDIR to a directory where this user may write');
 }
 
-/** Gives the archive piece by piece; false when one is not taken. */
+/** Passes the archive to `take`, piece by piece; false when `take` refuses a piece. */
 async function copy(spool: SpoolFile, take: (piece: Buffer) => Promise<boolean>): Promise<boolean> {
   for (let offset = 0; offset < spool.bytes; offset += PIECE_BYTES)
     if (!(await take(await spool.read(offset, PIECE_BYTES)))) return false;
   return true;
 }
 
-/** Only a whole archive gets a name, and only one that nothing has. */
+/** Writes the archive to a new file. Never replaces a file, and removes the new one if writing fails. */
 async function copyTo(path: string, spool: SpoolFile): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   try {
@@ -254,7 +254,7 @@ async function copyTo(path: string, spool: SpoolFile): Promise<void> {
   }
 }
 
-// `logs tail`: the last lines of the archives that match, and with --follow what comes after them. Lines are unwrapped,
+// `logs tail`: the last lines of the archives that match, and with --follow the lines after them. Lines are unwrapped,
 // and shown as the server wrote them.
 
 /** Asking more often brings nothing new, and the service may mind. */
@@ -283,7 +283,7 @@ class Tail {
   readonly #service: OpenService;
   readonly #context: VerbContext;
   readonly #call: TailCall;
-  /** The archives of the first list: of those only the last lines are wanted. */
+  /** The ids of the archives in the first list: only their last lines are wanted. */
   #old: ReadonlySet<string> | null = null;
   readonly #sizes = new Map<string, string>();
   #look = 0;
@@ -339,7 +339,7 @@ class Tail {
         const before = this.#progress.get(key) ?? null;
         const isLast = before === null && isFirst;
         if (await this.#showEntry(archive, entry, { key, before, isLast })) continue;
-        // A file that is another is shown from its beginning.
+        // The entry is now another file, and is shown from its beginning.
         await this.#showEntry(archive, entry, { key, before: null, isLast: false });
       }
       return true;
@@ -352,7 +352,7 @@ class Tail {
     }
   }
 
-  /** Shows what comes after `before`, or only the last lines. False when what comes before is another file's. */
+  /** Shows the lines after `before`, or only the last lines. False when the bytes up to `before` have changed. */
   async #showEntry(
     { server, type }: ListedArchive,
     entry: ArchiveEntry,
@@ -363,7 +363,7 @@ class Tail {
     const { out } = this.#context;
     const reader = new EntryReader({
       progress: before,
-      // Of no type: line by line.
+      // Without a type, each line is a record.
       reader: createLineReader({
         type: '',
         timezone: logs.sourceTimezone,
@@ -388,11 +388,11 @@ class Tail {
         while (reader.next()) kept.push(...reader.records);
         if (isLast) kept.splice(0, kept.length - lines);
         else show();
-        // A reader that is slow or gone holds up the next piece.
+        // Waits for a slow reader of the output, and stops when the reader is gone.
         if (!(await out.taken())) return true;
       }
     } finally {
-      // What was shown of a damaged entry is not shown again.
+      // Also for a damaged entry, so that its lines are not shown again.
       if (!isLast && !reader.isBehind) this.#progress.set(key, reader.progress());
     }
     if (!reader.end(!follow)) return false;
@@ -453,7 +453,7 @@ function logsRetention(
   });
 }
 
-/** A status of success does not show that the service has done what it was told. */
+/** Compares the answer with the request: a status of success does not prove that the retention was changed. */
 function judgeRetention({ err }: VerbContext, kept: string, days: number): number {
   if (Number(kept || Number.NaN) === days) return 0;
   err.line(
@@ -464,7 +464,7 @@ function judgeRetention({ err }: VerbContext, kept: string, days: number): numbe
   return kept === '' ? 0 : 1;
 }
 
-// What the actions have in common: times, and archives as the service lists them.
+// Shared by the actions: times, and archives as the service lists them.
 
 /** The fields of an archive that are read, by the names of their pointers. */
 const TEXTS = ['id', 'type', 'server', 'service', 'source', 'size', 'start'] as const;
@@ -476,7 +476,7 @@ interface ListedArchive extends Readonly<Record<(typeof TEXTS)[number], string>>
 
 const DAY_MS = 86_400_000;
 
-/** The times of --from and --to; by default the day before now. */
+/** The times of --from and --to; by default the last 24 hours. */
 function readSpan(
   { command, values: { from, to } }: Call<typeof SERVERS_OPTIONS>,
   nowMs: number,
@@ -487,7 +487,7 @@ function readSpan(
   return { from: new Date(fromMs), to: new Date(toMs) };
 }
 
-/** The archives of one API that match the options, whatever the service filters; null after a failure, which was printed. */
+/** The archives of one API that match the options, even if the service does not filter; null after a printed failure. */
 async function listArchives(
   api: LogsApi,
   { values }: ListCall,
@@ -496,7 +496,7 @@ async function listArchives(
 ): Promise<readonly ListedArchive[] | null> {
   const { stop: signal } = context;
   const { type, server } = values;
-  // The service knows data source ids; by the name of a server only we can choose.
+  // The service can filter by data source id, but not by server name: isWanted() does that.
   const isSource = server?.includes('/') === true;
   const pages = listPages(api, { ...span, type, ...(isSource ? { server } : {}), signal });
   const found = new Map<string, ListedArchive>();

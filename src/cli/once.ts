@@ -83,7 +83,7 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   return isUp && areLogsPulled && areBackupsRead && isDelivered && !isRefused ? 0 : 1;
 }
 
-/** True when the schedules of every service could be read, or none are watched. */
+/** True when the schedules of every service could be read, or backups are not read. */
 function printBackups({ backups, config }: Daemon, { out, clock }: VerbContext): boolean {
   if (backups === null) return true;
   const labelOf = labelsOf(config);
@@ -97,7 +97,7 @@ function printBackups({ backups, config }: Daemon, { out, clock }: VerbContext):
   return backups.services.every(({ isUp }) => isUp === true);
 }
 
-/** True when every API's logs were pulled to the end, or none are. */
+/** True when every API's logs were pulled to the end, or logs are not pulled. */
 function printLogs({ logs, queue, config }: Daemon, { out, err }: VerbContext): boolean {
   if (logs === null) return true;
   const head = ['SERVICE', 'SOURCE', 'LOG', 'RECORDS', 'GAPS', 'DONE UNTIL', 'REASON'];

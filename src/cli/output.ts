@@ -1,5 +1,5 @@
-// Where verbs print to: data lines to stdout, messages to stderr. A reader that goes away (`… | head`) ends the
-// output quietly; stderr reports any other failure to write once. `drain` waits until the readers have it all.
+// The output of verbs: data lines to stdout, messages to stderr. A reader that goes away (`… | head`) ends the output
+// quietly; any other failure to write is reported once, on stderr. `drain` waits until everything is written.
 
 import { styleText } from 'node:util';
 import type { Clock } from '../lib/clock.ts';
@@ -10,20 +10,20 @@ import type { Terminal, TextSink, VerbContext } from './verb.ts';
 export interface Output {
   readonly out: TextSink;
   readonly err: TextSink;
-  /** Resolves once every line is written or its reader has gone; false when lines were lost otherwise. */
+  /** Resolves once every line is written or its reader is gone; false when lines were lost for another reason. */
   drain(): Promise<boolean>;
 }
 
 const COLUMNS = 80;
 
-/** A terminal may not know its width: then it says nothing, or 0. */
+/** A terminal that does not know its width gives undefined or 0. */
 function columnsOf({ columns = 0 }: Terminal['screen']): number {
   return columns > 0 ? columns : COLUMNS;
 }
 
 type Environment = VerbContext['environment'];
 
-/** Takes over both streams' errors. Nobody else may write to them. The environment decides about colour. */
+/** Handles the errors of both streams. Nothing else may write to them. The environment decides about colour. */
 export function openOutput(
   stdout: Terminal['screen'],
   stderr: Terminal['screen'],
@@ -41,7 +41,7 @@ export function openOutput(
   return { out, err, drain };
 }
 
-/** FORCE_COLOR decides, else NO_COLOR, else whether there is a terminal that can. See no-color.org and force-color.org. */
+/** FORCE_COLOR decides, else NO_COLOR, else the ability of the terminal. See no-color.org and force-color.org. */
 function wantsColour({ isTTY }: Terminal['screen'], environment: Environment): boolean {
   const { FORCE_COLOR: force = '', NO_COLOR: no = '', TERM: term } = environment;
   if (force !== '') return force !== '0' && force !== 'false';
@@ -118,7 +118,7 @@ class StreamSink implements TextSink {
 const SECOND_MS = 1000;
 const WIPE = '\r\u001B[K';
 
-/** Waits for `work`; `what` is such as `asking the agent`, or gives the current state of the work. */
+/** Waits for `work`. `what` is a text such as `asking the agent`, or returns the current state of the work. */
 export async function withProgress<T>(
   { clock, terminal }: Pick<VerbContext, 'clock' | 'terminal'>,
   what: string | (() => string),
@@ -160,8 +160,8 @@ export function tellMeanwhile(
 }
 
 /**
- * Puts the amount that is done so far into words, with its rate since now, and the time that the rest takes at this rate
- * where the total is known: `1,200 of 5,000 points (24 %), 300 points/s, 13 s left`.
+ * Returns a function that puts the amount done so far into words, with its rate since this call. If the total is known,
+ * it adds the time that the rest takes at this rate: `1,200 of 5,000 points (24 %), 300 points/s, 13 s left`.
  */
 export function createMeter(
   clock: Clock,

@@ -1,4 +1,4 @@
-// The package brings no types. What it returns is prom2json's shape: all numbers are text, as they stood on the page.
+// The package has no types. It returns prom2json's shape: all numbers are text, as on the page.
 declare module 'parse-prometheus-text-format' {
   namespace parse {
     interface Family {
@@ -9,7 +9,7 @@ declare module 'parse-prometheus-text-format' {
       metrics: Metric[];
     }
 
-    /** A value, or what belongs to one histogram or summary. */
+    /** A value, or the parts of one histogram or summary. */
     interface Metric {
       labels?: Record<string, string>;
       timestamp_ms?: string;

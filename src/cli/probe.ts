@@ -83,7 +83,7 @@ type ScrapedPage = Extract<ScrapeResult, { kind: 'page' }>;
 type Scraped =
   | { readonly kind: 'failure'; readonly message: string }
   | (ScrapedPage & {
-      /** With `services: auto`, also with the services of the pages so far. */
+      /** With `services: auto`, it includes the services of the pages so far. */
       readonly config: Config;
       readonly target: Target;
       readonly url: string;
@@ -129,7 +129,7 @@ function translatePage(
   return { translation, translated: step.value };
 }
 
-/** With `services: auto`, the services on the page that a first start would take. */
+/** The configuration; with `services: auto`, with the services on the page that a first start would take. */
 async function withFound(
   config: Config,
   target: Target,
@@ -171,7 +171,7 @@ function serviceTable(
 }
 
 function unconfiguredLines({ table }: Translation, { auto, services }: Config): readonly string[] {
-  // Another poll, with another key, may have a service that this key sees, too.
+  // The key of one target may also see services of another target.
   const configured = new Set(services.map(({ id }) => id));
   const ids = table.services
     .filter(({ configIndex, isElsewhere }) => configIndex < 0 && !isElsewhere)
@@ -235,7 +235,7 @@ function outcomeText(result: SendResult): string {
   return `${result.mayBeContent ? 'fails' : 'refuses the request'}: ${reason}`;
 }
 
-/** How `compression: auto` has decided so far, as the queue remembers it; null where another setting decides. */
+/** The decision of `compression: auto` so far, as the queue remembers it; null where another setting decides. */
 function compressionLine(
   signal: Signal,
   endpoint: string,
@@ -269,7 +269,7 @@ const SHOWN_MAX = 5;
 /** The Date header has whole seconds, and answers take their time. */
 const SKEW_MS_MIN = 5000;
 
-/** True when every API's list could be read; types and servers are for people alone. */
+/** True when every API's list could be read; types and servers are only shown. */
 async function probeLogs(
   config: Config,
   clients: ServiceClients,

@@ -1,13 +1,13 @@
 // Families in the JSON that the prom2json tool prints, for `show decode --output prom2json`: one object per family that
-// has samples, the type in upper case, every number a string; buckets, quantiles, count and sum of one label
-// set folded into one metric. What that tool has no word for (info, stateset) keeps its own, in upper case.
+// has samples, with the type in upper case and every number as a string. Buckets, quantiles, count and sum of one label
+// set are folded into one metric. Types that the tool does not know (info, stateset) keep their names, in upper case.
 
 import type { Family, Metric } from 'parse-prometheus-text-format';
 import { causeText } from '../errors.ts';
 import type { DeclaredType } from '../model/metric.ts';
 import type { Problem } from '../model/page.ts';
 
-/** A number; `NaN`, `+Inf` or `-Inf`; of another parser, the page's text where that is none of these. */
+/** A number, `NaN`, `+Inf` or `-Inf`; from the reference parser also the page's text, if that is none of these. */
 export type Shown = number | string;
 
 export interface ShownExemplar {
@@ -39,7 +39,7 @@ const TYPE_WORDS: Partial<Record<ShownFamily['type'], string>> = {
   gaugehistogram: 'GAUGE_HISTOGRAM',
 };
 
-/** The families in prom2json's shape; those without samples are left out, as that tool does. */
+/** The families in prom2json's shape. Families without samples are left out, as in the tool. */
 export function toProm2Json(families: readonly ShownFamily[]): Family[] {
   return families
     .filter(({ samples }) => samples.length > 0)
@@ -107,7 +107,7 @@ function toNumber(text: string): Shown {
   return Number.isNaN(value) ? 'NaN' : value;
 }
 
-/** A float as the tool prints it: the shortest that reads back, with an exponent below 1e-4 and from 1e6. */
+/** A float as the tool prints it: the shortest text for this number, with an exponent below 1e-4 and from 1e6. */
 function goFloat(value: Shown): string {
   if (typeof value === 'string') return value;
   if (Object.is(value, -0)) return '-0';
@@ -117,21 +117,21 @@ function goFloat(value: Shown): string {
   return text.replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-/** A count as the tool prints it: an integer in full; a histogram of floats has counts like other numbers. */
+/** A count as the tool prints it: an integer in full; a float, as in a histogram of floats, like any other. */
 function goCount(value: Shown): string {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0
     ? BigInt(value).toString()
     : goFloat(value);
 }
 
-// The same form read: a page of text format 0.0.4 as parse-prometheus-text-format sees it, for `show decode --parser
-// reference`: another parser's opinion, to hold ours against. The package is loaded only here, on demand, and is no part of
-// the data path; what it makes of labelled histograms, broken lines and missing newlines is tested and explained in
-// test/reference/.
+// Reads a page of text format 0.0.4 with parse-prometheus-text-format, which returns the same form: for `show decode
+// --parser reference`, to compare our parser with another one. The package is loaded only here, on demand, and is no
+// part of the data path. test/reference/ tests and explains how it reads labelled histograms, broken lines and missing
+// newlines.
 
 /**
- * The families of a page as the package sees them; histograms and summaries are taken apart into lines again. Or the
- * reason: the package gives up at the first line that it cannot read, and does not say where that is.
+ * The families of a page as the package reads them, with histograms and summaries split into samples again. Or a problem
+ * without its line: the package gives up at the first line that it cannot read, and does not say which.
  */
 export async function parseWithReference(page: string): Promise<ShownPage> {
   const { default: parse } = await import('parse-prometheus-text-format');

@@ -119,7 +119,7 @@ function loadQueueConfig(
 // `queue inspect`: the queued requests by signal and service, the requests that were refused for good, and the account. As
 // tables, or as one JSON object with the same numbers.
 
-/** Entries in the JSON, groups in the table. */
+/** The most entries in the JSON, and the most groups in the table. */
 const SET_ASIDE_SHOWN_MAX = 20;
 
 /** Times are milliseconds since the epoch. */
@@ -239,7 +239,7 @@ interface SetAsideGroup {
   points: number;
 }
 
-/** A split leaves many pieces, all refused in the same words. */
+/** Groups requests by service, signal and reason: a request that was split leaves many pieces with one reason. */
 function groupSetAside(newestFirst: readonly SetAside[]): readonly SetAsideGroup[] {
   const groups = new Map<string, SetAsideGroup>();
   for (const entry of newestFirst) {
@@ -371,7 +371,7 @@ async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext
   try {
     const senders = await openSenders({ config: { ...config, otlp }, queue, ...options });
     const left = await deliver(queue, senders, forMs, context);
-    // Also when the file was opened; nothing else is evicted here.
+    // Only damaged requests are evicted here, some already when the file was opened.
     const { evicted } = counters.of(QUEUE_COUNTERS);
     const damaged = evicted.series.reduce((sum, { value }) => sum + value, 0);
     if (damaged > 0)
@@ -384,7 +384,7 @@ async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext
   }
 }
 
-/** Returns the points that were not accepted and not damaged. */
+/** Returns the number of points that were neither accepted nor damaged. */
 async function deliver(
   queue: Queue,
   senders: readonly OpenSender[],
@@ -401,7 +401,7 @@ async function deliver(
     [meter(totalPoints - leftPoints(queue), totalPoints), ...problemsOf(queue, senders)].join('; ');
   const flushed = Promise.all(senders.map(({ sender }) => sender.flush(forMs)));
   await withProgress(context, state, Promise.race([flushed, untilAborted(stop)]));
-  // Read before the senders close: their states end then.
+  // Read before the senders close, which ends their states.
   const problems = problemsOf(queue, senders);
   await Promise.all(senders.map(({ sender }) => sender.close()));
   const accepted = since(null, 'point/accepted');
@@ -471,7 +471,7 @@ function redirect(
 
 // The account covers all runs of a queue; a verb that ends by itself reports what it added.
 
-/** Gives how much each number has grown since now: of one service, or of all together for null. */
+/** Returns a function: how much a number has grown since this call, for one service or, with null, for all. */
 export function countFromNow(account: Account): (service: string | null, key: string) => number {
   const copy = new Map<string | null, ReadonlyMap<string, number>>(
     [...account.entries()].map(([service, numbers]) => [service, new Map(numbers)]),

@@ -40,7 +40,7 @@ async function run(call: Call<typeof OPTIONS>, context: VerbContext): Promise<nu
   try {
     return await runDaemon(configOf(call, context.environment), context);
   } catch (error) {
-    // A start that was stopped while it waited has done nothing that could be broken.
+    // A start that was stopped while it waited has done nothing yet: this is a clean stop.
     if (context.stop.aborted && error instanceof OperatorError && error.isTransient) return 0;
     throw error;
   }

@@ -1,5 +1,5 @@
 // How the verbs for the service reach it: by a configuration file, or by an address with the key from a file or a
-// variable. A key is never an argument: those are shown to every user of the machine.
+// variable. A key is never an argument, because every user of the machine can see the arguments of a process.
 
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
@@ -58,8 +58,8 @@ interface AccessCall {
 }
 
 /**
- * The configuration (with --base-url: the defaults of everything else), and the APIs to ask: with --service-id that of this
- * service alone. Throws an OperatorError where it is not clear which API, key or service is meant.
+ * The configuration (with --base-url: the defaults of everything else), and the APIs to ask: with --service-id, only the
+ * API of this service. Throws an OperatorError if it is not clear which API, key or service is meant.
  */
 function readAccess(
   call: AccessCall,
@@ -93,7 +93,7 @@ export interface OpenService {
   readonly logs: LogsApi;
 }
 
-/** Opens the APIs that are meant, at least one, for the time of `use`. */
+/** Opens the APIs to ask, at least one, and closes them after `use`. */
 export async function withServices<T>(
   call: AccessCall,
   context: VerbContext,
@@ -120,7 +120,7 @@ export function clientsOf(clock: Clock, names: SettingNames = {}): ServiceClient
   return new ServiceClients({ clock, counters: new Counters(), userAgent, names });
 }
 
-/** With --base-url there is no configuration to correct. */
+/** The names of settings in messages: with --base-url, there is no configuration to correct. */
 function namesOf({ 'base-url': baseUrl, 'key-file': keyFile }: AccessValues): SettingNames {
   if (baseUrl === undefined) return {};
   const others = ['timeout', 'ca', 'proxy'].map(name => `api.${name}`);
@@ -147,7 +147,7 @@ export function withService<T>(
   });
 }
 
-/** The same judgement as for a file: an address over plain http is refused here, too. */
+/** The configuration for --base-url. It is judged like a file: an address over plain http is refused here, too. */
 function configOfAddress(
   { command, values }: AccessCall,
   environment: VerbContext['environment'],
@@ -172,7 +172,7 @@ function configOfAddress(
   });
 }
 
-/** Judges a configuration that was made from options. `options` has the option that gave a key. */
+/** Judges a configuration that was made from options. `options` maps each key to the option that gave it. */
 export function parseOptions(
   text: string,
   environment: VerbContext['environment'],
@@ -182,7 +182,7 @@ export function parseOptions(
     return parseConfig(text, { file: '', environment });
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
-    // A mistake has the name of the option, and no place in a file.
+    // A mistake gets the name of the option, and loses its place in a file.
     throw new OperatorError(
       error.mistakes.map(({ file: _file, line: _line, column: _column, key = '', ...mistake }) => ({
         ...mistake,
@@ -196,14 +196,14 @@ interface Listing<Item> {
   /** The items of one API; null after a failure, which has been printed. */
   readonly read: (service: OpenService) => Promise<readonly Item[] | null>;
   readonly rows: (items: readonly Item[], config: Config) => Rows;
-  /** What --json prints, where it is not the items as they are. */
+  /** The value that --json prints, if that is not the items unchanged. */
   readonly json?: (items: readonly Item[]) => unknown;
   readonly empty: string;
-  /** The fields that every item has; where some lack one, a line says so. */
+  /** The fields that every item should have; if some items lack one, a line says so. */
   readonly expected?: readonly (keyof Item & string)[];
 }
 
-/** Prints the items of every API that is meant, as a table or as JSON. Returns the exit code: 1 where one has failed. */
+/** Prints the items of every API to ask, as a table or as JSON. Returns the exit code: 1 if an API has failed. */
 export function printListing<Item>(
   call: AccessCall & { readonly values: { readonly json: boolean } },
   context: VerbContext,
@@ -228,13 +228,13 @@ export function printListing<Item>(
   });
 }
 
-/** What is expected of every schedule and restore. */
+/** The fields that every schedule and restore should have. */
 export const EXPECTED = ['id', 'status'] as const;
 
 /**
- * Prints one thing that the service has shown or made; null where it says nothing about what it has made, which is `done`
- * then. Of an answer without an expected field, prints what it has. Returns the exit code: 1 if nothing was made and
- * nothing expected is shown.
+ * Prints one item that the service has shown, or has made: then `done` says so, and null is an item that the service
+ * says nothing about. If an expected field is missing, prints the fields that are there. Returns the exit code: 1 if
+ * nothing was made and every expected field is missing.
  */
 export function printOne<Item extends Readonly<Record<string, unknown>>>(
   { json, done = '' }: { readonly json: boolean; readonly done?: string },
@@ -263,7 +263,7 @@ export function printOne<Item extends Readonly<Record<string, unknown>>>(
 // Wrong requests are reported in the words of the command line, every mistake at once, before anything is sent; failed
 // calls in a line.
 
-/** Throws when a request would be refused. `options` names the option that gave a field, or what the field is in. */
+/** Throws when a request would be refused. `options` maps a field, or the object around it, to its option. */
 export function refuseProblems(
   command: string,
   problems: readonly RequestProblem[] | null,
@@ -284,13 +284,13 @@ export function tellError({ err }: Pick<VerbContext, 'err'>, error: ServiceError
   return 1;
 }
 
-/** The same for what is read: there is none. */
+/** Prints a failure to read; returns null instead of the items. */
 export function tellNone(context: VerbContext, error: ServiceError): null {
   tellError(context, error);
   return null;
 }
 
-// What the service says, as JSON. All JSON of this program spells its members alike: serviceId, not service_id.
+// Answers of the service as JSON. All JSON of this program spells its members alike: serviceId, not service_id.
 
 /** Members whose own members were named by users and databases: metadata of a session, rows of an answer. */
 const FOREIGN: ReadonlySet<string> = new Set(['metadata', 'data']);
@@ -322,10 +322,10 @@ function respelled(value: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-// What is read from files because no secret may be an argument: credentials of a bucket, and the key of an encrypted
-// backup. A mistake names the file and never repeats its content.
+// Secrets in files, because no secret may be an argument: credentials of a bucket, and the key of an encrypted backup. A
+// mistake names the file and never repeats its content.
 
-/** The credentials for a bucket, encoded as they are sent. The file holds them plain or encoded already. */
+/** The credentials for a bucket, encoded as they are sent. The file holds them plain or already encoded. */
 export function credentialsFromFile(command: string, bucket: string, file: string): string {
   if (!/^(?:s3|gs):\/\//.test(bucket))
     throw usageError(
@@ -335,7 +335,7 @@ export function credentialsFromFile(command: string, bucket: string, file: strin
   return encodedFile(command, file, text => readCredentials(storageOf(bucket), text));
 }
 
-/** The credentials of a file, encoded. Throws every problem of them at once. */
+/** The credentials of a file, encoded. Throws all problems with them at once. */
 export function encodedFile(
   command: string,
   file: string,

@@ -23,7 +23,7 @@ export interface SeenService {
   readonly name: string;
   readonly topology: string;
   readonly servers: readonly { readonly name: string; readonly type: string }[];
-  /** Of names, by prefix: engine, multimaster, dist, proxy, process, other. */
+  /** The families of its series, by the prefix of the name: engine, multimaster, dist, proxy, process, other. */
   readonly families: readonly string[];
   readonly series: number;
 }
@@ -93,7 +93,7 @@ export async function readServices(
 class Collected {
   readonly names = new Set<string>();
   readonly topologies = new Set<string>();
-  /** Names to types. */
+  /** Types by name. */
   readonly servers = new Map<string, string>();
   readonly families = new Set<string>();
   series = 0;

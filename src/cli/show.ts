@@ -268,7 +268,7 @@ function showEncode({ values, words }: Call<typeof ENCODE_OPTIONS>, context: Ver
   return exitCode;
 }
 
-// Files as successive pages of one target, through decode, derive and encode, as the daemon would do it.
+// Translates files as successive pages of one target: decode, derive and encode, as in the daemon.
 
 interface PagesOptions {
   readonly config: Config;
@@ -358,7 +358,7 @@ function fileCause(error: unknown): string {
   return code === 'EISDIR' ? 'it is a directory' : causeText(error);
 }
 
-/** A file has no time of a scrape. */
+/** A file as a page, as if it was scraped at `startedAtMs`. */
 function pageOf(bytes: Buffer, format: ExpositionFormat, startedAtMs = 0): Page {
   const times = { startedAtMs, monotonicMs: startedAtMs, durationMs: 0, serverAtMs: Number.NaN };
   return { bytes, format, wireBytes: bytes.length, ...times };
@@ -396,8 +396,8 @@ function guessFormat(bytes: Buffer): ExpositionFormat {
 type SampleAt = Pick<RepeatedSample, 'line' | 'row' | 'value' | 'timeMs'>;
 
 /**
- * The families of the page that `decoding` has just put into `table`, each where its name is met first (in
- * metadata or in a sample), with its samples in page order. Families that only have metadata lines are there too.
+ * The families of the page that `decoding` has just put into `table`, each where its name first appears (in metadata or
+ * in a sample), with its samples in page order. Families that only have metadata lines are included.
  */
 export function familiesOf(
   decoding: Pick<Decoding, 'families'>,

@@ -15,7 +15,7 @@ import {
   withDefault,
 } from './verb.ts';
 
-/** Not a secret: it opens the simulator alone. */
+/** Not a secret: it opens only the simulator. */
 export const SIMULATED_KEY = 'simulated-key';
 export const PORT_RANGE = { min: 0, max: 65_535 } as const;
 

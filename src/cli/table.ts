@@ -1,5 +1,5 @@
-// Tables for terminals: columns of plain text, those of numbers to the right, cut to the width there is. Cells may come from
-// the service or the back end, so control characters never reach the terminal.
+// Tables for terminals: columns of plain text, with numbers aligned to the right, cut to the width of the terminal.
+// Cells may come from the service or the back end, so control characters never reach the terminal.
 
 import type { Config } from '../config/config.ts';
 import { formatAge } from '../lib/format.ts';
@@ -21,7 +21,7 @@ const CUT_WIDTH_MIN = 8;
 
 /** A number, with or without a unit: `1,234`, `-0.5`, `98%`, `1.5 KiB`, `2 min 5 s`. */
 const NUMBER = /^[-+]?\d[\d,.]*(?:%| [A-Za-z]{1,3}(?: \d+ [a-z]{1,3})?)?$/;
-/** In a column of numbers: no number. */
+/** The cells without a number that a column of numbers may have. */
 const NO_NUMBER: ReadonlySet<string> = new Set(['', '-']);
 
 const WIDE =
@@ -30,8 +30,8 @@ const PRINTABLE_ASCII = /^[ -~]*$/;
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /**
- * The rows as lines, without a line break at the end. The first row is the head. `width`: the most columns of the terminal
- * that a line may take.
+ * The rows as lines, without a line break at the end. The first row is the head. A line takes at most `width` columns of
+ * the terminal, as far as its texts can be shortened.
  */
 export function renderTable(rows: Rows, width: number = Infinity): string {
   const cells = rows.map(row => row.map(printableLine));
@@ -43,7 +43,7 @@ export function renderTable(rows: Rows, width: number = Infinity): string {
     .join('\n');
 }
 
-/** Gives an id with the name of its service: `dbpgf12345678 (orders)`; the id alone where that is the name, too. */
+/** Returns a function that adds the name of a service to its id: `dbpgf12345678 (orders)`, unless both are the same. */
 export function labelsOf({
   services,
   elsewhere,
@@ -63,7 +63,7 @@ export function yesOrNo(is: boolean): string {
   return is ? 'yes' : 'no';
 }
 
-/** Prints the rows below their head, or `empty` where there are none. A terminal cuts them, unless `isWhole`. */
+/** Prints the rows below their head, or `empty` if there are none. Cuts them to the terminal, unless `isWhole`. */
 export function printTable(
   out: TextSink,
   [head = [], ...rows]: Rows,
@@ -102,7 +102,7 @@ function areNumbers(texts: readonly string[]): boolean {
   return filled.length > 0 && filled.every(text => NUMBER.test(text));
 }
 
-/** Takes from the widest text column, again and again, until the line fits or no text can be shortened. */
+/** Narrows the widest text column, step by step, until the line fits or no text can be shortened. */
 function shrink(columns: readonly Column[], widthMax: number): void {
   const gaps = GAP.length * Math.max(0, columns.length - 1);
   let excess = columns.reduce((sum, { width }) => sum + width, gaps) - widthMax;

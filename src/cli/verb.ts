@@ -20,9 +20,9 @@ export interface VerbContext {
   readonly clock: Clock;
   readonly out: TextSink;
   readonly err: TextSink;
-  /** For verbs that ask back or show their progress. */
+  /** For verbs that ask the user or show their progress. */
   readonly terminal: Terminal;
-  /** Aborted by the first SIGTERM or SIGINT: take nothing more in, finish what has begun. */
+  /** Aborted by the first SIGTERM or SIGINT: start nothing new, finish the running work. */
   readonly stop: AbortSignal;
   /** Aborted by the second: stop now. */
   readonly stopNow: AbortSignal;
@@ -39,12 +39,12 @@ export interface Terminal {
 /** Where lines go. A reader that has gone away is no error. */
 export interface TextSink {
   line(text: string): void;
-  /** For data that is no text; false when nobody takes it any more. */
+  /** For data that is not text; false when the reader is gone. */
   bytes(data: Uint8Array): Promise<boolean>;
-  /** Resolves when the lines so far have left memory; false when nobody takes lines any more. */
+  /** Resolves when the lines so far have left memory; false when the reader is gone. */
   taken(): Promise<boolean>;
   readonly isColoured: boolean;
-  /** Of the terminal; Infinity where there is none. */
+  /** The width of the terminal; Infinity if there is none. */
   readonly columns: number;
 }
 
@@ -59,7 +59,7 @@ export interface Verb {
   readonly examples: readonly string[];
   /** True: the verb ends on `stop`. Otherwise signals end the process at once, as usual. */
   readonly isStoppable?: boolean;
-  /** The exit code where the same command may work later (another process has the queue, say); 2 when absent. */
+  /** The exit code when the same command may work later (another process holds the queue, say); 2 when absent. */
   readonly notNow?: number;
   /** True: the verb listens to `hangUp`. Otherwise SIGHUP ends the process, as usual. */
   readonly isReloadable?: boolean;
@@ -96,8 +96,8 @@ export type Values<O extends Options> = {
 };
 
 /**
- * Declares one action: with a name and a summary unless the verb has no other. `run` gets its arguments as declared; a
- * mistake in them has been thrown before.
+ * Declares one action. It has a name and a summary, unless it is the only action of its verb. `run` gets the arguments
+ * as declared; a mistake in them is thrown before that.
  */
 export function action<O extends Options>(
   declared: Partial<Pick<Action, 'name' | 'summary'>> &
@@ -119,7 +119,7 @@ export function action<O extends Options>(
 
 /** One option. The functions below make them. */
 export interface Option<out T> {
-  /** What its value is in the help: FILE; '' for a switch. */
+  /** The word for its value in the help, such as FILE; '' for a switch. */
   readonly value: string;
   readonly about: string;
   readonly short?: string;
@@ -128,13 +128,13 @@ export interface Option<out T> {
   readonly isFile?: true;
   readonly isRequired?: true;
   readonly isRepeated?: true;
-  /** Reads the texts that were given, in their order; a switch gets one empty text for each time. */
+  /** Reads the texts that were given, in their order; for a switch, one empty text for each time that it was given. */
   readonly read: (texts: readonly string[]) => Reading<T>;
 }
 
 type Reading<T> = { readonly value: T } | { readonly problem: string };
 
-/** An option whose last text counts. `read` gives undefined for a text that is not what was expected. */
+/** An option whose last text counts. `read` returns undefined for an unexpected text. */
 function single<T>(
   form: Pick<Option<T>, 'value' | 'short' | 'choices' | 'isFile'>,
   about: string,
@@ -195,7 +195,7 @@ export function duration(about: string, maxMs: number = Infinity): Option<number
   });
 }
 
-/** A point in time, once it is known when now is; milliseconds since the epoch. */
+/** A point in time that may depend on the current time; milliseconds since the epoch. */
 export type Moment = (nowMs: number) => number;
 
 /** An RFC 3339 time, or a duration back from now. */
@@ -209,12 +209,12 @@ export function moment(about: string): Option<Moment | undefined> {
   });
 }
 
-/** The same option, which the action needs. */
+/** Makes an option required. */
 export function required<T>(option: Option<T | undefined>): Option<T> {
   return { ...option, isRequired: true } as Option<T>;
 }
 
-/** The same option with a text that counts when it is left out. */
+/** Gives an option the text that is read when it is left out. */
 export function withDefault<T>(option: Option<T | undefined>, text: string): Option<T> {
   const read: typeof option.read = texts => option.read(texts.length === 0 ? [text] : texts);
   return { ...option, default: text, read } as Option<T>;
@@ -253,7 +253,7 @@ function readCall<O extends Options>(
     if (option === undefined) throw unknownOption(command, rawName, options);
     if (option.value === '' && value !== undefined)
       throw usageError(command, `--${name} takes no value`);
-    // What looks like an option is hardly a value, unless `=` says so.
+    // A word that looks like an option is a value only after `=`.
     if (option.value !== '' && (value === undefined || (!inlineValue && /^-./.test(value))))
       throw missingOption(command, name, option);
     texts.set(name, [...(texts.get(name) ?? []), value ?? '']);
@@ -307,7 +307,7 @@ export function usageError(command: string, cause: string, meant?: string): Oper
 
 const WRITE_HINT = 'name a file that does not exist yet, in a directory where this user may write';
 
-/** Says that a file cannot be written. */
+/** The mistake that a file cannot be written. */
 export function cannotWrite(
   path: string,
   error: unknown,
@@ -320,7 +320,7 @@ export function cannotWrite(
   return new OperatorError([{ message, hint: remedy }], { cause: error });
 }
 
-/** Throws that mistake; for a promise that has to do with the file. */
+/** Returns a function that throws this mistake, for `catch` of a promise. */
 export function refuseFile(path: string, hint?: string): (error: unknown) => never {
   return error => {
     throw cannotWrite(path, error, hint);

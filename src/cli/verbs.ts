@@ -1,5 +1,5 @@
-// The verbs of the program, and what the command line makes of its arguments: a verb to run, or a text to print. A verb's
-// file is loaded when it is needed: what a verb does not use costs no memory.
+// The verbs of the program. Reads the arguments of the command line: they name a verb to run or a text to print. The
+// file of a verb is loaded when it is needed, so that the other verbs cost no memory.
 
 import { bug, OperatorError } from '../errors.ts';
 import { programCommit, programVersion } from '../lib/version.ts';

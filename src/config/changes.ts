@@ -16,10 +16,10 @@ export class WatchedFiles {
   #unsettled: string | null = null;
 
   /**
-   * Loads a configuration. From now on the files that `load` read are watched; after a failure, those
-   * of the configuration in use as well. A file counts as of its first reading here: one that
-   * changes between two readings has changed, and so has one that is read again later, for a
-   * rotated secret.
+   * Loads a configuration, and watches the files that `load` reads from now on. After a failure, it
+   * also keeps watching the files of the configuration in use. A file's stamp is taken before its
+   * first reading here. So a file that changes between two readings counts as changed, and so does
+   * a rotated secret that is read again later.
    */
   load<T>(load: (read: ReadTextFile) => T): T {
     const stamps = new Map<string, string>();
@@ -58,12 +58,12 @@ export class WatchedFiles {
   }
 }
 
-/** A file without a stat has a stamp, too: the attempt to read it then tells the operator why. */
+/** If stat fails, the error code is the stamp: the attempt to read the file tells the operator why. */
 function stampOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true });
     const { dev, ino, size, mtimeNs, mode, uid, gid } = found;
-    // Who may read it counts as well: a refused file is read again once it is allowed.
+    // Permissions count as well: an unreadable file is read again once they allow it.
     return [dev, ino, size, mtimeNs, mode, uid, gid].join(':');
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? 'unreadable';
@@ -75,10 +75,10 @@ export function isSame(a: unknown, b: unknown): boolean {
   return comparable(a) === comparable(b);
 }
 
-/** A text that holds secrets: it is compared, and never kept. */
+/** A text for a comparison. It contains secrets, so it must not be kept. */
 function comparable(value: unknown): string {
   return JSON.stringify(value, function replace(this: Record<string, unknown>, key, shown) {
-    // JSON.stringify has called toJSON by now, which hides what a secret is.
+    // JSON.stringify has already called toJSON, which hides the text of a secret.
     const own: unknown = this[key];
     if (own instanceof RegExp) return own.source;
     if (own instanceof Map) return [...(own as Map<unknown, unknown>)];
@@ -88,7 +88,7 @@ function comparable(value: unknown): string {
 }
 
 /**
- * Keys that differ and take a restart, in the order of the configuration; [] when a reload will do
+ * The changed keys that need a restart, in the order of the configuration; [] if a reload is enough
  * (docs/decisions/0044-reload.md).
  */
 export function keysForRestart(running: Config, wanted: Config): readonly string[] {

@@ -1,6 +1,6 @@
 // The configuration as the program uses it: every key of the YAML resolved, with units in the names.
-// load.ts makes it; it is read-only from then on. Durations are milliseconds, sizes bytes. From a mark on, the types
-// follow from the keys: tools/config-schema.ts writes them.
+// load.ts makes it; it is read-only from then on. Durations are milliseconds, sizes bytes. Below a mark,
+// tools/config-schema.ts writes the types from the keys.
 
 import type { ConfigSecret as Secret } from './secrets.ts';
 
@@ -8,11 +8,11 @@ export type { Secret };
 
 export interface Config {
   readonly file: string;
-  /** Those that this process takes: all of them, unless `shard` divides them. */
+  /** The services of this process: all of them, unless `shard` divides them. */
   readonly services: readonly ServiceConfig[];
-  /** Those that other shards take. */
+  /** The services of the other shards. */
   readonly elsewhere: readonly ServiceConfig[];
-  /** How services are found; null where they are listed. A daemon fills them in (daemon/discovery.ts). */
+  /** How services are found; null if they are listed. A daemon fills in `services` (daemon/discovery.ts). */
   readonly auto: AutoConfig | null;
   readonly unconfiguredServices: 'drop' | 'send';
   readonly memory: MemoryConfig;
@@ -35,14 +35,14 @@ export interface ServiceConfig {
   readonly api: ApiConfig;
 }
 
-/** `services: auto`: what all found services share. */
+/** The keys of `services: auto`, and the settings that all found services share. */
 export interface AutoConfig extends AutoKeys {
   readonly attributes: Readonly<Record<string, string>>;
   readonly api: ApiConfig;
 }
 
 export interface OtlpConfig {
-  /** Full URLs, signal path included; for gRPC the target's origin. */
+  /** Full URLs, signal path included; for gRPC, URLs without a path. */
   readonly metricsEndpoint: string;
   readonly logsEndpoint: string;
   readonly metrics: OtlpSignalConfig;
@@ -52,26 +52,26 @@ export interface OtlpConfig {
   readonly temporality: OtlpKeys['temporality'];
 }
 
-/** What the standard variables allow to differ per signal. Certificates and keys are PEM texts. */
+/** The settings that the standard variables can set per signal. Certificates and keys are PEM texts. */
 export type OtlpSignalConfig = Pick<
   OtlpKeys,
   'protocol' | 'compression' | 'headers' | 'timeoutMs' | 'tls'
 > & {
-  /** What a hint calls a key that is not set by itself in the YAML: the variable that sets it, say. */
+  /** The names for hints to use instead of keys, such as the variable that sets a key. */
   readonly names?: Readonly<Record<string, string>>;
 };
 
-/** What the memory of the process has made of the limits that the YAML leaves out, or sets. */
+/** The limits that do not fit the memory of the process. */
 export interface MemoryConfig {
-  /** null where the system does not say. */
+  /** The memory of the process; null if the system does not report it. */
   readonly memoryBytes: number | null;
-  /** Lowered to what fits. Infinity means no limit. */
+  /** Limits that the YAML leaves out, lowered to what fits. Infinity means no limit. */
   readonly lowered: readonly {
     readonly key: string;
     readonly value: number;
     readonly default: number;
   }[];
-  /** Set by the YAML above what fits, and kept. */
+  /** Limits that the YAML sets above what fits; they are kept. */
   readonly kept: readonly { readonly key: string; readonly value: number; readonly fits: number }[];
 }
 

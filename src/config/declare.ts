@@ -31,9 +31,9 @@ export interface Kind<out T> {
   readonly json: () => JsonSchema;
   /** undefined when something is wrong, which is then reported. */
   readonly read: (value: unknown, path: KeyPath, report: Report) => T | undefined;
-  /** Of a list, and of a map whose keys the user chooses: the kind of its elements. */
+  /** The kind of the elements of a list, or of a map whose keys the user chooses. */
   readonly element?: Kind<unknown>;
-  /** Of a list: the map that may stand in its place. */
+  /** The map that is allowed instead of a list. */
   readonly instead?: AnyBlock;
   /** The text is the path of a file that holds the value, as `${file:PATH}` does. */
   readonly isFile?: true;
@@ -51,17 +51,17 @@ export interface Key<out T> {
   readonly name: string;
   readonly kind: Kind<T>;
   readonly presence: 'defaulted' | 'optional' | 'required';
-  /** As in the YAML; undefined for a block, and for a key that has none. */
+  /** As in the YAML; undefined for a block, and for a key without a default. */
   readonly default: unknown;
-  /** What the example shows; undefined for a block, and for a key that it leaves out. */
+  /** The value in the example; undefined for a block, and for a key that the example leaves out. */
   readonly example: unknown;
-  /** Sentences about it; '' where the name says all. */
+  /** The description in sentences; '' where the name is enough. */
   readonly text: string;
-  /** A running process cannot change it: a change takes a restart. */
+  /** True if a change needs a restart. */
   readonly isFixed: boolean;
-  /** The same key with what it is for. */
+  /** The same key with a description. */
   readonly about: (text: string) => Key<T>;
-  /** The same for a key whose change takes a restart. */
+  /** The same for a key whose change needs a restart. */
   readonly aboutFixed: (text: string) => Key<T>;
 }
 
@@ -81,7 +81,7 @@ function makeKey<T>(fields: KeyFields<T>): Key<T> {
   };
 }
 
-/** Without a fallback: a block, each of whose keys has its own default. */
+/** A block has no fallback, because each of its keys has its own default. */
 export function key<T>(
   name: string,
   kind: Kind<T>,
@@ -157,7 +157,7 @@ export function membersOf(keys: Readonly<Record<string, Key<unknown>>>): string[
 
 /** Reads the value of a key, or its default where there is none. */
 function readKey<T>(key: Key<T>, value: unknown, path: KeyPath, report: Report): T {
-  // Where undefined is no T, something has been reported, and nobody looks at the result.
+  // If T excludes undefined, an undefined result means that a mistake was reported: it is not used.
   const read = (value: unknown): T => readValue(key.kind, value, path, report) as T;
   if (value !== undefined) return read(value);
   if (key.presence === 'defaulted') return read(key.default);
@@ -169,7 +169,7 @@ function readKey<T>(key: Key<T>, value: unknown, path: KeyPath, report: Report):
 }
 
 function readValue<T>(kind: Kind<T>, value: unknown, path: KeyPath, report: Report): T | undefined {
-  // The mistake of what could not be read has been reported before.
+  // The mistake that made the value unreadable has already been reported.
   return value === UNREADABLE ? undefined : kind.read(value, path, report);
 }
 
@@ -180,7 +180,7 @@ export function readAlone<T>(key: Key<T>, value: unknown): T | undefined {
   return isRight && isReadable(value) ? read : undefined;
 }
 
-/** Whether neither it nor anything in it is UNREADABLE. */
+/** True if neither the value nor anything in it is UNREADABLE. */
 function isReadable(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isReadable);
   return isPlainMap(value) ? Object.values(value).every(isReadable) : value !== UNREADABLE;
@@ -204,7 +204,7 @@ export function list<T>(element: Kind<T>): Kind<readonly T[]> {
   };
 }
 
-/** A map whose keys the user chooses; `judge` gives the problem with one, or undefined when it is legal. */
+/** A map whose keys the user chooses; `judge` returns the problem of a key, or undefined for a legal one. */
 export function mapOf<T>(
   judge: (name: string) => Refusal | undefined,
   element: Kind<T>,
@@ -263,7 +263,7 @@ export function orUnlimited(kind: Kind<number>): Kind<number> {
   };
 }
 
-/** What a leaf reads. `text` is set for texts only, and for whatever a reference has given. */
+/** The input of a leaf. `text` is set only for texts and for the results of references. */
 export interface LeafInput {
   readonly value: unknown;
   readonly text: string | undefined;
@@ -283,7 +283,7 @@ export interface LeafOptions<T> extends Pick<Kind<T>, 'expected' | 'type' | 'isS
 
 const REFERENCE_JSON = { type: 'string', pattern: '\\$\\{(file|env):[^}]+\\}' };
 
-/** A single value: what the YAML gave, or an ExpandedText, whose text is read as if the YAML had it. */
+/** A single value: a scalar of the YAML, or an ExpandedText, whose text is read like a text in the YAML. */
 export function leaf<T>(options: LeafOptions<T>): Kind<T> {
   const { json, read: _read, suggest: _suggest, ...facts } = options;
   return {
@@ -320,7 +320,7 @@ function isLegal<T>(text: string, options: LeafOptions<T>): boolean {
   return [text, bare].some(value => canRead(value, options));
 }
 
-/** YAML makes a number of `12345`, which is right as soon as it is in quotes. */
+/** A hint for a value such as `12345`, which is a number in YAML, but would be legal as a text. */
 function quoteHint<T>({ value }: LeafInput, options: LeafOptions<T>): string | undefined {
   const isBare = typeof value === 'number' || typeof value === 'boolean';
   return isBare && canRead(String(value), options) ? 'put it in quotes' : undefined;
@@ -357,7 +357,7 @@ function showText(text: string): string {
   return JSON.stringify(short);
 }
 
-/** What the example, the editors and the table of keys say about a key. */
+/** The description of a key in the example, in editors and in the table of keys. */
 export function wordsOf({ text, presence, isFixed }: Key<unknown>): string {
   const required = presence === 'required' ? ' Required.' : '';
   return `${text}${required}${isFixed ? ' A change needs a restart.' : ''}`;

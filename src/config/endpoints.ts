@@ -83,7 +83,7 @@ export const backupEndpoints: Block<BackupEndpoints> = namedBlock('BackupEndpoin
     The member of a new restore that holds the backup's path in the bucket: key or id.`),
 });
 
-/** The values that hold where no configuration says otherwise. */
+/** The defaults, which apply without a configuration. */
 export const DEFAULT_ENDPOINTS: {
   readonly metricsPath: string;
   readonly logs: LogEndpointsConfig;

@@ -1,5 +1,5 @@
-// What `check` says about a configuration that is valid: frequent mistakes that only a person can judge, and the effective
-// value of every key with its origin. Secrets, and whatever came out of a reference, stay hidden.
+// The findings of `check` in a valid configuration: frequent mistakes that only a person can judge, and the effective
+// value of every key with its origin. Secrets and the results of references stay hidden.
 
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { withoutUrlSecrets } from '../lib/printable.ts';
@@ -33,7 +33,7 @@ export function warningsOf({ root }: LayeredTree, isContainer: boolean): Violati
 
 const ENDPOINTS = ['endpoint', 'metrics_endpoint', 'logs_endpoint'] as const;
 
-/** The texts of the addresses that are set, by their paths. */
+/** The addresses that are set, with their paths. */
 function addresses(root: unknown): readonly (readonly [path: KeyPath, url: URL])[] {
   const paths = [
     ...apiPaths(root).map(path => [...path, 'base_url']),
@@ -164,7 +164,7 @@ export function effectiveValues({ config, trees }: Judgement): readonly Effectiv
   return [...all, ...others.map(one => ({ ...one, key: `${one.key} (logs)` }))];
 }
 
-/** The default of a key that another key changes. */
+/** The default of a key whose default depends on another key. */
 function derived(key: string, signal: Signal, { otlp, metrics }: Config): string | undefined {
   if (key === 'api.timeout' && metrics.intervalMs < 10_000)
     return formatDuration(metrics.intervalMs);

@@ -1,7 +1,6 @@
-// Kinds of values that have to do with HTTP and TLS: URLs, paths below them, addresses to listen on, headers, and the
-// PEM files of certificates and keys. Many of them must not be printed: these are kept as a Secret. The same test
-// decides about a secret at the start and about what a rotated file holds later: an unusable text never replaces a good
-// one.
+// Kinds of values for HTTP and TLS: URLs, paths below them, addresses to listen on, headers, and the PEM files of
+// certificates and keys. Values that must not be printed are kept as a Secret. A rotated secret must pass the same test
+// as at the start, so that an unusable text never replaces a good one.
 
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { findBadCertificate } from '../lib/pem.ts';
@@ -10,8 +9,8 @@ import { leaf, mapOf, type Kind, type LeafInput, type Reading, type Refusal } fr
 import { ConfigSecret } from './secrets.ts';
 
 /**
- * An http(s) URL without user and fragment. `isBase`: a path is appended to it, so it has no query and no trailing slash;
- * another one is used unchanged.
+ * An http(s) URL without user and fragment. `isBase`: a path is appended to it, so it has no query and no trailing slash.
+ * Any other URL is used unchanged.
  */
 export function httpUrl(expected: string, isBase: boolean): Kind<string> {
   return leaf({

@@ -61,7 +61,7 @@ const HOUR_MS = 3_600_000;
 const WEEK_MS = 604_800_000;
 const MILLION = 1_000_000;
 
-/** Headers that the client of the service sets itself, beside those that no client can set (http-kinds.ts). */
+/** Headers that the client of the service sets itself, besides those that no client can set (http-kinds.ts). */
 const REFUSED_HEADERS: Readonly<Record<string, string>> = {
   'x-api-key': 'use `key` instead',
   accept: 'remove it; the program sets it itself',
@@ -101,7 +101,7 @@ export type ApiKeys = { readonly [Name in keyof ApiConfig]: ApiConfig[Name] | un
 
 export const api: Block<ApiKeys> = namedBlock('ApiConfig', apiKeys);
 
-/** The same keys, none of which has a default: what an entry leaves out is the global block's. */
+/** The same keys without defaults: the global block has the value of a key that an entry leaves out. */
 const ownApi: Block<ApiKeys> = block(
   Object.fromEntries(
     Object.entries<Key<unknown>>(apiKeys).map(([property, { name, kind, text }]) => [
@@ -152,7 +152,7 @@ export const service: Block<ServiceEntry> = block({
     here add to the global ones. Keys that you leave out have the global values.`),
 });
 
-/** Each service that the key sees, without entries. */
+/** The keys of `services: auto`, which takes each service that the API key sees. */
 const auto: Block<AutoKeys> = namedBlock('AutoKeys', {
   include: key('include', list(expression()), []).about(`
     Take only the services whose whole id or name matches one of these regular expressions. Empty:
@@ -366,7 +366,7 @@ const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
 
 const wholeUrl = httpUrl('an http or https URL', false);
 const OTLP_ENDPOINT = 'http://localhost:4318';
-/** Where gRPC goes when neither the YAML nor a variable names an endpoint. */
+/** The endpoint for gRPC if neither the YAML nor a variable names one. */
 export const GRPC_ENDPOINT = 'http://localhost:4317';
 
 export const otlpTls: Block<OtlpKeys['tls']> = block({
@@ -492,7 +492,7 @@ const log: Block<Config['log']> = namedBlock('LogConfig', {
     json for machines, text for people. auto: text if stderr is a terminal, else json.`),
 });
 
-/** The YAML once it has been read, before services are merged with `api` and signals with variables. */
+/** The keys as read for one signal, variables included, before load.ts merges `api` into services, and the signals. */
 export interface ConfigKeys
   extends Omit<Config, 'file' | 'services' | 'elsewhere' | 'auto' | 'memory' | 'otlp' | 'status'> {
   readonly api: ApiKeys;

@@ -1,5 +1,5 @@
-// The plain kinds of values: texts, numbers, switches, choices, durations and sizes; and texts with a meaning of their
-// own: regular expressions, time zones, points in time, schedules.
+// The plain kinds of values: texts, numbers, switches, choices, durations and sizes; and texts with a syntax: regular
+// expressions, time zones, points in time, schedules.
 
 import { Cron } from 'croner';
 import { causeText } from '../errors.ts';
@@ -80,7 +80,7 @@ export function flag(): Kind<boolean> {
       if (expanded === undefined || !/^(?:true|false)$/i.test(expanded.text)) return undefined;
       return { value: expanded.text.toLowerCase() === 'true' };
     },
-    // In quotes, `true` is a text; the others are texts anyway.
+    // `true` and `false` are texts in quotes; `yes`, `no`, `on` and `off` always are.
     suggest: ({ text = '' }) => {
       if (/^(?:true|yes|on)$/i.test(text)) return 'true';
       return /^(?:false|no|off)$/i.test(text) ? 'false' : undefined;
@@ -169,7 +169,7 @@ export function expression(): Kind<RegExp> {
       if (text === undefined) return undefined;
       if (text === '') return { problem: 'expected a regular expression, got an empty text' };
       try {
-        // By itself first: `a)(b` would become legal within the group.
+        // Checks the text by itself first: `a)(b` would become legal within the group.
         RegExp(text, 'u');
         return { value: new RegExp(`^(?:${text})$`, 'u') };
       } catch (error) {
@@ -180,7 +180,7 @@ export function expression(): Kind<RegExp> {
   });
 }
 
-/** `Invalid regular expression: /a(/u: Unterminated group` says it after the last colon. */
+/** The words after the last colon, as in `Invalid regular expression: /a(/u: Unterminated group`. */
 function expressionProblem(error: unknown): string {
   return causeText(error).split(': ').at(-1)?.toLowerCase() ?? 'it is not legal';
 }
@@ -244,7 +244,7 @@ function readCron(input: LeafInput): Reading<LogsConfig['schedule']> | undefined
     const isTooOften = runs.some((run, i) => run - (runs[i - 1] ?? 0) < SCHEDULE_MS_MIN);
     return isTooOften ? tooOften(input) : { value: { cron } };
   } catch (error) {
-    // Its words may repeat the expression, which must not show when it came out of a reference.
+    // The error may repeat the expression, which must not show if it came from a reference.
     const cause = input.expanded === undefined ? cronCause(error) : 'it is not legal';
     return { problem: `expected a cron expression, got ${input.shown}: ${cause}` };
   }

@@ -1,6 +1,6 @@
 // Loads a configuration file in steps: text, YAML tree, standard variables, keys, rules. It collects the mistakes of all
-// steps and throws one OperatorError. The last step cannot fail: it merges the global `api` with that of each entry, sets
-// the endpoint of each signal, and makes relative paths absolute.
+// steps and throws one OperatorError. The last step cannot fail: it merges the global `api` with the `api` of each entry,
+// sets the endpoint of each signal, and makes relative paths absolute.
 
 import { dirname, resolve } from 'node:path';
 import { bug, OperatorError, type Mistake } from '../errors.ts';
@@ -27,11 +27,11 @@ import { readYamlTree, type YamlTree } from './yaml-tree.ts';
 export interface LoadOptions {
   /** Shown in messages as it is given; relative paths in the file start at its directory. */
   readonly file: string;
-  /** Kept: secrets that come from a variable are read again from it. */
+  /** Is kept, because secrets that come from variables are read again. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Reads the file and those that it refers to; by default from the file system. */
+  /** Reads the file and the files that it refers to; by default from the file system. */
   readonly readFile?: ReadTextFile;
-  /** What the system says of the memory; null: nothing. loadConfig() asks it by default. */
+  /** The memory as the system reports it; null: unknown. loadConfig() asks the system by default. */
   readonly memory?: MemoryReadings | null;
 }
 
@@ -40,7 +40,7 @@ export function loadConfig(options: LoadOptions): Config {
   return judgeFile(options).config;
 }
 
-/** The same with its sources, for `check`. */
+/** Like loadConfig(), with the trees that the configuration was made from, for `check`. */
 export function judgeFile(options: LoadOptions): Judgement {
   const { file, readFile = readTextFile } = options;
   const found = readFile(resolve(file));
@@ -53,7 +53,7 @@ export function judgeFile(options: LoadOptions): Judgement {
   ]);
 }
 
-/** The same for a text that was read elsewhere. `options.file` need not exist. */
+/** Like loadConfig(), for a text that was read elsewhere. `options.file` need not exist. */
 export function parseConfig(text: string, options: LoadOptions): Config {
   return judgeText(text, options).config;
 }
@@ -101,12 +101,12 @@ function rootMistakes({ root, places, file }: YamlTree): Mistake[] {
 interface SignalRead {
   readonly signal: Signal;
   readonly tree: LayeredTree;
-  /** Of use where there are no mistakes. */
+  /** Valid only if there are no mistakes. */
   readonly keys: ConfigKeys;
   readonly mistakes: readonly Mistake[];
 }
 
-/** Variables may differ per signal, so all is read for each; mistakes that repeat are shown once. */
+/** Variables may differ per signal, so the whole tree is read for each; repeated mistakes are shown once. */
 function readFor(signal: Signal, given: YamlTree<YamlMap>, variables: OtelVariables): SignalRead {
   const tree = layerVariables(given, signal, variables);
   const found: Violation[] = [];
@@ -174,14 +174,14 @@ function isUnset(value: unknown): boolean {
   return value === undefined;
 }
 
-/** A shorter interval shortens the default timeout. A timeout in the file stays; rules.ts refuses a longer one. */
+/** A shorter interval shortens the default timeout. rules.ts refuses a timeout in the file that exceeds the interval. */
 function globalTimeoutMs(root: unknown, { api, metrics }: ConfigKeys): number {
   const timeoutMs = api.timeoutMs ?? bug('api.timeout has no default');
   const isDefault = valueAt(root, ['api', 'timeout']) === undefined;
   return isDefault ? Math.min(timeoutMs, metrics.intervalMs) : timeoutMs;
 }
 
-/** The global keys have defaults, but for `key`: rules.ts sees to it that one of both has it. */
+/** All global keys but `key` have defaults; rules.ts ensures that the global block or the entry has `key`. */
 function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
   const set = Object.fromEntries(Object.entries(own).filter(([, value]) => !isUnset(value)));
   const names = new Set(Object.keys(own.headers ?? {}).map(name => name.toLowerCase()));

@@ -1,6 +1,6 @@
 // Lowers the limits that the YAML leaves out to what the memory of the process allows; never raises one. In: the memory
 // as the system reports it, and the limits as read. Out: the limits in effect, and which of them differ from the YAML or
-// the defaults. COST in model/series-table.ts has the costs behind these numbers.
+// the defaults. COST in model/series-table.ts has the measured costs.
 
 import { totalmem } from 'node:os';
 import { formatBytes, formatCount } from '../lib/format.ts';
@@ -16,26 +16,26 @@ export interface MemoryReadings {
 
 const MIB = 2 ** 20;
 
-/** An idle process, with room for what has no size that a page could set: V8, SQLite, requests under way. */
+/** An idle process, and memory that does not depend on pages: for V8, SQLite and running requests. */
 const PROCESS_BYTES = 100 * MIB;
-/** Of the memory that there is, so much may be taken: garbage that is not collected yet needs room. */
+/** The share of the memory that may be used: garbage that is not collected yet needs the rest. */
 const SHARE = 0.9;
-/** Whatever the memory is, so much is allowed: a process in less will have to show whether it can live. */
+/** Always allowed, even if the memory may be too small for it. */
 const ALLOWED_BYTES_MIN = 16 * MIB;
-/** No process of this program runs in less, no machine has more: such a reading is none. */
+/** This program does not run in less, and no machine has more: any other reading is ignored. */
 const MEMORY_BYTES_MIN = 64 * MIB;
 const MEMORY_BYTES_MAX = 2 ** 47;
 /** The memory of a series on the current page with a text of 100 bytes, and of a sample. */
 const SERIES_BYTES = 600;
 const SAMPLE_BYTES = 320;
-/** Services that no entry names take a tenth at most. */
+/** Services that no entry names take at most a tenth. */
 const SERVICES_SHARE = 0.1;
 
 export function readMemory(): MemoryReadings {
   return { constrainedBytes: process.constrainedMemory(), machineBytes: totalmem() };
 }
 
-/** The memory that the process has, in bytes: the smaller of both readings; null where neither can be meant. */
+/** The memory that the process has, in bytes: the smaller of the plausible readings; null if there is none. */
 export function memoryBytesOf(readings: MemoryReadings): number | null {
   const meant = [readings.constrainedBytes, readings.machineBytes].filter(
     bytes => bytes >= MEMORY_BYTES_MIN && bytes <= MEMORY_BYTES_MAX,
@@ -52,7 +52,7 @@ const KEYS = {
   services: 'services',
 } as const satisfies Readonly<Record<string, keyof PageLimits>>;
 
-/** The limits that hold. `root` is the YAML, which tells what was left out; `limits` has defaults in those places. */
+/** The limits in effect. `root` is the YAML, which shows the missing limits; `limits` has defaults in their places. */
 export function limitsOfMemory(
   limits: PageLimits,
   root: unknown,
@@ -65,7 +65,7 @@ export function limitsOfMemory(
   const kept: MemoryConfig['kept'][number][] = [];
   const spareBytes = Math.floor((memoryBytes ?? Infinity) * SHARE) - PROCESS_BYTES;
   const foundBytes = Math.max(spareBytes, ALLOWED_BYTES_MIN);
-  // Who sets it knows more of the memory than the system says.
+  // A user who sets `memory` knows more about it than the system reports.
   const allowed = isSet('memory') ? limits.memoryBytes : foundBytes;
   const fitting = {
     memory: foundBytes,
@@ -88,10 +88,7 @@ export function limitsOfMemory(
   return { limits: held, memory: { memoryBytes, lowered, kept } };
 }
 
-/**
- * What the memory has made of the limits, in sentences without a full stop; [] where all but the memory itself are as they
- * would be anyway.
- */
+/** The lowered limits, in sentences without a full stop; [] if no limit but `memory` itself was lowered. */
 export function memoryNotes({ memoryBytes, lowered }: MemoryConfig): readonly string[] {
   if (lowered.every(({ key }) => key === MEMORY_KEY)) return [];
   const words = lowered.map(({ key, value, default: usual }) =>
@@ -102,7 +99,7 @@ export function memoryNotes({ memoryBytes, lowered }: MemoryConfig): readonly st
   return [`${reasonOf(memoryBytes)}: ${words.join(', ')}`];
 }
 
-/** The limits that the YAML sets higher than the memory allows, a sentence each. */
+/** The limits that the YAML sets higher than the memory allows, one sentence for each. */
 export function memoryWarnings({ memoryBytes, kept }: MemoryConfig): readonly string[] {
   return kept.map(
     ({ key, value, fits }) =>

@@ -1,6 +1,6 @@
-// The standard variables of OpenTelemetry, read here and nowhere else: those of the exporters, and those for the program's
-// own telemetry. They apply where the YAML has no value; a variable of one signal overrides the general one. An empty
-// variable counts as none.
+// Reads the standard variables of OpenTelemetry, which no other file reads: for the exporters, and for the program's own
+// telemetry. They apply where the YAML has no value; a variable of one signal overrides the general one. An empty
+// variable counts as not set.
 // Specification: OpenTelemetry protocol exporter, resource SDK ("Specifying resource information via an
 // environment variable"), environment variables ("General SDK configuration", "Periodic exporting MetricReader").
 
@@ -20,22 +20,22 @@ interface Variable {
   readonly reading: Reading;
 }
 
-/** By path of the key that it sets, as `otlp.tls.ca`. */
+/** Variables by the paths of the keys that they set, such as `otlp.tls.ca`. */
 type Layer = ReadonlyMap<string, Variable>;
 
 export interface OtelVariables {
-  /** Of each signal: the general variables and the program's own, or instead of them its own. */
+  /** For each signal: its variables, else the general ones; and the variables for the program itself. */
   readonly layers: Readonly<Record<Signal, Layer>>;
-  /** Of OTEL_RESOURCE_ATTRIBUTES, without those that each service has of its own. */
+  /** From OTEL_RESOURCE_ATTRIBUTES, without OWN_ATTRIBUTES, which each service sets itself. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** What is wrong with OTEL_RESOURCE_ATTRIBUTES; that of the others shows where they are used. */
+  /** The mistakes in OTEL_RESOURCE_ATTRIBUTES; those in other variables are reported when these are used. */
   readonly mistakes: readonly Mistake[];
 }
 
 const asIs: Read = text => ({ value: text });
 const lowerCase: Read = text => ({ value: text.toLowerCase() });
 
-/** What follows OTEL_EXPORTER_OTLP_ or OTEL_EXPORTER_OTLP_<SIGNAL>_, and the key that it sets. */
+/** The suffix after OTEL_EXPORTER_OTLP_ or OTEL_EXPORTER_OTLP_<SIGNAL>_, and the key that the variable sets. */
 const VARIABLES: readonly (readonly [suffix: string, key: string, read: Read])[] = [
   ['ENDPOINT', 'otlp.endpoint', asIs],
   ['HEADERS', 'otlp.headers', readPairs],
@@ -46,7 +46,7 @@ const VARIABLES: readonly (readonly [suffix: string, key: string, read: Read])[]
   ['CLIENT_CERTIFICATE', 'otlp.tls.cert', readFilePath],
   ['CLIENT_KEY', 'otlp.tls.key', readFilePath],
 ];
-/** What follows OTEL_, for keys that no signal has for itself. */
+/** The suffix after OTEL_, for keys without a value per signal. */
 const OWN_VARIABLES: typeof VARIABLES = [
   ['EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', 'otlp.temporality', lowerCase],
   ['SERVICE_NAME', 'telemetry.service_name', asIs],
@@ -66,7 +66,7 @@ export function readOtelVariables(sources: TextSources): OtelVariables {
   const shared = [...layer(PREFIX, VARIABLES), ...layer('OTEL_', OWN_VARIABLES)];
   const layerOf = (signal: Signal): Layer => {
     const own = layer(`${PREFIX}${signal.toUpperCase()}_`, VARIABLES);
-    // An endpoint of one signal is used as it is.
+    // The endpoint of one signal has a key for itself, because it is used unchanged.
     const keyOf = (key: string): string =>
       key === 'otlp.endpoint' ? `otlp.${signal}_endpoint` : key;
     return new Map([...shared, ...own.map(([key, one]) => [keyOf(key), one] as const)]);
@@ -175,7 +175,7 @@ function readMilliseconds(text: string): Reading {
   return { problem: `expected milliseconds such as 10000, got ${JSON.stringify(text)}` };
 }
 
-/** The levels of the SDKs in the words of `log.level`. */
+/** Translates a log level of the SDKs into a word of `log.level`. */
 function readLogLevel(text: string): Reading {
   const level = text.toLowerCase();
   return { value: { none: 'silent', verbose: 'trace', all: 'trace' }[level] ?? level };

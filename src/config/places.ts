@@ -6,7 +6,7 @@ export type KeyPath = readonly PropertyKey[];
 /** A map of the YAML. */
 export type YamlMap = Readonly<Record<string, unknown>>;
 
-/** In place of a value that could not be made; the mistake has been reported already. */
+/** Replaces a value that cannot be read; the mistake has already been reported. */
 export const UNREADABLE: unique symbol = Symbol('unreadable');
 
 /** Line and column, both from 1; columns count UTF-16 units. */
@@ -15,7 +15,7 @@ export interface Place {
   readonly column: number;
 }
 
-/** Offsets into the text of one node: of its key (none in a list) and of its value. */
+/** The offsets of a node in the text: of its key (none in a list) and of its value. */
 export interface NodeOffsets {
   readonly key?: number;
   readonly value: number;
@@ -49,7 +49,7 @@ export function isPlainMap(value: unknown): value is YamlMap {
   return isObject && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Filled by the reader of the YAML. What is not there itself is looked up at the nearest node around it. */
+/** Filled by the reader of the YAML. A path without a node gets the place of the nearest node around it. */
 export class Places {
   readonly #nodes = new Map<string, NodeOffsets>();
   readonly #placeOf: (offset: number) => Place;
@@ -79,7 +79,7 @@ export class Places {
     for (let length = path.length; length >= 0; length--) {
       const node = this.#nodes.get(nodeKey(path.slice(0, length)));
       if (node === undefined) continue;
-      // Of a node around the missing one, the key says more than where its value begins.
+      // For a node around the missing one, the key is a better place than the start of the value.
       return this.at(length === path.length ? pick(node) : (node.key ?? node.value));
     }
     return { line: 1, column: 1 };

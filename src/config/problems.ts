@@ -1,6 +1,6 @@
-// Turns what keys and rules find into the mistakes that a user sees, each with line and column, or with the name of the
-// standard variable that it came from. For an unknown key, it suggests the key that was probably meant, or the block
-// where the key belongs.
+// Turns the violations that keys and rules find into the mistakes that a user sees, each with line and column, or with
+// the name of the standard variable that the value came from. For an unknown key, it suggests the key that was probably
+// meant, or the block where the key belongs.
 
 import { formatMistake, type Mistake } from '../errors.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -14,7 +14,7 @@ export const MISTAKES_MAX = 100;
 
 /** The mistakes of one tree. A key that is there, but misspelt, is not reported as missing too. */
 export function violationMistakes(found: readonly Violation[], tree: LayeredTree): Mistake[] {
-  // A hint compares the key with all keys there are: only as many as are shown get one.
+  // A hint costs a comparison with all keys, so there are no more hints than mistakes shown.
   const unknown = found.filter(({ isUnknownKey }) => isUnknownKey).slice(0, MISTAKES_MAX);
   const levels = keysByLevel(CONFIG);
   const hints = new Map(unknown.map(violation => [violation, hintFor(violation.path, levels)]));
@@ -36,7 +36,7 @@ function toMistake(violation: Violation, tree: LayeredTree): Mistake {
   return { ...words, file, ...place, key: pathText(path) };
 }
 
-/** In the order of the file, those of variables last; without repeats, and at most MISTAKES_MAX of them. */
+/** Sorts mistakes by their places in the file, those of variables last. Removes repeats; shows at most MISTAKES_MAX. */
 export function orderMistakes(mistakes: readonly Mistake[]): Mistake[] {
   const unique = [...new Map(mistakes.map(mistake => [formatMistake(mistake), mistake])).values()];
   const last = Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 // The rules of `metrics.include`, `exclude` and `rename`: whether a series is sent, which name and labels it gets, and which
-// rules would make one series out of two. A rule applies to whole names on the page; the first that matches decides. It
-// comes after the catalog's look-up: types, units and starts follow from the name on the page.
+// rules would make one series out of two. A rule applies to whole names on the page; the first that matches decides.
+// Rules apply after the catalog's look-up: types, units and starts follow from the name on the page.
 
 import { CATALOG } from '../catalog/all.ts';
 import { type CatalogEntry, OWN_PREFIXES } from '../catalog/catalog.ts';
@@ -16,7 +16,7 @@ export function isIncluded(name: string, { include, exclude }: Filters): boolean
   return include.length === 0 || include.some(pattern => pattern.test(name));
 }
 
-/** What a rule makes of a name. */
+/** The result of a rule for a name. */
 export interface Renamed {
   readonly name: string;
   /** null: the labels stay. */
@@ -40,7 +40,7 @@ export function renamed(name: string, rules: readonly RenameConfig[]): Renamed |
   return null;
 }
 
-/** `$3` in a text of a rule whose expression has two groups; null if each has its group. */
+/** The first reference without a group, such as `$3` if the rule's expression has two; null if there is none. */
 export function groupWithout({ match, name, attributes }: RenameConfig): string | null {
   const count = (RegExp(`${match.source}|`, 'u').exec('')?.length ?? bug('no match')) - 1;
   const texts = [name ?? '', ...Object.values(attributes)];
@@ -51,7 +51,7 @@ export function groupWithout({ match, name, attributes }: RenameConfig): string 
 
 /** Two series of the catalog that a rule would merge, or give one name though their types differ. */
 export interface Collision {
-  /** Of the rule that renames the second one. */
+  /** The index of the rule that renames the second series. */
   readonly rule: number;
   readonly names: readonly [string, string];
   readonly sentName: string;
@@ -65,7 +65,7 @@ interface CollisionRules extends Filters {
   readonly prefixes: FamilyPrefixes;
 }
 
-/** Found among the series that the catalog knows, each under the configured prefixes: at most one for each rule. */
+/** The collisions among the catalog's series, under each configured prefix: at most one for each rule. */
 export function collisions(rules: CollisionRules): readonly Collision[] {
   const found = new Map<number, Collision>();
   for (const family of Object.keys(rules.prefixes) as (keyof FamilyPrefixes)[])
@@ -75,7 +75,7 @@ export function collisions(rules: CollisionRules): readonly Collision[] {
   return [...found.values()];
 }
 
-/** A page has the series of a family under one of its prefixes. */
+/** Checks one prefix at a time, because a page has the series of a family under one prefix only. */
 function* collisionsOf(
   family: keyof FamilyPrefixes,
   prefix: string,
@@ -85,7 +85,7 @@ function* collisionsOf(
   const byName = new Map<string, { readonly name: string; readonly type: string }>();
   const bySeries = new Map<string, string>();
   const entries = CATALOG.filter(entry => entry.family === family);
-  // Renamed ones come last: each collision has a rule to be reported at.
+  // Renamed series come last, so that each collision is reported at a rule.
   const sorted = entries
     .map(entry => ({ entry, name: prefix + entry.name.slice(OWN_PREFIXES[family].length) }))
     .filter(({ name }) => isIncluded(name, filters))
@@ -111,7 +111,7 @@ function typeOf({ type }: CatalogEntry, labels: LabelRules | null): string {
   return type === 'updowncounter' && isSummable(labels) ? type : 'gauge';
 }
 
-/** Series of several names that a rule gives one may overlap: no sum over the added labels has a meaning. */
+/** Metrics that a rule merges under one name may overlap, so a sum over the added labels has no meaning. */
 export function isSummable(rules: LabelRules | null): boolean {
   return (rules?.added.length ?? 0) === 0;
 }

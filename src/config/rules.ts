@@ -24,7 +24,7 @@ import { formatDuration } from './units.ts';
 
 type Rule = (root: unknown, signal: Signal) => Violation[];
 
-/** What the rules find in the YAML with the variables of a signal. */
+/** The violations in the YAML, together with the variables of a signal. */
 export function ruleViolations(root: unknown, signal: Signal): Violation[] {
   return RULES.flatMap(rule => rule(root, signal));
 }
@@ -60,7 +60,7 @@ function entryPaths(root: unknown): KeyPath[] {
   return Array.isArray(services) ? services.map((_, index) => ['services', index]) : [];
 }
 
-/** Where `api` may stand: of all services, and of each entry. */
+/** The paths where `api` is allowed: the global one, and one in each entry. */
 export function apiPaths(root: unknown): KeyPath[] {
   return [['api'], ...entryPaths(root).map(entry => [...entry, 'api'])];
 }
@@ -88,7 +88,7 @@ function idsAreUnique(root: unknown): Violation[] {
   });
 }
 
-/** The page is what the key sees, and every service on it is taken or excluded. */
+/** `services: auto` finds the services on the metrics page, and takes or excludes each of them. */
 function autoIsAlone(root: unknown): Violation[] {
   const services = read(root, ['services'], CONFIG.keys.services);
   if (services === undefined || !('goneAfterMs' in services)) return [];
@@ -106,7 +106,7 @@ function autoIsAlone(root: unknown): Violation[] {
   return found;
 }
 
-/** A key for every service: the global one, or one of its own. */
+/** Every service needs a key: the global one or its own. */
 function keyIsThere(root: unknown): Violation[] {
   if (valueAt(root, ['api', 'key']) !== undefined) return [];
   const entries = entryPaths(root);
@@ -170,7 +170,7 @@ function prefixesAreApart(root: unknown): Violation[] {
   });
 }
 
-/** What renaming would make one series of two, or one name of two types, as far as the catalog knows them. */
+/** Refuses rules without an effect or with a missing group, and rules that merge series or types of the catalog. */
 function renamesAreApart(root: unknown): Violation[] {
   const path = ['metrics', 'rename'];
   const at = <T>(key: Key<T>): T | undefined => read(root, ['metrics', key.name], key);
@@ -217,7 +217,7 @@ function overridesChangeSomething(root: unknown): Violation[] {
   });
 }
 
-/** Names of headers do not depend on case, so two that differ in nothing else are one. */
+/** Names of headers do not depend on case, so two names that differ only in case are the same header. */
 function headersAreUnique(root: unknown): Violation[] {
   const problem = 'duplicate header: names of headers do not depend on case';
   const hint = 'remove one of them';
@@ -262,7 +262,7 @@ function compressionSuitsGrpc(root: unknown): Violation[] {
   return [{ path, problem: 'gRPC does not support zstd', hint: 'use `gzip` or `none`' }];
 }
 
-/** Its address is a host and a port: a path is most likely that of OTLP over HTTP, at another port. */
+/** An address for gRPC is a host and a port. A path most likely belongs to OTLP over HTTP, at another port. */
 function endpointSuitsGrpc(root: unknown, signal: Signal): Violation[] {
   if (!isGrpc(root)) return [];
   const own = signal === 'metrics' ? otlp.keys.metricsEndpoint : otlp.keys.logsEndpoint;

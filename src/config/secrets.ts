@@ -22,7 +22,7 @@ export function hasReference(text: string): boolean {
 /** The text that was found, or everything that is wrong. */
 export type Expansion = { readonly text: string } | { readonly problems: readonly string[] };
 
-/** Replaces every reference once (what a reference gives is not looked at again); any other `$` is a dollar. */
+/** Replaces every reference once: references in the result are not expanded. Any other `$` stays. */
 export function expand(template: string, sources: TextSources): Expansion {
   const problems: string[] = [];
   const text = template.replaceAll(REFERENCE, (reference, kind: string, name: string) => {
@@ -34,7 +34,7 @@ export function expand(template: string, sources: TextSources): Expansion {
   return problems.length === 0 ? { text } : { problems };
 }
 
-/** What `${file:PATH}` gives; a problem does not repeat the path, which may be a secret in the wrong place. */
+/** Reads a file as `${file:PATH}` does. A problem does not repeat the path, which may be a secret in the wrong place. */
 export function expandPath(path: string, sources: TextSources): Expansion {
   const found = readFile(path, sources);
   if ('text' in found) return found;

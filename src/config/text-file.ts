@@ -1,5 +1,5 @@
-// Reads the small text files that a configuration consists of: itself, secrets, certificates. Bounded, so
-// that a path to a device or a database file cannot fill the memory; UTF-8 or nothing.
+// Reads the small text files of a configuration: the YAML, secrets and certificates. The size is limited, so
+// that a path to a device or a database file cannot fill the memory. A file that is not UTF-8 is refused.
 
 import { closeSync, openSync, readSync } from 'node:fs';
 

@@ -4,7 +4,7 @@
 
 export interface Quantity {
   readonly units: ReadonlyMap<string, number>;
-  /** For editors; the same language as parseQuantity(). */
+  /** For editors; matches the form that parseQuantity() reads. */
   readonly pattern: string;
   /** The unit that a number without one most likely has. */
   readonly usual: string;
@@ -61,7 +61,7 @@ export const SIZE: Quantity = {
   },
 };
 
-/** The amount in the smallest unit, rounded to a whole one; undefined when the text is no such quantity. */
+/** The amount in the smallest unit, rounded to a whole number; undefined if the text is not such a quantity. */
 export function parseQuantity(text: string, { units }: Quantity): number | undefined {
   const match = /^(\d+(?:\.\d+)?)([A-Za-z]+)$/.exec(text);
   const factor = units.get(match?.[2] ?? '');
@@ -85,7 +85,7 @@ export function formatDuration(ms: number): string {
   return formatQuantity(ms, DURATION);
 }
 
-/** What was probably meant by a text that is none: `10 sec` gives `10s`, `512Mi` and `512 mib` give `512MiB`. */
+/** The quantity that was probably meant: `10 sec` gives `10s`, `512Mi` and `512 mib` give `512MiB`. */
 export function suggestQuantity(text: string, { unitOf }: Quantity): string | undefined {
   const match = /^(\d{1,15}(?:\.\d{1,15})?)\s*([A-Za-z]{1,12})$/.exec(text.trim());
   const unit = unitOf((match?.[2] ?? '?').toLowerCase());

@@ -1,8 +1,8 @@
-// From the text of the YAML to plain data with a place for every key. Duplicate keys, references and aliases
-// are dealt with here; the declarations of the keys (keys.ts) give them their meaning. Nothing in the text makes this throw.
+// Turns the text of the YAML into plain data with a place for every key. Handles duplicate keys, references and
+// aliases; the declarations in keys.ts give the keys their meaning. No text makes it throw.
 //
-// The tree is built by hand, not by the parser's own conversion: an alias is the value of its anchor, not a
-// copy, so that no nesting of aliases multiplies; and its duplicate check takes minutes for a hostile file.
+// The tree is built here, not by the parser's own conversion. So an alias is the same value as its anchor, not a
+// copy, and nested aliases do not multiply. And the parser's duplicate check takes minutes for a hostile file.
 
 import {
   type Document,
@@ -165,7 +165,7 @@ function buildScalar(node: Scalar, path: KeyPath, builder: Builder): unknown {
     for (const problem of expansion.problems) report(builder, path, problem);
     return UNREADABLE;
   }
-  // An unquoted scalar that expands to nothing is null, as nothing after the colon is.
+  // An unquoted scalar that expands to an empty text is null, like an empty value in the YAML.
   if (expansion.text === '' && node.type === 'PLAIN') return null;
   return new ExpandedText(value, expansion.text, expandAgain);
 }
@@ -175,7 +175,7 @@ function isInline(value: string): boolean {
   return value.trim() === '' || value.includes('-----BEGIN') || hasReference(value);
 }
 
-/** The alias is the very value of its anchor. An anchor is not known within its own value. */
+/** The alias is the same value as its anchor. An anchor is not known within its own value. */
 function takeAnchored(name: string, path: KeyPath, builder: Builder): unknown {
   const anchored = builder.anchors.get(name);
   if (anchored === undefined) {
@@ -193,7 +193,7 @@ function isFull(added: number, path: KeyPath, builder: Builder): boolean {
   return true;
 }
 
-/** At the place of the value, unless it says another. */
+/** Reports a mistake, at the place of the value unless `how` has another place. */
 function report(
   { mistakes, file, places }: Builder,
   path: KeyPath,
@@ -263,7 +263,7 @@ function syntaxMistake(document: Document.Parsed, text: string): SyntaxMistake |
   return commonCase(document, text, error) ?? { offset: error.pos[0], words };
 }
 
-/** How much of a line before an error is looked at. */
+/** How many characters of the line before an error are examined. */
 const LOOK_BACK = 200;
 
 /** Frequent mistakes in this kind of file, for which the parser's error code alone is too vague. */

@@ -61,8 +61,8 @@ const PULL_MS = 900_000;
 /** The longest time that a stop waits for the back end; the rest stays in the queue. */
 const FLUSH_MS = 10_000;
 /**
- * How long a stop or a reload waits for the answers to running requests: a page of the service would be lost, a batch
- * would be sent again.
+ * How long a stop or a reload waits for the answers to running requests. Without an answer, a page of the service would
+ * be lost, or a batch would be sent again.
  */
 const GRACE_MS = 2000;
 
@@ -74,7 +74,7 @@ export class Daemon {
   readonly counters: Counters;
   readonly queue: Queue;
   readonly senders: readonly OpenSender[];
-  /** What senders redact: they outlive a reload that does not change `otlp`. */
+  /** The APIs whose secrets the senders redact; senders outlive a reload that does not change `otlp`. */
   readonly knownApis: KnownApis;
   readonly targets: readonly TargetLog[];
   readonly timeline: Timeline;
@@ -152,8 +152,8 @@ export class Daemon {
   }
 
   /**
-   * Opens the queue and the connections; nothing runs yet. Throws an OperatorError if it cannot:
-   * then a former daemon goes on unchanged. Otherwise the former daemon has ended.
+   * Opens the queue and the connections; nothing runs yet. If it cannot, it throws an OperatorError,
+   * and a former daemon continues unchanged. Otherwise the former daemon has ended.
    */
   static async open(wanted: DaemonOptions): Promise<Daemon> {
     const { clock, logger, former } = wanted;
@@ -165,7 +165,7 @@ export class Daemon {
     const userAgent = `prom2otlp/${programVersion()}`;
     const formerReports = former?.pulls ?? [];
     const clients = new ServiceClients({ clock, counters, userAgent, formerReports });
-    // What cannot be used shows itself before anything of the former daemon is replaced.
+    // Unusable settings fail here, before any part of the former daemon is replaced.
     for (const api of apisOf(config)) clients.get(api);
     const apis = former?.knownApis ?? new KnownApis(apisOf(config));
     const isSameEnd = former !== undefined && isSame(former.config.otlp, config.otlp);
@@ -184,7 +184,7 @@ export class Daemon {
     return daemon;
   }
 
-  /** Of the services on the last pages: those that the targets still have. */
+  /** Keeps the gauges only of the services that the targets still have. */
   #keepGauges(): void {
     const isWelcome = this.config.unconfiguredServices === 'send';
     const targets = new Map(this.targets.map(({ target }) => [target.id, target]));
@@ -209,7 +209,7 @@ export class Daemon {
       // Our clock may have been set: no page may be older than the last one.
       Object.assign(table.clock, state?.clock);
       if (changes.length === 0 && state === found) continue;
-      // In one step with the new place of the series, so that no end of the process loses them.
+      // One commit removes the old place of the series and stores the new one: a crash loses none.
       const blobs = await inTurns(saveState(table));
       const entries = isKept && state !== null ? stateEntries(target.id, blobs) : [];
       await this.queue.commit({ batches: [], state: [...changes, ...entries], reads: [] });
@@ -217,13 +217,16 @@ export class Daemon {
     await this.#forgetUnowned();
   }
 
-  /** Whether what a target knows of a service still holds: not if another target or shard sends it. */
+  /** True if a target's memory of a service is still valid: false if another target or shard sends the service. */
   #isOf({ configured, otherShards }: Target, id: string): boolean {
     if (id === '' || configured.has(id)) return true;
     return !this.config.services.some(service => service.id === id) && !otherShards.takes(id);
   }
 
-  /** Deletes what is stored of targets that the configuration does not have: what others send meanwhile is not in it. */
+  /**
+   * Deletes the stored state of targets that the configuration does not have: it would miss the points that others send
+   * meanwhile.
+   */
   async #forgetUnowned(): Promise<void> {
     const ids = planTargets(this.config).map(({ id }) => id);
     const owned = new Set([...ids, ...(this.discovery?.keptSeries ?? [])]);
@@ -235,8 +238,8 @@ export class Daemon {
   }
 
   /**
-   * The memory of the former daemon's targets that share a service with this one: without the services that are gone or
-   * in another target, and with those that have returned. null if there is none.
+   * The memory of the former daemon's targets that share a service with this target; null if there are none. With
+   * `services: auto`, it excludes services that are gone, and includes those that have returned.
    */
   async #takenOver(former: Daemon, target: Target): Promise<Known | null> {
     const { queue, discovery } = this;
@@ -273,7 +276,7 @@ export class Daemon {
     return { state, changes };
   }
 
-  /** What is stored for a target, also under the ids that it had with another first service. */
+  /** The stored state of a target, also under the ids that it had while another service was its first. */
   async #stored(target: Target): Promise<Known> {
     const changes: StateChange[] = [];
     let state: RestoredState | null = null;
@@ -313,7 +316,7 @@ export class Daemon {
     const { metrics, unconfiguredServices } = this.config;
     const { serviceById, restored } = log.table;
     const isOwn = without(config.services, this.config.services).every(({ id }) => {
-      // Its series leave this target for that of the new entry.
+      // The series of a new entry of another target must leave this target.
       const isKnown = serviceById.has(id) || (restored?.indexById.size ?? 0) > 0;
       return target.configured.has(id) || !isKnown;
     });
@@ -326,8 +329,9 @@ export class Daemon {
   }
 
   /**
-   * When a target is due (monotonic); undefined for a new target, one without services until now, a
-   * changed interval, and after a failure, which the new configuration may have ended.
+   * The time at which a target is due (monotonic). Undefined for a new target, for a target without
+   * services until now, for a changed interval, and after a failure, which the new configuration
+   * may have cured.
    */
   dueMs({ id, intervalMs }: Pick<Target, 'id' | 'intervalMs'>): number | undefined {
     const index = this.targets.findIndex(({ target }) => target.id === id);
@@ -369,8 +373,8 @@ export class Daemon {
   }
 
   /**
-   * Before a single cycle: with `services: auto`, scrapes once for the services on the page. Returns
-   * the daemon that reads them, which may be another one.
+   * With `services: auto`, scrapes once before a single cycle, to find the services on the page.
+   * Returns the daemon that reads them, which may be a new one.
    */
   async lookAround(): Promise<Daemon> {
     if (this.discovery === null) return this;
@@ -416,8 +420,8 @@ export class Daemon {
   }
 
   /**
-   * Stops collecting, delivers the queue until FLUSH_MS have passed or `now` is aborted, closes
-   * all.
+   * Stops collecting, delivers the queue until FLUSH_MS have passed or `now` is aborted, and closes
+   * all parts.
    */
   async stop(now: AbortSignal): Promise<void> {
     this.isStopping = true;
@@ -462,7 +466,7 @@ interface DaemonParts {
   readonly modules: Awaited<ReturnType<typeof loadModules>>;
 }
 
-/** What is loaded on demand, to save memory (the SDK of telemetry takes 12 MB); null if it is switched off. */
+/** Modules that are loaded on demand to save memory (the telemetry SDK takes 12 MB); null if switched off. */
 async function loadModules({ telemetry, logs, backups }: Config) {
   return {
     telemetry: telemetry.isEnabled ? await import('./own-telemetry.ts') : null,
@@ -472,13 +476,13 @@ async function loadModules({ telemetry, logs, backups }: Config) {
   };
 }
 
-/** With shards, or if services without an entry are sent: whose services a page may have. */
+/** The services here and in other shards; [] if no page depends on them: with one shard that drops other services. */
 function dealt({ shard, unconfiguredServices, services, elsewhere }: Config): unknown {
   const isAnyone = shard.count === 1 && unconfiguredServices === 'drop';
   return isAnyone ? [] : [services, elsewhere].map(list => list.map(({ id }) => id));
 }
 
-/** What is known of a target's series, and what changes in the queue's state with that. */
+/** The known series of a target, and the changes of the queue's state that belong to them. */
 interface Known {
   readonly state: RestoredState | null;
   readonly changes: readonly StateChange[];
@@ -508,7 +512,7 @@ async function openDiscovery(
   return await Discovery.prepare(options, former?.discovery ?? null);
 }
 
-/** The log of each target; the former daemon's if the target did not change. */
+/** The log of each target; the former daemon's log if the target did not change. */
 function targetLogs(
   planned: readonly Target[],
   { config, former }: DaemonOptions,

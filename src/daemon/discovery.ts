@@ -1,13 +1,13 @@
-// `services: auto`: which database services the key sees. Each page names them by the label
-// `namespace`; this list follows the pages slowly. A newcomer is taken at once, up to a limit. A
-// service that is missing from a page stays, with `up` 0, until good, complete pages have lacked it
-// for `gone_after`; within that time at most a fifth of all services go, however many are missing.
-// A failed, cut or empty page says nothing about absence. A name changes in the same slow way,
-// because a back end takes another name for another service.
+// Keeps the list of the database services that the key sees, for `services: auto`. Each page names
+// them in the label `namespace`; the list follows the pages slowly. A newcomer is taken at once, up
+// to a limit. A service that is missing from a page stays, with `up` 0, until good, complete pages
+// have lacked it for `gone_after`. Within that time at most a fifth of all services are removed,
+// however many are missing. A failed, cut or empty page says nothing about absence. A name changes
+// in the same slow way, because a back end takes a service with a new name for a new service.
 //
 // The list is kept in the queue, so that a start without the API knows its services. The state of a
-// service that is gone (log cursors, backups) is kept for `keep`. With shards, each id is dealt by
-// itself: no shard needs the list of another.
+// service that is gone (log cursors, backups) is kept for `keep`. With shards, each id is assigned
+// on its own, so that no shard needs the list of another.
 
 import type { AutoConfig, Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -51,7 +51,7 @@ export interface Found {
 export interface Sighting {
   /** Ids, each with the names (`service_name`) of its series. */
   readonly names: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Whether a service that is missing is absent, as far as the page can tell. */
+  /** True if a service that is missing from the page is really absent, as far as the page can tell. */
   readonly isComplete: boolean;
 }
 
@@ -69,7 +69,7 @@ export interface DiscoveryOptions {
   readonly log: ThrottledLog;
 }
 
-/** Of a service on the list: for how long good, complete pages have lacked it, and its name. */
+/** A service on the list: its name, and for how long good, complete pages have lacked it or its name. */
 interface Known {
   name: string;
   absentMs: number;
@@ -90,10 +90,10 @@ interface Stored {
 interface Memory {
   readonly known: Map<string, Known>;
   readonly gone: Map<string, Gone>;
-  /** When services went (monotonic), within the last `gone_after`. */
+  /** When services were given up (monotonic), within the last `gone_after`. */
   goneAtMs: readonly number[];
   changes: readonly Change[];
-  /** The last good, complete page (monotonic). */
+  /** When the last good, complete page was seen (monotonic). */
   lastGoodMs: number | null;
 }
 
@@ -107,7 +107,7 @@ const CHANGES_MAX = 20;
 const ID_LENGTH_MAX = 256;
 const NAME_LENGTH_MAX = 256;
 const NAMED_MAX = 10;
-/** After a change, the daemon is replaced for the next one after this many intervals. */
+/** A new daemon is replaced for a change only after this many intervals. */
 const SETTLE_INTERVALS = 5;
 
 // Each has a message without a full stop, and a hint in whole sentences. The log and the status
@@ -149,8 +149,8 @@ export class Discovery {
   }
 
   /**
-   * Continues the list of the former daemon, or the stored one of the same address. What the
-   * configuration no longer selects, or deals to another shard, is not on it. Nothing is stored or told before `begin`.
+   * Continues the list of the former daemon, or the stored list of the same address. Removes services
+   * that the configuration no longer selects or assigns to another shard. Stores and logs nothing before `begin`.
    */
   static async prepare(options: DiscoveryOptions, former: Discovery | null): Promise<Discovery> {
     const memory =
@@ -166,7 +166,7 @@ export class Discovery {
     return discovery;
   }
 
-  /** Tells and stores what has changed with the configuration, which is in use from now on. */
+  /** Logs and stores the removals of `prepare`: the configuration is in use from now on. */
   async begin(): Promise<void> {
     this.#tell('gone', this.#unwanted, 'the configuration no longer selects services');
     this.#unwanted = [];
@@ -189,7 +189,7 @@ export class Discovery {
     return { id, name, attributes, api };
   }
 
-  /** True when the daemon is to be replaced for it: not often, because running pulls begin again. */
+  /** True when a change requires a new daemon: not often, because running pulls begin again. */
   get isDue(): boolean {
     return this.hasChanged && this.#options.clock.monotonicMs() >= this.#settledAtMs;
   }
@@ -198,7 +198,7 @@ export class Discovery {
     return this.#memory.changes;
   }
 
-  /** Services that the last good pages lack, with the time for which they have. */
+  /** Services that the last good pages lack, with the time of their absence. */
   get absent(): readonly (Found & { readonly absentMs: number })[] {
     return [...this.#memory.known].flatMap(([id, { name, absentMs }]) =>
       absentMs > 0 ? [{ id, name, absentMs }] : [],
@@ -211,7 +211,7 @@ export class Discovery {
     let strayLines = 0;
     for (const { service, outcome, count } of derived.reads) {
       if (service === '' && outcome === 'bad_line') strayLines += count;
-      // Its series may have been refused, or be damaged: it is there.
+      // A service whose series were refused or damaged is on the page, too.
       else if (service !== '' && !names.has(service)) names.set(service, new Set());
     }
     names.delete('');
@@ -268,7 +268,7 @@ export class Discovery {
       log.warn('services list', { cause: outcome.message }, 'cannot store the list of services');
   }
 
-  /** Services that are gone for longer than `keep`, or more of them than are remembered; the oldest first. */
+  /** Services that have been gone for `keep`, and the oldest ones beyond `max_services`; the oldest first. */
   #expired(): readonly Gone[] {
     const { clock, config } = this.#options;
     const { keepMs, servicesMax } = config.auto;
@@ -327,7 +327,7 @@ export class Discovery {
     this.#tell('gone', gone, message);
   }
 
-  /** Its name stays until pages have lacked it for `gone_after`. */
+  /** A service keeps its name until pages have lacked the name for `gone_after`. */
   #rename(id: string, one: Known, seen: ReadonlySet<string>, stepMs: number): void {
     const names = seen.size === 0 ? new Set([one.name]) : new Set([...seen].map(shownName));
     one.otherNameMs = names.has(one.name) ? 0 : one.otherNameMs + stepMs;
@@ -361,7 +361,7 @@ export class Discovery {
     this.#options.log.plain.info(fields, message);
   }
 
-  /** By the configuration, and by the shard. */
+  /** True if the configuration selects the service, and the shard has it. */
   #isWanted(id: string, name: string): boolean {
     const { shard, auto } = this.#options.config;
     if (shardOf(id, shard.count) !== shard.index) return false;
@@ -393,7 +393,7 @@ async function stored(options: DiscoveryOptions): Promise<Memory> {
   };
 }
 
-/** False for a page that may have been cut at a line: its end is missing. */
+/** False if `# EOF` is missing, or in the text format the last newline: a text cut between lines is not recognized. */
 function hasEnd({ bytes, format }: Page): boolean {
   const end = bytes.subarray(-8).toString('latin1');
   return format === 'openmetrics' ? /(?:^|\n)# EOF\s*$/.test(end) : end.endsWith('\n');

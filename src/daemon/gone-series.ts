@@ -1,7 +1,7 @@
 // The series of services that have left the list of `services: auto`. When one goes, its start times
-// and last values leave the state of the target for a place of their own in the queue; when it
+// and last values move from the state of the target to a separate place in the queue; when it
 // returns within `keep`, they come back. In the target's state they would be forgotten after a few
-// pages, and would make room for doubt about the others.
+// pages, and would make the starts of other series uncertain.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RestoredState } from '../model/memory.ts';
@@ -17,13 +17,13 @@ import {
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 
-/** Where the series of one service are: below the address of its API. */
+/** The place of one service's series: the address of its API, and its id. */
 export interface SeriesPlace {
   readonly address: string;
   readonly id: string;
 }
 
-/** Takes the series of a service out of the target's state; returns what is to be stored of it. */
+/** Takes the series of a service out of the target's state; returns the entries that store them. */
 export async function setAside(place: SeriesPlace, state: RestoredState): Promise<StateChange[]> {
   const part = takeOut(state, place.id);
   if (part.indexById.size === 0) return [];
@@ -31,8 +31,8 @@ export async function setAside(place: SeriesPlace, state: RestoredState): Promis
 }
 
 /**
- * The target's state with the series of a service that has returned. Their place is to be emptied (forgotten) together
- * with the storing of that state.
+ * The target's state with the series of a service that has returned. The caller must empty their place (`forgotten`) in
+ * the commit that stores this state.
  */
 export async function bringBack(
   queue: Pick<Queue, 'readState'>,
@@ -44,7 +44,7 @@ export async function bringBack(
   return joinStates(state, part);
 }
 
-/** The series that are stored under a key: that of a place, or the id of a target. */
+/** The series that are stored under a key: the key of a place, or the id of a target. */
 export async function storedSeries(
   queue: Pick<Queue, 'readState'>,
   key: string,

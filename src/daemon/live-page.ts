@@ -1,6 +1,6 @@
-// A service's part of the page as the service gives it now, for a person who looks closer. Nothing of it is sent or kept.
-// In: the id of a service. Out: its lines as text, at most LIVE_TEXT_MAX of them, without secrets; or why there are
-// none. Waits like every other part while the key is refused.
+// Reads a service's part of the page now, for a person who looks closer. Nothing of it is sent or stored. In: the id of a
+// service. Out: its lines as text of at most LIVE_TEXT_MAX characters, without secrets; or why there are none. Sends no
+// request while the target's metrics are held off, for example because the key is refused.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
@@ -15,7 +15,7 @@ import { errorLine, type ServiceError } from '../service/service-error.ts';
 
 /** A larger page is not read for people; metrics.limits.body may allow less. */
 const LIVE_BODY_MAX = 32 * 2 ** 20;
-/** More characters are cut. */
+/** The longest text, in characters; further lines are cut. */
 export const LIVE_TEXT_MAX: number = 2 ** 20;
 
 export interface LivePage {
@@ -28,7 +28,7 @@ export interface LiveSource {
   readonly target: Pick<Target, 'path' | 'configured' | 'otherShards' | 'api'>;
   readonly client: Pick<ServiceHttp, 'get'>;
   readonly bodyBytesMax: number;
-  /** Of the target's metrics. */
+  /** The report of the target's metrics. */
   readonly report: Pick<PullReport, 'held'> | undefined;
 }
 
@@ -70,7 +70,7 @@ async function linesOf(
   serviceId: string,
   isOnlyOne: boolean,
 ): Promise<{ readonly text: string; readonly count: number; readonly isCut: boolean }> {
-  // In a label's value every quote is escaped, so that this cannot be a part of one.
+  // Every quote in a label's value is escaped, so this pattern cannot match inside a value.
   const escaped = serviceId.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
   const value = escaped.replace(/[^\w]/g, '\\$&');
   const own = new RegExp(`[{,]\\s*namespace\\s*=\\s*"${value}"`);
@@ -84,7 +84,7 @@ async function linesOf(
     from = end + 1;
     if (seen % TURN_LINES === TURN_LINES - 1) await nextTurn();
     if (line.startsWith('#')) {
-      // The comments of a family stand together, above its samples.
+      // The comments of a family are together, above its samples.
       if (familyOf(comments[0]) !== familyOf(line)) comments = [];
       if (comments.length < COMMENTS_MAX) comments.push(line);
       continue;

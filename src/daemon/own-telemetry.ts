@@ -1,10 +1,10 @@
 // Sends the program's own metrics as OTLP. Once per interval the reader of the OpenTelemetry SDK
-// collects all counters from a MetricProducer, and the official exporter's base class hands the
-// result to a delegate, which encodes it as protobuf. The counters are no instruments of the SDK:
-// to aggregate again what is counted already took half of the time. The bytes go to the queue, and
-// to the account like those of a service with the name `prom2otlp`. A failure never ends the
-// process: it is counted and logged, and the next interval has the same numbers. Import this file
-// on demand: the SDK takes memory.
+// collects all counters from a MetricProducer, and the official exporter's base class passes the
+// result to a delegate, which encodes it as protobuf. The counters are not instruments of the SDK,
+// because a second aggregation of their values took half of the time. The bytes go to the queue;
+// the account has them like the bytes of a service with the name `prom2otlp`. A failure never ends
+// the process: it is counted and logged, and the next interval has the same numbers. Import this
+// file on demand: the SDK takes memory.
 
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -113,14 +113,14 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
 }
 
 /**
- * The same after a restart, and different for any two running daemons: the host, and the directory
- * of the queue, which only one process can hold; without a directory, the file of the
- * configuration.
+ * The same after a restart, and different for two running daemons: the host, the directory of the
+ * queue, which only one process can hold, and the shard. Without a directory, the file of the
+ * configuration is used; two daemons with the same file then have one id.
  */
 export function instanceId({ queue, file, shard }: Config, host: string): string {
   const place = queue.directory ?? resolve(file);
   const share = shard.count === 1 ? '' : `#${String(shard.index)}`;
-  // A path says too much to whoever reads the back end; its digest tells installations apart as well.
+  // A path would tell readers of the back end too much. Its digest distinguishes installations, too.
   const digest = createHash('sha256').update(place).digest('hex').slice(0, PLACE_LENGTH);
   return `${host}:${digest}${share}`;
 }
@@ -170,7 +170,7 @@ function createProducer(
   };
 }
 
-/** Labels as attributes; those of a series that stays are made once. */
+/** Labels as attributes, made once for each series. */
 const knownAttributes = new WeakMap<CounterSeries, Attributes>();
 
 function attributesOf({ labelNames }: Counter, entry: CounterSeries): Attributes {
@@ -184,12 +184,12 @@ function attributesOf({ labelNames }: Counter, entry: CounterSeries): Attributes
 
 interface Reading {
   startTime: HrTime;
-  /** The same moment by the monotonic clock. */
+  /** The same time by the monotonic clock. */
   readonly startedMs: number;
   readonly values: ReadonlyMap<string, number>;
 }
 
-/** What was queued of the counters last, for delta temporality: they outlive a reload, and so does this. */
+/** The start time, and for delta temporality the last queued values. Counters and their readings outlive a reload. */
 const readings = new WeakMap<Counters, Reading>();
 
 function readingOf(counters: Counters, clock: Clock): Reading {
@@ -201,14 +201,14 @@ function readingOf(counters: Counters, clock: Clock): Reading {
   return reading;
 }
 
-/** When the clock was set back: no point may start after its time. */
+/** Corrects the start time after the clock was set back: no point may start after its time. */
 function settleStart(reading: Reading, clock: Clock): void {
   const nowMs = clock.nowMs();
   if (hrTimeToMilliseconds(reading.startTime) <= nowMs) return;
   reading.startTime = millisToHrTime(nowMs - (clock.monotonicMs() - reading.startedMs));
 }
 
-/** The sums as their growth since a reading; one that has fallen began again. And the reading that follows it. */
+/** The metrics with the growth of the sums since a reading (a sum that has fallen began again), and the next reading. */
 function growthSince(
   last: Reading,
   metrics: ResourceMetrics,
@@ -270,7 +270,7 @@ function createDelegate(
   };
 }
 
-/** The gauges among the metrics, for their ends: without values. */
+/** The gauges among the metrics, without values: a point without a value marks the end of a series. */
 function gaugesOf({ scopeMetrics }: ResourceMetrics): readonly Gauge[] {
   return scopeMetrics
     .flatMap(scope => scope.metrics)
@@ -302,7 +302,7 @@ async function queueMetrics(
 ): Promise<void> {
   const bytes = ProtobufMetricsSerializer.serializeRequest(metrics);
   if (bytes === undefined) throw new Error('the encoder returns no bytes');
-  // Requests in a row are one request.
+  // Concatenated requests are one valid request in protobuf.
   const ends = ended.length === 0 ? [] : [encodeEnds(metrics.resource, ended, clock.nowMs())];
   const payload = Buffer.concat([bytes, ...ends]);
   const points = metrics.scopeMetrics

@@ -1,5 +1,5 @@
-// The metrics of the process itself: version, start, memory, processor time, event loop. Nobody
-// counts them as they happen: they are looked up whenever somebody reads them.
+// The metrics of the process itself: version, start, memory, processor time, event loop. Most are
+// looked up when they are read; only the longest turn of the event loop is measured all the time.
 
 import { performance } from 'node:perf_hooks';
 import { cpuUsage, memoryUsage } from 'node:process';
@@ -35,7 +35,7 @@ export const PROCESS_COUNTERS = {
   },
 } as const;
 
-/** Returns a function that ends the watch over the event loop. */
+/** Returns a function that stops the measurement of the event loop. */
 export function followProcess(counters: Counters, clock: Clock, startedAtMs: number): () => void {
   const process = counters.of(PROCESS_COUNTERS);
   process.build.set(1, programVersion());
@@ -51,7 +51,7 @@ export function followProcess(counters: Counters, clock: Clock, startedAtMs: num
   return () => watch.close();
 }
 
-/** A maximum stays visible for one to two of these, so that readers once a minute see it. */
+/** A maximum stays visible for one to two windows, so that readers once a minute see it. */
 const WINDOW_MS = 60_000;
 
 const { nodeTiming } = performance;

@@ -1,5 +1,5 @@
-// When the queue will be full, at the rate of the last minutes. In: the size of each signal's rows, every few seconds.
-// Out: the time that is left, for the status page and a gauge; nothing while the queue does not grow.
+// Predicts when the queue will be full, at the rate of the last minutes. In: the size of each signal's rows, every few
+// seconds. Out: the time that is left, for the status page and a gauge; nothing while the queue does not grow.
 
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
@@ -7,9 +7,9 @@ import { type Signal, SIGNALS } from '../model/batch.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 
 const LOOK_MS = 10_000;
-/** The rate is that of so many looks: ten minutes. */
+/** The rate covers at most this many looks: ten minutes. */
 const LOOKS_MAX = 60;
-/** Before that, one batch more or less makes the rate. */
+/** With fewer looks, a single batch would determine the rate. */
 const LOOKS_MIN = 4;
 
 export const FORECAST_COUNTERS = {
@@ -53,7 +53,7 @@ export class QueueForecast {
     for (const signal of SIGNALS) {
       const looks = this.#looks.get(signal) ?? [];
       const { bytes } = this.#queue.stats(signal);
-      // Only an outage fills the queue: its rate begins with the last acceptance.
+      // Only an outage fills the queue, so the rate begins when the queue last became smaller.
       if (bytes < (looks.at(-1)?.bytes ?? 0)) looks.length = 0;
       looks.push({ atMs, bytes });
       if (looks.length > LOOKS_MAX) looks.shift();
@@ -61,7 +61,7 @@ export class QueueForecast {
     }
   }
 
-  /** Milliseconds until the signal's share is full; null while it does not grow, or nobody can tell yet. */
+  /** Milliseconds until the signal's share is full; null while it does not grow, or with too few looks. */
   fullInMs(signal: Signal): number | null {
     const looks = this.#looks.get(signal) ?? [];
     const [first, last] = [looks[0], looks.at(-1)];

@@ -1,7 +1,7 @@
 // Keeps a daemon running, and replaces it after a SIGHUP, a change of the configuration's files, or
 // a change of the services that were found.
-// A configuration that cannot be used changes nothing: the running daemon goes on, and the mistakes
-// are logged, counted and shown on the page until the configuration is correct.
+// A configuration that cannot be used changes nothing: the running daemon continues. The refusal is
+// counted. The mistakes are logged, and shown on the status page until the configuration is correct.
 
 import { keysForRestart, WatchedFiles } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
@@ -24,7 +24,7 @@ export interface SupervisorOptions {
 /** The last attempt to load another configuration. */
 export interface Reload {
   readonly atMs: number;
-  /** Why the changed configuration is not used, a line each; [] if it is. */
+  /** Why the changed configuration is not used, one line for each mistake; [] if it is used. */
   readonly mistakes: readonly string[];
 }
 
@@ -80,7 +80,7 @@ export class Supervisor {
     return new Supervisor(options, files, daemon, startEndMs);
   }
 
-  /** Calls `open` as a part of this start: again while another process holds what it needs. */
+  /** Calls `open` as a part of the start, and repeats it while another process holds what it needs. */
   waitFor<T>(open: () => Promise<T>): Promise<T> {
     return keepTrying(open, { ...this.#options, logger: this.logger, endMs: this.#startEndMs });
   }
@@ -107,7 +107,7 @@ export class Supervisor {
     this.daemon.start();
   }
 
-  /** Loads the file again. An operator's mistake is no error here. */
+  /** Loads the file again. A mistake of the operator is logged, not thrown. */
   async reload(): Promise<void> {
     const { clock } = this.#options;
     const { counters, config: running } = this.daemon;

@@ -1,4 +1,4 @@
-// What the last scrape of a target showed, for the log and the status page. A change of state is
+// The results of a target's last scrape, for the log and the status page. A change of state is
 // logged at once, a lasting failure through a throttle.
 
 import type { ThrottledLog } from '../lib/log.ts';
@@ -193,7 +193,7 @@ function statusAfter(
   };
 }
 
-/** What was refused by family, the largest families first; only so many are named. */
+/** The refused samples by family, the largest first; only FAMILIES_SHOWN_MAX families are named. */
 function refusedReport(
   refused: NonNullable<DeriveReport['refused']>,
 ): NonNullable<TargetStatus['refused']> {

@@ -34,9 +34,9 @@ export interface TargetContext {
     readonly buffers: BodyBufferPool;
     readonly queue: Pick<Queue, 'stats'>;
   };
-  /** Of all targets together. */
+  /** Shared by all targets. */
   readonly budget: SeriesBudget;
-  /** Notes every scrape; so does discovery, unless the services are listed. */
+  /** Notes every scrape; so does `discovery`, which is null if the services are listed. */
   readonly timeline: Timeline;
   readonly meter: TranslateMeter;
   readonly discovery: Discovery | null;
@@ -132,7 +132,7 @@ export function translationOf(
   };
 }
 
-/** Of the metrics, logs and backup gauges of a service. */
+/** The Resource for the logs and backup gauges of a service: the same as for its metrics. */
 export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]): ServiceResource {
   const { id, name, attributes, api } = service;
   const identity = { name, id, attributes, server: serverOf(api) };
@@ -145,7 +145,7 @@ export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]
 
 /**
  * The series of a replaced daemon's target, in the form in which a new process reads them; null if
- * there are none. No page must be read into the table again.
+ * there are none. No page may be read into the table afterwards.
  */
 export async function memoryOf(table: SeriesTable): Promise<RestoredState | null> {
   // saveState would leave out what is already stored.

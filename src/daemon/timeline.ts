@@ -1,7 +1,7 @@
-// What happened lately, for the time lines of the status page: samples, the longest scrape, failures and the points in
-// the queue. In: one note per scrape. A slot is one round: it ends when a target is scraped that is in it already. So
-// each slot has every target once, however late a scrape is. The number of slots, and so the memory, is fixed. Nothing
-// is saved.
+// The recent history for the time lines of the status page: samples, the longest scrape, failures and the points in the
+// queue. In: one note per scrape. A slot is one round: it ends when one of its targets is scraped again. So each slot
+// has every target at most once, however late a scrape is. The number of slots, and so the memory, is fixed. Nothing is
+// saved.
 
 /** How many slots are kept: with a scrape per minute, an hour and a half. */
 export const TIMELINE_SLOTS = 90;
@@ -13,14 +13,14 @@ interface ScrapeNote {
   readonly samples: number;
   readonly durationMs: number;
   readonly isFailed: boolean;
-  /** Points in the queue at that moment. */
+  /** Points in the queue at that time. */
   readonly queued: number;
 }
 
 interface TimelineSlot {
-  /** RFC 3339: its first scrape. */
+  /** The time of its first scrape, RFC 3339. */
   readonly at: string;
-  /** Of all scrapes in the slot together. */
+  /** Sums over the scrapes in the slot, but the largest `durationMs` and `queued`. */
   samples: number;
   durationMs: number;
   failures: number;
@@ -29,7 +29,7 @@ interface TimelineSlot {
 
 export interface TimelineReport {
   readonly slotMs: number;
-  /** TIMELINE_SLOTS of them, the oldest first; the last one may go on. null before the first. */
+  /** The last TIMELINE_SLOTS slots, the oldest first, with null before the first; the last one may be unfinished. */
   readonly slots: readonly (Readonly<TimelineSlot> | null)[];
 }
 

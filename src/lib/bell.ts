@@ -25,8 +25,8 @@ export class Bell {
 
   /**
    * Resolves at the first ring after `seen`, at once if it has rung since; or when `stop` is aborted, or the time is over.
-   * A caller that stops waiting must abort, or the waiters pile up. Without an AbortController of its own: to abort one
-   * costs more than all the rest of a short nap.
+   * A caller that stops waiting must abort, or the waiters pile up. Creates no AbortController: aborting one costs more
+   * than the rest of a short wait.
    */
   wait(
     seen: number,

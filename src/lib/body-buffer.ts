@@ -65,7 +65,7 @@ export class BodyBuffer {
 /** The limit of idle memory; one buffer is always kept. */
 const IDLE_BYTES_MAX = 24 * 1024 * 1024;
 
-/** Lends buffers for one round each, the last used one first, so that it has only as many as rounds overlap. */
+/** Lends buffers for one round each, the last used one first. So it has only as many buffers as rounds overlap. */
 export class BodyBufferPool {
   readonly #idle: BodyBuffer[] = [];
 

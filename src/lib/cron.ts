@@ -22,7 +22,7 @@ export function cronProblem(expression: string, nowMs: number): string | null {
   }
 }
 
-/** What the parser of expressions says is wrong; it may repeat the expression. */
+/** The parser's message about an invalid expression; it may repeat the expression. */
 export function cronCause(error: unknown): string {
   const text = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : '';
   return `${text.charAt(0).toLowerCase()}${text.slice(1, 100)}`;

@@ -5,8 +5,8 @@
 //   --liftoff-only                  12 MB: undici's WebAssembly is not compiled a second time
 //   --max-semi-space-size=1         5 MB: young garbage is collected in pieces of 1 MB
 //   --no-opt                        10 MB: no optimizing compiler until there is work for it (compileForWork)
-//   --no-maglev                     10 MB of a process that optimizes, and a twentieth of its time: V8 compiles twice
-//                                   what soon needs its best code
+//   --no-maglev                     10 MB of a process that optimizes, and a twentieth of its time: V8 would compile hot
+//                                   functions twice
 //   --expose-gc                     3 to 4 MB: one collection after the start (collectStartGarbage); and the size of a
 //                                   large page, if there is little memory (collectGarbage)
 //   MALLOC_ARENA_MAX=1,             250 MB of 895 with a million series: large blocks are returned to the system
@@ -39,8 +39,8 @@ export function compileForWork(bytes: number): void {
 }
 
 /**
- * From now on V8 optimizes, including functions that are already hot. (With a size limit for optimized functions that is
- * lifted later, those would stay in baseline code for good: decoding took ten times as long.)
+ * From now on V8 optimizes, including functions that are already hot. (If instead a size limit for optimized functions
+ * were lifted here, these would stay in baseline code permanently: decoding took ten times as long.)
  */
 export function compileWell(): void {
   if (isWell) return;
@@ -97,7 +97,7 @@ const SETTLED_MS = 5000;
 export async function collectStartGarbage(clock: Clock, stop: AbortSignal): Promise<void> {
   await clock.sleep(SETTLED_MS, stop);
   if (stop.aborted || isWell) return;
-  // All: also code that has not run again, which is most of the code compiled for the start.
+  // `last-resort` also frees code that has not run again, which is most of the code compiled for the start.
   collectGarbage('last-resort');
 }
 

@@ -1,7 +1,7 @@
 // "Did you mean": the candidate nearest to a mistyped word.
 
 const WORD_LENGTH_MAX = 64;
-/** A single letter is near to every word of two that has it. */
+/** A single letter is near to every two-letter word that contains it. */
 const WORD_LENGTH_MIN = 2;
 
 /** The nearest candidate, or undefined if none is near enough. */

@@ -1,4 +1,4 @@
-// Parts of node:http. To import it as an ES module would read all of its exports, one of which loads Node's fetch and
+// Parts of node:http. Importing it as an ES module would read all of its exports, one of which loads Node's fetch and
 // WebSocket: 13 MB that are not used here.
 
 const http: typeof import('node:http') = process.getBuiltinModule('node:http');

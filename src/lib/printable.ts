@@ -1,7 +1,7 @@
 // Makes foreign text safe to print: without characters that control a terminal, or that change the direction of text so
-// that it reads differently. And a URL, without what may be a secret.
+// that it reads differently. Also removes possible secrets from URLs.
 
-/** Line breaks are not. */
+/** Does not match line breaks. */
 const HARMFUL = /(?!\n)[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 
 export function printableLine(text: string): string {
@@ -22,7 +22,7 @@ function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** A text that may be a URL or a path, without the user, the password and the values of the query that it may have. */
+/** Replaces the user, the password and the values of the query in a text that may be a URL or a path. */
 export function withoutUrlSecrets(text: string): string {
   const clean = text.replaceAll(/:\/\/[^\s/]*@/g, '://[secret]@');
   return clean.replaceAll(/([?&][\w.~%[\]-]+=)[^\s&#"]+/g, '$1[secret]');

@@ -59,16 +59,16 @@ export function checkRegularFile(path: string): Stats | undefined {
   );
 }
 
-/** The same for a private file: one of another user is refused, permissions of others are removed. */
+/** Checks that a file is regular, and private: refuses another user's file, and removes the permissions of others. */
 export function checkPrivateFile(path: string): void {
   const found = checkRegularFile(path);
   if (found === undefined) return;
   checkOwner(path, found.uid);
-  // Not through an open file: to close it would release SQLite's locks on it in this process.
+  // Does not open the file: closing it would release SQLite's locks on it in this process.
   if (found.uid === userId() && (found.mode & OTHERS) !== 0) chmodSync(path, 0o600);
 }
 
-/** Opens a file for `work`, and closes it. A file that is created is its owner's only. */
+/** Opens a file for `work`, and closes it. Only its owner can use a file that is created. */
 export function withFile<T>(path: string, flags: string | number, work: (file: number) => T): T {
   const file = openSync(path, flags, 0o600);
   try {
@@ -79,8 +79,8 @@ export function withFile<T>(path: string, flags: string | number, work: (file: n
 }
 
 /**
- * Makes the entries of a directory survive a power cut. Does nothing if the directory cannot be read or its file system
- * does not support it, like SQLite.
+ * Makes the entries of a directory survive a power cut. Like SQLite, does nothing if the directory cannot be read or its
+ * file system does not support this.
  */
 export function syncDirectory(path: string): void {
   try {
@@ -140,8 +140,8 @@ function kindOf(found: Stats): string {
 }
 
 /**
- * One by one, because the recursive form of mkdir never returns where nothing can be created (below /proc). The parent
- * is synced each time, or a power cut could remove the directory with all synced files in it.
+ * Creates missing parents one by one, because a recursive mkdir never returns where nothing can be created (below
+ * /proc). Syncs the parent each time, or a power cut could remove the directory with all synced files in it.
  */
 function makeDirectory(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;

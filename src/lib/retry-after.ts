@@ -32,7 +32,7 @@ function parseHttpDate(text: string, nowMs: number): number | null {
   const fullYear = year.length === 2 ? String(yearNear(Number(year), nowMs)) : year;
   const date = `${day.replace(' ', '0')} ${month} ${fullYear} ${time.replace(/:60$/, ':59')} GMT`;
   const dateMs = Date.parse(date);
-  // Date.parse carries what is out of range into the next field: 31 February must not become 3 March.
+  // Date.parse carries a value out of range into the next field: 31 February must not become 3 March.
   if (Number.isNaN(dateMs) || !new Date(dateMs).toUTCString().endsWith(date)) return null;
   return time.endsWith(':60') ? dateMs + 1000 : dateMs;
 }

@@ -34,7 +34,7 @@ const NOT_OF_ARCHIVE: ReadonlySet<string> = new Set(['not_stored', 'rate_limited
 const LINES_PER_LOOK = 32;
 
 /**
- * Reads an archive to its end. `isFinal`: also returns unfinished lines and records. Returns the failure if the archive
+ * Reads an archive to its end. `isFinal`: also sends unfinished lines and records. Returns the failure if the archive
  * could not be downloaded; else null, even for a broken archive.
  */
 export async function readArchive(
@@ -90,7 +90,7 @@ class ArchiveReading {
     this.#writer = new ArchiveWriter(pull, archive);
   }
 
-  /** A permit is held for one try, not between two: an API that fails for long holds up no other. */
+  /** Holds a permit during a try, but not between tries, so that an API that fails for a long time delays no other. */
   async run(): Promise<ReadResult> {
     const { api, downloads } = this.#pull;
     try {
@@ -119,7 +119,7 @@ class ArchiveReading {
       const fault = await this.#readEntries(spool);
       if (fault !== null) {
         await noteBroken(this.#pull, this.#archive, fault, spool);
-        // They may have come with a wrong answer: the next chance does without them.
+        // The missing entries may have come with a wrong answer: the next chance does not require them.
         if (this.#archive.state.setAside !== '') this.#forget(this.#missing);
       }
       return { ok: true, isWhole: fault === null };
@@ -137,7 +137,7 @@ class ArchiveReading {
     return { ok: false, error: ownError('not_stored', message, hint) };
   }
 
-  /** Null if it is whole: then its end is noted. */
+  /** Reads all entries. If the archive is whole, notes that it was read to its end, and returns null. */
   async #readEntries(spool: SpoolFile): Promise<ArchiveError | null> {
     let fault: ArchiveError | null = null;
     const names = new Set<string>();
@@ -159,15 +159,15 @@ class ArchiveReading {
       fault = error;
     }
     if (fault !== null) return fault;
-    // A file without entries was another form of the same, or a wrong answer.
+    // An earlier file without entries was another form of this archive, or a wrong answer.
     if (names.size > 0 && !names.has('')) this.#forget(['']);
     await this.#writer.commit(afterRead(this.#archive.state, this.#bytes, this.#isFinal));
     return null;
   }
 
   /**
-   * `names`: the entries that were read. A valid archive may still lack what the list or an earlier read has shown; taken
-   * for the whole, it would not be read again.
+   * `names`: the entries that were read. A valid archive may be empty although the list has a size for it, or lack
+   * entries of an earlier read. If it counted as whole, it would not be read again.
    */
   #faultOfContent(names: ReadonlySet<string>): ArchiveError | null {
     const { entries, listedSize } = this.#archive.state;
@@ -285,8 +285,8 @@ async function noteBroken(
 }
 
 /**
- * Notes that the service delivered other archives, but not these. It may do so later: an archive is given up only when its
- * day has been over for long, and it has failed for as long.
+ * Notes that the service delivered other archives, but not these. It may deliver them later: an archive is given up only
+ * some days after its end and after its first failure (isHeld).
  */
 export async function noteUndelivered(
   pull: Pull,
@@ -316,8 +316,8 @@ class ArchiveWriter {
     this.#pull = pull;
     this.#archive = archive;
     const { floorMs } = pull.ledger.track(partition.service.id).cursor;
-    // Later days have no record from before the floor: its time can only be wrong, and SQL may have set it. A floor after
-    // its day was raised later: what was read before that is no part of the gap.
+    // In an archive of a later day, a time before the floor can only be wrong, and SQL may have set it. A floor after
+    // the archive's end was raised later: records that had been read by then are not part of the gap.
     const isOfDay = state.dayMs < floorMs && floorMs < endOf(state);
     this.#floorMs = isOfDay && state.isUntimed !== true ? floorMs : -Infinity;
     this.#chunk = pull.sink.chunk(partition);
@@ -328,8 +328,8 @@ class ArchiveWriter {
   }
 
   /**
-   * A time in a line may be of another zone, and SQL may have set it: once the archive had a line without one of the
-   * service, no record is skipped for its age.
+   * Stops skipping old records, because a line had no time from the service. The time in a line may be of another zone,
+   * and SQL may have set it.
    */
   noteUntimed(): void {
     if (this.#floorMs === -Infinity) return;

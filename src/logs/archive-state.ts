@@ -15,7 +15,7 @@ export interface ArchiveState {
   readonly dayMs: number;
   /** Descriptor.endMs. Earlier versions did not store it. */
   readonly endMs?: number;
-  /** True once it had a line without a time of the service. Earlier versions did not store it. */
+  /** True once it had a line without a time from the service. Earlier versions did not store it. */
   readonly isUntimed?: boolean;
   /** The size in the last list; null when the list has no sizes. */
   readonly listedSize: number | null;
@@ -27,17 +27,17 @@ export interface ArchiveState {
   readonly quietCount: number;
   /** True once its open records were sent. */
   readonly isFlushed: boolean;
-  /** Tries in a row that found it broken, or did not get it. */
+  /** The number of tries in a row that found it broken or could not download it. */
   readonly tryCount: number;
   readonly nextTryMs: number;
-  /** Since when the service has delivered others, but not this one; null if it has. Earlier versions did not store it. */
+  /** Since when the service delivers other archives but not this one; else null. Earlier versions did not store it. */
   readonly undeliveredMs?: number | null;
-  /** True if the last read may have got a wrong or an old answer: before it counts as whole it is downloaded once more. */
+  /** True if the last download may have been a wrong or old answer: it is downloaded again before it counts as whole. */
   readonly isDoubtful?: boolean;
   /** '' unless it was set aside; `setAsideSize` is the listed size then. */
   readonly setAside: ArchiveFault | '';
   readonly setAsideSize: number | null;
-  /** While it is no longer listed: the time up to which the lists before were read. */
+  /** While it is no longer listed: the time up to which logs had been listed before. Else null. */
   readonly absentFromMs: number | null;
   /** By entry name. */
   readonly entries: Readonly<Record<string, EntryProgress>>;
@@ -53,7 +53,7 @@ const QUIET_COUNT = 2;
  * whole intervals, because a pull may come early.
  */
 const TRY_WAITS_MS = [240_000, 540_000, 840_000, 1_740_000];
-/** It gets the first chance after this time. The wait doubles with each, so that the last comes after two and a half days. */
+/** The wait before an archive's first chance. It doubles each time: the last chance comes after two and a half days. */
 const CHANCE_WAIT_MS = 3_600_000;
 const CHANCES_MAX = 6;
 const FINAL_FAULTS: ReadonlySet<string> = new Set(['encrypted', 'nested', 'method']);
@@ -91,7 +91,7 @@ export function afterListed(known: ArchiveState, size: number | null): ArchiveSt
   return isCurrent(state) ? quieter(state) : state;
 }
 
-/** The state after a complete list without it; `listedMs` is the time up to which the lists before were read. */
+/** The state after a complete list without it; logs had been listed up to `listedMs` before. */
 export function afterAbsent(state: ArchiveState, listedMs: number): ArchiveState {
   if (state.absentFromMs === null) return { ...state, absentFromMs: listedMs, quietCount: 1 };
   return quieter(state);
@@ -147,8 +147,8 @@ export function afterRead(state: ArchiveState, bytes: number, isFinal: boolean):
   const isUnsized = state.listedSize === null;
   const quietCount = isUnsized ? (isSame ? state.quietCount + 1 : 0) : state.quietCount;
   const isStillFlushed = isUnsized && isSame && state.isFlushed;
-  // What has no entries (a plain file, gzip) is not covered by the checksum of a ZIP, and a list that has grown promises
-  // more than came.
+  // A file without entries (plain text, gzip) has no ZIP checksums. And an archive that is read again but has no more
+  // bytes may be an old answer.
   const isDoubtful =
     Object.hasOwn(state.entries, '') || (state.isRead && !isUnsized && bytes <= state.readBytes);
   return {
@@ -178,7 +178,7 @@ export function isLastTry(state: ArchiveState, reason: ArchiveFault): boolean {
   return isOut || isFinalReason(reason) || state.setAside !== '';
 }
 
-/** The state after it was found broken: another try later, or set aside, at once if a retry cannot help. */
+/** The state after it was found broken: it is tried again later, or set aside (at once if a retry cannot help). */
 export function afterFault(state: ArchiveState, reason: ArchiveFault, nowMs: number): ArchiveState {
   const waitMs = TRY_WAITS_MS[state.tryCount];
   if (waitMs !== undefined && !isLastTry(state, reason))
@@ -193,15 +193,15 @@ export function afterFault(state: ArchiveState, reason: ArchiveFault, nowMs: num
 }
 
 /**
- * The state after the service delivered others, but not this one: another try later, never the last one. `isSoon`: the
- * second one comes with the next pull.
+ * The state after the service delivered other archives but not this one: it is tried again later, and not set aside.
+ * `isSoon`: the second try comes with the next pull.
  */
 export function afterUndelivered(state: ArchiveState, nowMs: number, isSoon = false): ArchiveState {
   const { length } = TRY_WAITS_MS;
   const waitMs = TRY_WAITS_MS[Math.min(state.tryCount, length - 1)] ?? 0;
   return {
     ...state,
-    // One that was set aside has no more chances because of this.
+    // An archive that was set aside keeps its number of chances.
     tryCount: state.setAside === '' ? Math.min(state.tryCount + 1, length - 1) : state.tryCount,
     nextTryMs: isSoon && state.tryCount === 0 ? 0 : nowMs + waitMs,
     undeliveredMs: state.undeliveredMs ?? nowMs,
@@ -219,7 +219,7 @@ export function isBehind(state: ArchiveState): boolean {
   return state.setAside === '' && !isWhole(state);
 }
 
-/** Without a size in the list, having been read is all that is known. */
+/** Without a size in the list, it is only known whether the archive was read. */
 function isWhole(state: ArchiveState): boolean {
   return isCurrent(state) || (state.listedSize === null && state.isRead);
 }
@@ -237,7 +237,7 @@ function chancesTaken({ tryCount }: ArchiveState): number {
   return Math.max(0, tryCount - TRY_WAITS_MS.length - 1);
 }
 
-/** The answers may have been wrong, and not the archive. One that has changed need not wait for longer each time. */
+/** A chance may help if the answers were wrong, not the archive. Once its size has changed, the wait does not grow. */
 function isChanceDue(state: ArchiveState, nowMs: number): boolean {
   const { listedSize, setAside, setAsideSize, nextTryMs } = state;
   if (listedSize !== setAsideSize && setAside !== '' && !isFinalReason(setAside))

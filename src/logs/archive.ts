@@ -237,9 +237,9 @@ async function* unpacked(
 }
 
 /**
- * Frees a piece's memory now. The garbage collector sees only small objects and comes late, while their memory outside
- * the heap grows with the archive (measured: by 60 MB). A piece at the end of its memory is the last one there: the
- * unpacker uses new memory by then.
+ * Frees a piece's memory now. The garbage collector sees only small objects and runs late, while their memory outside
+ * the heap grows with the archive (measured: by 60 MB). A piece at the end of its buffer is the last one in it: the
+ * unpacker uses a new buffer by then.
  */
 function giveBack({ buffer, byteOffset, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && byteOffset + byteLength === buffer.byteLength)

@@ -70,8 +70,8 @@ export function afterWindow(cursor: Cursor, window: Span, rules: WindowRules): C
 }
 
 /**
- * The step after a window that could not be finished: half of it next time. A window of the minimum length that has
- * failed WINDOW_TRIES_MAX times is skipped, which leaves a gap.
+ * The step after a window that could not be finished: the next window is half as long. A window of the minimum length
+ * that has failed WINDOW_TRIES_MAX times is skipped, which leaves a gap.
  */
 export function afterFailure(cursor: Cursor, window: Span, rules: WindowRules): Step {
   const lengthMs = window.toMs - cursor.lowMs;
@@ -111,7 +111,7 @@ export function dayOf(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS) * DAY_MS;
 }
 
-/** The first day to list: the oldest that is not closed, or yesterday if that is not before the floor's day. */
+/** The first day to list: the oldest open one, but at the latest yesterday, or the floor's day if that is later. */
 export function firstListedDay(
   { lowMs, floorMs }: Pick<Cursor, 'lowMs' | 'floorMs'>,
   nowMs: number,
@@ -119,7 +119,7 @@ export function firstListedDay(
   return Math.min(lowMs, Math.max(dayOf(floorMs), dayOf(nowMs) - DAY_MS));
 }
 
-/** True when archives are no longer expected to grow that end with this day, or as much later as `lateMs`. */
+/** True when archives of this day are no longer expected to grow. They end up to `lateMs` after the day. */
 export function isDayOver(
   dayMs: number,
   lateMs: number,
@@ -129,12 +129,12 @@ export function isDayOver(
   return nowMs >= dayMs + DAY_MS + lateMs + rules.dayCloseGraceMs;
 }
 
-/** Longer than a weekend: who has lost a permission on Friday evening may get it back on Monday. */
+/** Longer than a weekend: a permission lost on Friday evening may be restored on Monday. */
 const HELD_MS = 3 * DAY_MS;
 
 /**
- * True while what ends at `endMs` is waited for, although the service has failed to deliver it since `sinceMs`. Logs that
- * are old when they are first asked for, as after a long downtime, get as much time as others.
+ * True while pulls still wait for logs that end at `endMs`, although the service has failed to deliver them since
+ * `sinceMs`. Logs that are already old at the first request, as after a long downtime, get as much time as others.
  */
 export function isHeld(endMs: number, sinceMs: number, nowMs: number): boolean {
   return nowMs < Math.max(endMs, sinceMs) + HELD_MS;

@@ -42,7 +42,7 @@ const NOTHING = Buffer.alloc(0);
 export class EntryReader {
   /** The records of the last `next` or `end`. */
   records: ParsedRecord[] = [];
-  /** True once a line had no time of the service. */
+  /** True once a line had no time from the service. */
   isUntimed = false;
   readonly #done: EntryProgress | null;
   readonly #reader: LineReader;

@@ -11,7 +11,7 @@ import { readInstant } from './formats/time.ts';
 export interface Partition {
   /** The configured service. */
   readonly service: ServiceConfig;
-  /** The service's id of the writer of the log; '' if it has none. */
+  /** The service's id of the server that writes the log, or else its display name; '' if it has neither. */
   readonly source: string;
   /** The display name of the server. */
   readonly server: string;

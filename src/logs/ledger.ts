@@ -26,7 +26,7 @@ const PARTITIONS_MAX = 10_000;
 const UID_BYTES = 16;
 const ENTRY_BYTES = UID_BYTES + 8;
 
-/** Deletes all that is stored of a service's logs. */
+/** The changes that delete the stored state of a service's logs. */
 export async function forgetLogs(
   queue: Queue,
   config: LogsConfig,
@@ -37,14 +37,14 @@ export async function forgetLogs(
   return ledger.removal();
 }
 
-/** What changes of a track: only by the ledger. */
+/** The fields of a track that change. Only the ledger changes them. */
 interface TrackProgress {
   cursor: Cursor;
-  /** Archives: since when a type could not be listed although others could, by type; '' for all types. */
+  /** Archives, by type ('' for all types): since when the type could not be listed although others could. */
   unlistedMs: Readonly<Record<string, number>>;
   /**
-   * Archives: how long after the day (UTC) on which they begin they end at the latest, as far as was seen; null before the
-   * first.
+   * Archives: the longest time seen from the end of the day (UTC) on which an archive begins to the end of the archive;
+   * null before the first.
    */
   lateMs: number | null;
   /** Records: where the ids in `sent` are stored. */
@@ -63,7 +63,7 @@ export interface Track extends TrackProgress {
   readonly key: string;
 }
 
-/** One archive that is not closed: one object for each, which every step of a pull shares. */
+/** An archive that is not closed. All steps of a pull share one object for each archive. */
 export interface KnownArchive {
   partition: Partition;
   readonly id: string;
@@ -91,7 +91,7 @@ export interface LedgerOptions {
 
 interface Segment {
   readonly number: number;
-  /** The latest time in it: the segment is needed until the overlap begins later. */
+  /** The latest time in it. The segment is needed until the overlap begins after that time. */
   readonly lastMs: number;
 }
 
@@ -226,7 +226,7 @@ export class Ledger {
     return keys.map(key => ({ kind: STATE_KIND, key, blob: null }));
   }
 
-  /** The changes were stored, and there were no others since. */
+  /** Notes that the changes were stored. Requires that there were no others since `changes`. */
   stored(): void {
     this.#changed.clear();
   }

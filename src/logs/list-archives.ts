@@ -117,7 +117,7 @@ export class ArchiveLister {
     return this.#failedCounts.get(type)?.get(dayMs) ?? 0;
   }
 
-  /** True if its day may close without it. What the service refuses, or fails to list, waits for longer: it may come back. */
+  /** True if the day may close without this type. A type that is refused or fails gets more time: it may come back. */
   #isGivenUp(one: FailedDay, { unlistedMs }: Track, nowMs: number): boolean {
     const isOften = this.#failedCount(one) >= WINDOW_TRIES_MAX;
     const sinceMs = unlistedMs[one.type] ?? nowMs;
@@ -146,7 +146,7 @@ export class ArchiveLister {
     for (const archive of ledger.archives()) {
       const { partition, state } = archive;
       const { dayMs } = state;
-      // Days before the first listed one are those that the service no longer keeps.
+      // The service no longer keeps days before the first listed one: their archives count as absent.
       if (dayMs > toMs || listing.unlistedDays.has(dayMs) || listed.has(archive)) continue;
       const { listedMs } = ledger.track(partition.service.id).cursor;
       const afterList = isFailed(listing, partition.type, dayMs) ? afterUnlisted : afterAbsent;
@@ -232,10 +232,10 @@ export class ArchiveLister {
       const dayMs = track.cursor.lowMs;
       const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
       const { floorMs } = track.cursor;
-      // Until an archive was seen, its day may end as late as the next one.
+      // Before any archive was seen, the archives of a day may end up to a day later.
       const lateMs = track.lateMs ?? (day.toMs <= floorMs ? 0 : DAY_MS);
       if (!isDayOver(dayMs, lateMs, toMs, config.window)) break;
-      // What the service fails to list of such a day is not missing, unless nothing of it could be listed.
+      // A type that could not be listed for a day before the start is not missing, unless all types failed.
       const isBeforeStart = day.toMs + lateMs <= floorMs && !listing.unlistedDays.has(dayMs);
       const failed = listing.failed.filter(one => one.dayMs === dayMs);
       if (!isBeforeStart && !failed.every(one => this.#isGivenUp(one, track, toMs))) break;
@@ -247,7 +247,7 @@ export class ArchiveLister {
       const [unread, read] = [ofDay.filter(isUnlisted), ofDay.filter(one => !isUnlisted(one))];
       if (!read.every(({ state }) => isClosed(state) || isVanished(state))) break;
       const { types } = config;
-      // What is no longer listed because its type was taken out of the configuration is not missing.
+      // An archive is not missing if its type was removed from the configuration and so is no longer listed.
       const isWanted = ({ partition }: KnownArchive): boolean =>
         types.length === 0 || types.includes(partition.type);
       const gaps = [
@@ -290,15 +290,15 @@ function isFailed({ failed }: Listing, type: string, dayMs?: number): boolean {
   );
 }
 
-/** The types that could not be listed for a day; '' stands for all of them. */
+/** The types that could not be listed for a day; '' means all types. */
 function gapTypes({ failed, unlistedDays }: Listing, dayMs: number): readonly string[] {
   if (unlistedDays.has(dayMs)) return [''];
   return failed.filter(one => one.dayMs === dayMs).map(({ type }) => type);
 }
 
 /**
- * Lists each type separately. `toMs` is the same for every page. Types of `onceTypes` get one try for each request: they
- * would use up the time for retries, and all others would wait for it.
+ * Lists each type separately. `toMs` is the same for every page. Types in `onceTypes` get one try per request: otherwise
+ * they would use up the time for retries, and all others would have to wait.
  */
 async function listTypes(
   pull: Pull,
@@ -333,8 +333,8 @@ async function listTypes(
 
 /**
  * Lists the days of one type in ascending order, several at once. A window of several days that cannot be finished is
- * halved. A single day is skipped if the service answers at all, and so are days that are no longer kept; after any other
- * failure the rest is not asked for.
+ * halved. A single day is skipped if the service answers at all, and so are days that are no longer kept. After any
+ * other failure the remaining days are not requested.
  */
 async function listDays(
   pull: Pull,
@@ -357,9 +357,9 @@ async function listDays(
       continue;
     }
     const { error } = end;
-    // A failure of the service may be that of one day.
+    // The service may fail because of one day only.
     const mayBeDay = isOfWindow(error) || error.kind === 'server';
-    // It may refuse a range because of its length, or of its first days.
+    // The service may refuse a range because of its length or its first days.
     if ((mayBeDay || isRefused(error)) && days > 1) {
       days = Math.floor(days / 2);
       continue;
@@ -374,8 +374,8 @@ async function listDays(
 }
 
 /**
- * Moves the tracks up if the service refused the first day of every type because of its age: to the first day of the type
- * that is kept for longest. True if it did.
+ * If the service refused the first day of every type because of its age, moves the tracks up to the first day of the
+ * type that is kept longest, and returns true.
  */
 async function jumpIfTooOld(pull: Pull, listing: Listing): Promise<boolean> {
   const { failed, fromDayMs, unlistedDays } = listing;
@@ -417,8 +417,8 @@ async function listOnce(
 }
 
 /**
- * Reports lost days if no pull came for longer than the service keeps its logs, and it lists deleted days as empty: no
- * day between the last list and the first listed archive has one.
+ * Reports days as lost if the service deleted them while no pull came, and lists them as empty: the days between the
+ * last list and the first listed archive.
  */
 async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
   const { ledger } = pull;
@@ -440,7 +440,7 @@ async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
     const span = { fromMs: listedMs, toMs: firstDayMs };
     gaps.push(trackGap(track, span, 'retention'));
     ledger.move(track, { cursor: { ...cursor, listedMs: firstDayMs } });
-    // What its archives may have lost in this time is part of the gap, but not what they lost before.
+    // Possible losses of known archives in this time are part of the gap. Earlier losses are not.
     for (const archive of ledger.archives())
       if (archive.partition.service === service && archive.state.absentFromMs === listedMs)
         ledger.setArchive(archive, { ...archive.state, absentFromMs: firstDayMs });

@@ -32,7 +32,7 @@ interface Found {
   readonly partition: Partition;
   readonly uid: string;
   readonly record: ParsedRecord;
-  /** The time in the item, NaN if it has none: that in the line may be wrong, and SQL may have set it. */
+  /** The time in the item; NaN if it has none. The time in the line may be wrong, and SQL may have set it. */
   readonly timeMs: number;
 }
 
@@ -41,8 +41,8 @@ function keyOf({ partition, uid }: Found): string {
 }
 
 /**
- * When an id may be forgotten. The service put its record into this window, whatever time the line itself has; one with
- * a wrong zone would otherwise be forgotten too early, or never.
+ * The time that decides when an id may be forgotten: the item's time, limited to the window in which the service listed
+ * it. The id of a record with a wrong zone would otherwise be forgotten too early, or never.
  */
 function timeIn({ fromMs, toMs }: Span, timeMs: number): number {
   return Number.isNaN(timeMs) ? toMs : Math.min(Math.max(timeMs, fromMs), toMs);
@@ -77,7 +77,7 @@ class TypePull {
 
   async run(): Promise<PullEnd> {
     const { api, config, meter } = this.#pull;
-    // What is written while the pull runs is for the next one, or it might never end.
+    // Logs written during the pull are left to the next pull. Otherwise this one might never end.
     const beganMs = api.nowMs();
     for (;;) {
       goOnUnlessStopped(api);
@@ -162,8 +162,8 @@ class TypePull {
       meter.records(partition, 'before_start', 1);
       return false;
     }
-    // If the window begins earlier, for a slower service, older records were sent, and their ids are forgotten. Those
-    // without a time of the service come again: the time in a line may be of another zone.
+    // If the window begins earlier because of a slower service, older records were sent, and their ids are forgotten.
+    // Records without a time from the service are sent again: the time in a line may be of another zone.
     const keptFromMs = lowMs - config.window.overlapMs;
     const isOld = window.fromMs < keptFromMs && timeMs < keptFromMs;
     if (isOld || track.sent.has(uid) || waiting.has(keyOf(found))) {
@@ -223,7 +223,7 @@ class TypePull {
     const type = this.#type;
     const tracks = [...this.#tracks.values()].filter(({ cursor }) => cursor.lowMs < window.toMs);
     const isLeast = window.toMs - this.#slowest().lowMs <= config.window.minMs;
-    // Until then the length of the window may be the cause.
+    // For a longer window, its length may be the cause of a refusal.
     if (isRefused(failure) && isLeast) {
       const { fromMs } = window;
       const oldestMs = await findOldestDay(api, type, fromMs);

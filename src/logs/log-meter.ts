@@ -132,7 +132,7 @@ export class LogMeter {
   /** The last archives that this process gave up, newest first. */
   givenUp: readonly GivenUpStatus[] = [];
 
-  /** Continues with the lags of a replaced daemon, as far as it `isPulled` still. */
+  /** Continues the lags of a replaced daemon, for each service and type that is still pulled (`isPulled`). */
   constructor(
     counters: Counters,
     logger: Logger,
@@ -149,7 +149,7 @@ export class LogMeter {
     this.counters.lag.follow(() => [...this.#lags.values()]);
   }
 
-  /** For a reload that switches logs off: the counters outlive it, and the lags would, too. */
+  /** Clears the lags when a reload switches logs off: otherwise the counters, which live longer, would keep them. */
   close(): void {
     this.#lags.clear();
   }

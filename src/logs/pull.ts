@@ -62,7 +62,7 @@ export class PullEnded extends Error {
   }
 }
 
-/** Refusals that may be about the key, which another may replace at any time. */
+/** Refusals that may be about the key, which can be replaced at any time. */
 export const MAY_BE_KEY: ReadonlySet<string> = new Set(['auth', 'bad_request']);
 
 export function goOnUnlessStopped({ signal }: PulledApi): void {
@@ -119,11 +119,11 @@ export class PulledApi {
   readonly name: string;
   /** Aborted when the running pull must stop. */
   signal: AbortSignal = new AbortController().signal;
-  /** Monotonic: the running pull retries no request later. */
+  /** The running pull retries no request after this time (monotonic). */
   giveUpAtMs = 0;
   readonly #meter: LogMeter;
   readonly #random: () => number;
-  /** How far the service's clock was ahead of ours, at least, in this hour and in the one before; null without an answer. */
+  /** The least lead of the service's clock over ours, in this hour and in the one before; null without an answer. */
   #skewMs: number | null = null;
   #formerSkewMs: number | null = null;
   /** Monotonic. */
@@ -144,8 +144,8 @@ export class PulledApi {
   }
 
   /**
-   * The service's clock, as far as it is known. One that jumps ahead is not believed for an hour or two: the low watermark
-   * would move into the future, and what is written until then would never be requested.
+   * The service's time, as far as it is known. A clock that jumps ahead is ignored for one to two hours: otherwise the
+   * low watermark would move into the future, and logs written until then would never be requested.
    */
   nowMs(): number {
     const skewMs = this.#skewMs ?? 0;
@@ -174,8 +174,8 @@ export class PulledApi {
   }
 
   /**
-   * True if the service answers for the last minute of a type. Then a longer window that it does not answer for has a
-   * cause of its own, and may be skipped in the end; else the service is down.
+   * True if the service answers for the last minute of a type. Then the failure of a longer window is due to that
+   * window, which may be skipped after retries. Otherwise the service is down.
    */
   async isAnswering(type: string): Promise<boolean> {
     const answer = await this.lastMinute(type);
@@ -188,7 +188,7 @@ export class PulledApi {
     return this.firstPage({ fromMs: nowMs - MINUTE_MS, toMs: nowMs }, type);
   }
 
-  /** An error names the type, which its address does not show. */
+  /** Adds the type to an error, because the address in it does not show the type. */
   #askPage(send: () => Promise<Result<LogPage>>, type: string): Promise<Result<LogPage>> {
     return this.ask(async () => {
       const page = await send();
@@ -200,8 +200,8 @@ export class PulledApi {
 
   /**
    * The first good answer, or the last failure. Retries after no answer, 408, 429 and 5xx, with exponential back-off and
-   * full jitter, or after the time in Retry-After; `send` is called once per try. `isOfMany`: the key was accepted a
-   * moment ago for others, so a refusal is about this request alone.
+   * full jitter, or after the time in Retry-After; `send` is called once per try. `isOfMany`: the key has
+   * just been accepted for other requests, so a refusal is about this request alone.
    */
   async ask<Answer>(
     send: () => Promise<Result<Answer>>,

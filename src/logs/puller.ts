@@ -116,7 +116,7 @@ export class LogPuller {
     return ledger;
   }
 
-  /** Every answer to a list has the service's time in its headers. It may refuse the list of one type or another. */
+  /** Takes the service's time from the headers of a list. Tries type after type, because the service may refuse some. */
   async #learnTime(): Promise<void> {
     const { api } = this.#options;
     const { types } = api.items;
@@ -133,7 +133,7 @@ export class LogPuller {
     const firstMs = firstLowMs(config.firstStart, nowMs);
     if (config.shape === 'records')
       return startCursor(Math.max(firstMs, nowMs - OLDEST_RECORDS_MS), config.window);
-    // What began on the day before may still grow.
+    // Archives of the day before may still grow.
     return { ...startCursor(firstMs, config.window), lowMs: dayOf(firstMs) - DAY_MS };
   }
 
@@ -155,7 +155,7 @@ export class LogPuller {
       ledger.move(track, { cursor: { ...track.cursor, floorMs: 1, lowMs, listedMs: null } });
   }
 
-  /** In a shard: reports the time before the first start of new services, which it does not read, as gaps. */
+  /** In a shard, reports the time before the first start of each new service as a gap: the shard does not read it. */
   async #noteFirstStart(ledger: Ledger): Promise<void> {
     const fresh = ledger.tracks.filter(({ isFresh }) => isFresh);
     const isWhole = this.#options.config.firstStart === 'beginning';

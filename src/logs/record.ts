@@ -118,9 +118,7 @@ export function textUid(parts: readonly string[]): string {
   return hash('sha256', uidPlace(parts), 'hex').slice(0, UID_LENGTH);
 }
 
-/**
- * The first 128 bits of SHA-256, in hex. `position` distinguishes equal lines: the offset in an entry, or a number.
- */
+/** The first 128 bits of SHA-256, in hex. `position` distinguishes equal lines: `<offset>`, or `<offset>#<number>`. */
 export function recordUid(place: string, position: number | string, record: ParsedRecord): string {
   const { timeMs, timeExtraNs, raw } = record;
   const time = Number.isNaN(timeMs) ? '' : `${timeMs}.${timeExtraNs}`;

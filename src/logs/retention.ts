@@ -20,8 +20,8 @@ interface RefusedList {
 }
 
 /**
- * After a list was refused: moves these tracks up to the oldest day. False when the age of the logs does not explain the
- * refusal.
+ * Moves these tracks up to the oldest day after a list was refused. Returns false when the age of the logs does not
+ * explain the refusal.
  */
 export async function jumpToOldest(
   pull: Pull,
@@ -45,7 +45,7 @@ export async function jumpToOldest(
   return true;
 }
 
-/** The first day before `oldestMs` of which something may be missing: others are only held open, by an archive set aside. */
+/** The first day before `oldestMs` whose logs may be missing. Only archives set aside hold the days before it open. */
 function firstMissedDay({ config, ledger }: Pull, track: Track, oldestMs: number): number {
   const { service, lateMs, unlistedMs } = track;
   const { lowMs, listedMs } = track.cursor;
@@ -63,8 +63,8 @@ function firstMissedDay({ config, ledger }: Pull, track: Track, oldestMs: number
 }
 
 /**
- * The first day of a list of all archives, for a first start at the beginning; null when it cannot be found. An archive
- * of another service or type counts too: on its day there may be others, which are on a later page.
+ * The first day in a list of all archives, for `first_start: beginning`; null when it cannot be found. Archives of other
+ * services and types count too: their day may have wanted archives on a later page.
  */
 export async function findFirstDay(api: PulledApi): Promise<number | null> {
   const span = { fromMs: 0, toMs: api.nowMs() };
@@ -77,19 +77,19 @@ export async function findFirstDay(api: PulledApi): Promise<number | null> {
     if (page.done === true) {
       if (page.value.ok) return firstMs;
       const { error } = page.value;
-      // The days of other pages are known; an answer that is no list knows none.
+      // The days of the pages so far count, unless an answer had no list.
       if (isOfList(error) && error.reason !== 'no_list') return firstMs;
       return isRefused(error) ? findOldestDay(api, api.items.types[0] ?? '', 0) : null;
     }
     for (const item of page.value) {
       const dayMs = dayOf(archiveSpan(item, api.items.pointers).fromMs);
-      // A time such as 0001-01-01 stands for none, and each day since then would be listed.
+      // A time such as 0001-01-01 means none. Otherwise each day since then would be listed.
       if (Number.isNaN(dayMs) || dayMs < span.toMs - OLDEST_MS) continue;
       if (dayMs < lastMs) isAscending = false;
       firstMs = Math.min(firstMs, dayMs);
       lastMs = dayMs;
     }
-    // The days rise: the rest is later. Another order may have the first day at the end.
+    // If the days ascend, the remaining ones are later. In another order the first day may come last.
     if (isAscending && firstMs < lastMs) return firstMs;
   }
 }

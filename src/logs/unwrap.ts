@@ -64,7 +64,7 @@ export class Unwrapper {
     }
   }
 
-  /** Returns the incomplete line as it is. */
+  /** Passes the incomplete line to `take` as it is. */
   flush(): void {
     const pending = this.#pending;
     this.#pending = null;

@@ -1,5 +1,5 @@
-// What encode hands to the queue: one OTLP request with the points of a tick, in parts of one service each. A part can
-// be cut out, sent alone, or merged with others. Log batches have the same form.
+// The batch that encode passes to the queue: one OTLP request with the points of a tick, in parts of one service each. A
+// part can be cut out, sent alone, or merged with others. Log batches have the same form.
 
 /** The signals that prom2otlp sends. */
 export const SIGNALS = ['metrics', 'logs'] as const;

@@ -1,15 +1,15 @@
-// What the SeriesTable keeps between pages in addition to its columns: the evidence for start times, the rows that form
-// one point, the clocks, findings, and data too rare for a column. Then the last page's layout and template, for the
-// functions that handle a page which repeats it: decode/replay.ts compares the next page with the layout,
-// encode/patch.ts writes its numbers into the template. The first surprise drops both; the full functions build new
-// ones.
+// The data that the SeriesTable keeps between pages besides its columns: the evidence for start times, the rows that form
+// one point, the clocks, findings, and data too rare for a column. At the end, the layout and the template of the last
+// page, for a page that repeats it: decode/replay.ts compares the next page with the layout, and encode/patch.ts writes
+// its numbers into the template. At the first difference the full function of decode or encode runs, and builds a new
+// layout or template.
 
 import type { ExpositionFormat } from './page.ts';
 
 /** The part of a service whose processes start together: one server_name. Holds the evidence for start times. */
 export interface Component {
   readonly service: number;
-  /** Time of our first sample of it, or of the last one that was forgotten: earlier growth is no delta. */
+  /** The time of our first sample, or of the newest sample of a forgotten series: earlier growth is no delta. */
   firstTimeMs: number;
   /** A forgotten series may have had another stream up to this time; NaN while there is none. */
   tornMs: number;
@@ -32,7 +32,7 @@ export interface UptimeEvidence extends Record<SavedNumber, number> {
   provenAtMs: number;
 }
 
-/** The numbers that are saved for the next process of ours, in this order. */
+/** The numbers that are saved for our next process, in this order. */
 export const SAVED_NUMBERS = [
   /** The newest sample, and its time. */
   'value',
@@ -111,7 +111,7 @@ export interface PageClock {
   serverAtMs: number;
 }
 
-/** What the last comparison with the catalog found; see daemon/drift-report.ts. */
+/** The result of the last comparison with the catalog; see daemon/drift-report.ts. */
 export interface DriftMemory {
   /** Changes whenever a name appears or disappears. */
   fingerprint: number;
@@ -132,7 +132,7 @@ export interface SavedUptime extends Readonly<Record<SavedNumber, number>> {
   /** Service id, service_name and server_name of the component; see derive/state.ts. */
   readonly component: string;
   readonly name: string;
-  /** Of the component. */
+  /** The times of the component. */
   readonly firstTimeMs: number;
   readonly tornMs: number;
 }
@@ -150,7 +150,7 @@ export interface RestoredState {
   /** NaN if the value of the last sample does not matter. */
   readonly lastValue: Float64Array;
   /**
-   * A checksum of the identity that the row sent, 0 for rows that share theirs with no other; see derive/duplicates.ts.
+   * A checksum of the identity that the row sent, 0 if no other row could send it; see derive/duplicates.ts.
    */
   readonly identity: Uint32Array;
   /** Until when each of these identities was sent, by whichever row. */
@@ -174,13 +174,13 @@ export interface RestoredState {
   awaitedSinceMs?: number;
 }
 
-/** What was in the last saved `starts`. */
+/** The content of the last saved `starts`. */
 export interface SavedStarts {
   /** The table's startsVersion at that time. */
   readonly version: number;
-  /** In their order. */
+  /** The saved rows, in their order. */
   readonly rows: Uint32Array;
-  /** How many uptimes there were: the marks have their numbers in the same order. */
+  /** The number of saved uptimes. The `marks` have the numbers of the uptimes in the same order. */
   readonly uptimeCount: number;
 }
 
@@ -239,7 +239,7 @@ export interface PageLayout {
 export interface PayloadTemplate {
   readonly bytes: Buffer;
   readonly view: DataView;
-  /** Whether it has no other points: no markers, no repeated samples. Only then it is patched as a whole. */
+  /** True if the payload has no other points (markers, repeated samples). Only then is it patched as a whole. */
   readonly isWhole: boolean;
   readonly blocks: readonly TemplateBlock[];
   /** Heads of points, in the order of the payload. */
@@ -260,7 +260,7 @@ export interface TemplateBlock {
   readonly service: number;
   readonly offset: number;
   readonly length: number;
-  /** All of its points, and those of them in the template. */
+  /** The number of all points of the block, then the range of its points in the template. */
   readonly points: number;
   readonly firstPoint: number;
   readonly pointCount: number;

@@ -1,4 +1,4 @@
-// What all series of one name share: the page's metadata, and the metric that they become in OTLP.
+// The data that all series of one name share: the page's metadata, and the metric that they become in OTLP.
 
 /** The types of the two text formats; `unknown` covers untyped and a missing TYPE. */
 export const DECLARED_TYPES = [
@@ -16,7 +16,7 @@ export type DeclaredType = (typeof DECLARED_TYPES)[number];
 /** The families of the service's series, each with its own scope; `other` has no known prefix. */
 export type Family = 'engine' | 'multimaster' | 'dist' | 'proxy' | 'process' | 'other';
 
-/** What a series becomes in OTLP. `sum` is cumulative; `updown` a Sum that is not monotonic. */
+/** The kind of OTLP metric that a series becomes. `sum` is a monotonic Sum, `updown` a Sum that is not monotonic. */
 export type PointKind = 'sum' | 'updown' | 'gauge' | 'histogram' | 'summary';
 
 /** True for metrics whose points consist of several rows. */
@@ -24,12 +24,12 @@ export function isCompound({ kind }: Pick<Metric, 'kind'>): boolean {
   return kind === 'histogram' || kind === 'summary';
 }
 
-/** True for metrics that count from a start on; the values of others may fall. */
+/** True for metrics that count up from a start time; the values of other metrics may fall. */
 export function isCounting({ kind }: Pick<Metric, 'kind'>): boolean {
   return kind !== 'gauge' && kind !== 'updown';
 }
 
-/** What `metrics.rename` makes of the labels of a metric's points: other names, and further labels. */
+/** The changes that `metrics.rename` makes to the labels of a metric's points: new names, and added labels. */
 export interface LabelRules {
   readonly renamed: ReadonlyMap<string, string>;
   readonly added: readonly (readonly [name: string, value: string])[];

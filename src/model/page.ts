@@ -1,4 +1,4 @@
-// A target's answer, and what decode reports of it in addition to the columns of the SeriesTable.
+// A target's answer, and decode's report on it, which adds to the columns of the SeriesTable.
 
 export type ExpositionFormat = 'text' | 'openmetrics';
 
@@ -21,11 +21,11 @@ export interface Page extends ScrapeTime {
   readonly wireBytes: number;
 }
 
-/** What belongs to other shards in a target's answer. */
+/** The services in a target's answer that belong to other shards. */
 export interface OtherShards {
   /**
-   * How many services configured for the same poll belong to other shards. With `services: auto` at
-   * least one: what names no service is not of the only one that was found so far.
+   * How many services configured for the same poll belong to other shards. With `services: auto` it
+   * is 1: a series that names no service may not belong to the only service found so far.
    */
   readonly serviceCount: number;
   /** True for each service of another shard, configured or not. */
@@ -39,7 +39,7 @@ export interface Problem {
   readonly reason: string;
 }
 
-/** What decode reports of a page in addition to the columns. */
+/** Decode's report on a page, besides the columns. */
 export interface PageReport {
   /** False when the page as a whole cannot be used; `problems[0]` says why. */
   isUsable: boolean;
@@ -47,7 +47,7 @@ export interface PageReport {
   /** Sample lines, good and bad. */
   samples: number;
   badLines: number;
-  /** Bad lines by their `namespace` label; '' for those without one. */
+  /** Bad lines by their `namespace` label; '' for lines without that label. */
   badByNamespace: Map<string, number>;
   /** The first problems of the page, in order; at most PROBLEMS_MAX. */
   problems: Problem[];

@@ -1,5 +1,5 @@
-// What crosses the stages of the data path: collect hands a Page to decode; decode, derive and encode share the
-// SeriesTable; encode hands Batches to the queue.
+// The data that passes between the stages of the data path: collect gives a Page to decode; decode, derive and encode
+// share the SeriesTable; encode gives Batches to the queue.
 //
 // The SeriesTable holds no object per sample. A *row* is one series of the exposition text (a name with one set of
 // labels); its numbers are in typed arrays. A *point* of OTLP is one row (a scalar) or a group of rows (histogram,
@@ -145,7 +145,7 @@ export class SeriesTable {
   role: Uint8Array = new Uint8Array(ROWS_MIN);
   block: Uint32Array = new Uint32Array(ROWS_MIN);
   head: Uint32Array = new Uint32Array(ROWS_MIN);
-  /** Where the template has the row's point, if it has one: its `rows` decide. NO_ROW after a change of key or role. */
+  /** The row's place in `rows` of the template, if it has the row there. NO_ROW after a change of key or role. */
   point: Uint32Array = new Uint32Array(ROWS_MIN);
 
   // This page. timeMs is NaN where the line has no timestamp, until derive fills it in.
@@ -199,7 +199,7 @@ export class SeriesTable {
   };
   /** The newest firstTimeMs of components that were forgotten with their last row; NaN if none. */
   releasedMs: number = Number.NaN;
-  /** Since when each page has shown far fewer series than the table holds (monotonic); NaN: the last one has not. */
+  /** Since when each page has shown far fewer series than the table holds (monotonic); NaN if the last page did not. */
   crowdedSinceMs: number = Number.NaN;
   readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
   /** The state of a previous process, and the order of the state last saved; see derive/state.ts. */
@@ -208,12 +208,12 @@ export class SeriesTable {
   /** How startMs and processMs are made (derive/state.ts); null before the first page. */
   startMode: number | null = null;
   /**
-   * Rises with every change of what the saved `starts` say: a start, a process, an identity, an uptime, which rows are
-   * worth saving, which ones of a previous process no page has shown yet.
+   * Rises with every change of the content of the saved `starts`: a start, a process, an identity, an uptime, the set of
+   * rows worth saving, or the set of rows of a previous process that no page has shown yet.
    */
   startsVersion = 0;
 
-  /** What the next page is compared with and patched into; null where the full functions must run. */
+  /** The layout to compare the next page with, and the template to patch; null when the full function must run. */
   layout: PageLayout | null = null;
   template: PayloadTemplate | null = null;
   /** How many pages in a row did not repeat the previous one. */
@@ -229,9 +229,9 @@ export class SeriesTable {
 
   /** Heads of points in sending order: by service, block, metric. See encode/encode.ts. */
   order: Uint32Array = new Uint32Array(0);
-  /** Rises with every change of which points there are, or of where they are sent. */
+  /** Rises when points are added or removed, or change their place in the order. */
   orderVersion = 1;
-  /** The version that `order` is of. */
+  /** The version for which `order` was made. */
   orderedVersion = 0;
 
   /** Open addressing over `hash`: row + 1, or 0 where empty. */
@@ -360,34 +360,34 @@ export function resized<C extends Column>(column: C, size: number): C {
 }
 
 /**
- * What a target costs in memory: the price of each thing that a page can bring, in bytes of the process's memory. The
- * limits of pages and series count by these numbers (config/memory-limits.ts, derive/options.ts). Measured with the bundle, the flags of the image, and Node 24.21, as the highest charge
- * of a control group above that of an idle process (docs/performance.md has the table). Each page had lines of one kind
- * and was read, sent and stored twice.
+ * The memory that each kind of thing on a page costs the process, in bytes. The limits of pages and series count with
+ * these numbers (config/memory-limits.ts, derive/options.ts). Measured with the bundle, the flags of the image, and
+ * Node 24.21, as the highest charge of a control group minus the charge of an idle process (docs/performance.md has the
+ * table). Each page had lines of one kind and was read, sent and stored twice.
  */
 export const COST = {
-  /** A byte of a page: the page, what is kept of its layout, and what growing buffers leave behind. */
+  /** A byte of a page: the page itself, its layout, and the garbage of growing buffers. */
   body: 1.8,
-  /** A byte of the name and labels of a series: where it is remembered, and where it is sent. */
+  /** A byte of the name and labels of a series, in the table and in the request. */
   text: 3,
   /** A series, without its text. */
   row: 75,
-  /** A metric name; what a HELP, TYPE or UNIT line says of one. */
+  /** A metric name; the content of a family's HELP, TYPE and UNIT lines. */
   name: 800,
   familyLines: 200,
-  /** A server of a service, and a scope of one: a part of the request with a Resource of its own. */
+  /** A server of a service; a scope of a server, which is a part of the request with its own Resource. */
   component: 900,
   block: 1600,
   /** A histogram or summary. */
   compound: 1600,
-  /** A series that loses labels, or is renamed: what it is to the back end. */
+  /** A series that loses labels or is renamed: its identity in the back end. */
   identity: 220,
   /** A service, with the series that the bridge itself makes for it. */
   service: 7000,
   /** A second sample of a series on one page; an exemplar. */
   repeat: 250,
   exemplar: 800,
-  /** A series that a former process knew and no page has shown yet. */
+  /** A series that a previous process knew and no page has shown yet. */
   restored: 150,
 } as const;
 

@@ -51,12 +51,12 @@ export const PAGE_COUNTERS = {
 
 export class TranslateMeter {
   readonly #counters: CountersOf<typeof PAGE_COUNTERS>;
-  /** By target: the services of its last page, and its clock when that was last known. */
+  /** By target: the services of its last page, and the last known skew of its clock. */
   readonly #targets = new Map<string, Pick<DeriveReport, 'services' | 'clockSkewMs'>>();
 
   constructor(counters: Counters) {
     this.#counters = counters.of(PAGE_COUNTERS);
-    // A service has one series: a new reason replaces the series with the old one.
+    // A service has only one series: a new reason must not leave the series with the old reason.
     this.#counters.up.follow(() =>
       this.#services().map(({ id, isUp, reason }) => ({
         labelValues: [id, isUp ? '' : reason],
@@ -70,7 +70,7 @@ export class TranslateMeter {
     );
   }
 
-  /** Each service once: one without an entry may be on the pages of two targets. */
+  /** Each service once: an unconfigured service may be on the pages of two targets. */
   #services(): readonly (DeriveReport['services'][number] & { readonly clockSkewMs: number })[] {
     const entries = [...this.#targets.values()].flatMap(({ services, clockSkewMs }) =>
       services.map(service => [service.id, { ...service, clockSkewMs }] as const),
@@ -78,7 +78,7 @@ export class TranslateMeter {
     return [...new Map(entries).values()];
   }
 
-  /** After a reload, which says whether a target still has a service. */
+  /** Forgets, after a reload, the services that a target no longer has. */
   keep(has: (target: string, service: string) => boolean): void {
     for (const [target, last] of this.#targets) {
       const services = last.services.filter(({ id }) => has(target, id));

@@ -96,7 +96,7 @@ const session: z.ZodType<Session> = z.looseObject({
 
 const SESSIONS = kindOf('sessions', session);
 
-/** A row that is no object is kept as the value of one: nothing of an answer gets lost. */
+/** A row that is not an object is wrapped in one as `value`, so that no part of an answer is lost. */
 const rows = lenient(
   z.array(z.unknown()).transform(all => all.map(one => (isObject(one) ? one : { value: one }))),
 );

@@ -1,5 +1,5 @@
 // Backups: the schedules of a service (service-spec 2.4), and its backups. The specification does not describe the list
-// of backups: this is the form observed on deployments; one without the list answers 404.
+// of backups: this is the form observed on deployments. A deployment without the list answers 404.
 
 import * as z from 'zod';
 import { ApiArea, type OwnedQuery } from './api-area.ts';

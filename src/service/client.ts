@@ -70,7 +70,7 @@ export class ServiceClient {
   }
 }
 
-// The HTTP client for other programs, without our configuration: with the same checks and limits.
+// The HTTP client for other programs, which have no configuration file. It has the same checks and limits.
 
 /** A text, or a function that reads it, called again after the service has refused the key. */
 export type SecretSource = string | (() => string);

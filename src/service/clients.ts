@@ -24,8 +24,8 @@ export interface ServiceClientsOptions {
 }
 
 /**
- * Equal for equal settings and secrets. A digest of secrets, which may be short: only for comparison within the process,
- * never stored or shown.
+ * A digest that is equal for equal settings and secrets. Secrets may be short, so it is only for comparison within the
+ * process, and never stored or shown.
  */
 export function apiIdentity(api: ApiConfig): string {
   const headers = Object.entries(api.headers)
@@ -43,7 +43,7 @@ export function apiIdentity(api: ApiConfig): string {
   ]);
 }
 
-/** The settings of every service, and of those that may be found. */
+/** The settings of every service, and the settings for services that may be found. */
 export function apisOf({
   services,
   elsewhere,

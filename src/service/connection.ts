@@ -1,6 +1,6 @@
-// Connections to one origin. With the settings of an API they bind its key to that origin: settings that would send the
-// key in plain text, or with which no request is possible, are refused here, even if the configuration has checked them
-// before. The connections to a back end come from here as well.
+// Connections to one origin: of an API, or of a back end. A connection to an API binds the API's key to that origin:
+// settings that would send the key in plain text, or with which no request is possible, are refused here, even if the
+// configuration has checked them before.
 
 import type { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
@@ -38,7 +38,7 @@ const RESERVED_HEADERS =
 const CONNECTIONS_MAX = 8;
 
 // Longer than the usual interval of a minute, so that a scrape or a tick finds its connection open. If the other side
-// closes it while a request is being sent, `isStale` of the exchange allows to send it once more.
+// closes the connection while a request is being sent, the exchange reports `isStale`: it may be sent once more.
 const KEEP_ALIVE_MS = 120_000;
 
 /** Checks the settings, and opens no connection yet. Throws an OperatorError without secrets. */
@@ -176,7 +176,7 @@ function createDispatcher(
 function watchConnect(connect: Connect, opening: { isNow: boolean }): Connect {
   return (options, callback) =>
     connect(options, (...result) => {
-      // To undici a reset is the end of an answer without a length, which may be cut anywhere.
+      // undici takes a reset for the end of an answer without a length, although the answer may be cut.
       result[1]?.on('error', (error: NodeJS.ErrnoException) => {
         if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED';
       });
@@ -203,7 +203,7 @@ function refuse(key: string, message: string, hint: string): never {
 
 /** Every connection keeps a buffer of this size. */
 const READ_BYTES = 64 * 1024;
-/** After this many full reads in a row, as for a page of more than 2 MiB, it gets a larger one: fewer reads. */
+/** After this many full reads in a row (a page of more than 2 MiB), a connection gets a larger buffer. */
 const FULL_READS = 32;
 const LARGE_READ_BYTES = 256 * 1024;
 /** Twice the longest head that undici accepts: a longer read cannot end within a head. */
@@ -226,7 +226,7 @@ function createPlainConnector(timeoutMs: number): buildConnector.connector {
       const read = buffer.subarray(0, bytes);
       if (bytes < SHORT_BYTES) return socket.push(Buffer.from(read));
       const isMoreWanted = socket.push(read);
-      // Now, because Node would emit it later, when the buffer may already be reused.
+      // Emitted here, because Node would emit it later, when the buffer may already be reused.
       socket.emit('readable');
       if (socket.readableLength === 0) return true;
       next = null;

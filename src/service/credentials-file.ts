@@ -41,8 +41,8 @@ export function storageOf(bucket: string): Storage {
 }
 
 /**
- * Checks the text of a credentials file, and encodes what the service takes of it in standard base64: an account's JSON
- * unchanged, of an INI file the section `[default]`.
+ * Checks the text of a credentials file, and encodes the part that the service takes in standard base64: the unchanged
+ * JSON of an account, or the section `[default]` of an INI file.
  */
 export function encodeCredentials(storage: Storage, text: string): Encoded {
   const plain = text.replace(/^\uFEFF/, '');
@@ -61,7 +61,7 @@ export function readCredentials(storage: Storage, text: string): Encoded {
   return { ok: false, problems: read.problems.map(one => `decoded from base64: ${one}`) };
 }
 
-/** What is secret in encoded credentials: they themselves, and the keys in them, each line of a long one too. */
+/** The secrets in encoded credentials: the encoded text, the keys in it, and each line of a long key. */
 export function secretsIn(encoded: string = ''): readonly string[] {
   const text = Buffer.from(encoded, 'base64').toString();
   const { private_key: long, private_key_id: id } = membersOf(parseJson(text));
@@ -89,15 +89,15 @@ function accountProblems(text: string): readonly string[] {
 
 /** `NAME = value`, as in an INI file or a script that sets variables. */
 const ENTRY = /^(export\s+)?(\w+)\s*[=:]\s*(.*)$/;
-/** What the names of variables stand for. */
+/** The keys for variables that have other names. */
 const KEY_OF_VARIABLE: Readonly<Record<string, string>> = {
   aws_region: 'region',
   aws_default_region: 'region',
 };
 
 /**
- * The section `[default]` with the keys that the service takes. Other sections, keys and comments are left out: they are
- * none of the service's business. A file of nothing else is unchanged.
+ * The section `[default]` with the keys that the service takes. Other sections, keys and comments are left out, because
+ * they do not concern the service. A file that has none of them stays unchanged.
  */
 function readAccess(text: string): {
   readonly plain: string;
@@ -106,7 +106,7 @@ function readAccess(text: string): {
   if (isObject(parseJson(text)))
     return { plain: '', problems: ['expected a section [default], got JSON, as for gs'] };
   const problems: string[] = [];
-  /** Of other keys: one of them may be a misspelled one, if one is missing. */
+  /** Problems of unknown keys, reported only if a key is missing, which may be misspelt here. */
   const unknown: string[] = [];
   const values = new Map<string, string>();
   let section: string | null = null;
@@ -147,7 +147,7 @@ function readAccess(text: string): {
   return { plain: isUnchanged ? text : `[default]\n${entries.join('')}`, problems };
 }
 
-/** Without quotes around it, and without a comment after it. */
+/** The value without quotes around it and without a comment after it. */
 function valueOf(written: string): string {
   const bare = written.replace(/(?:^|\s+)[#;].*$/, '').trim();
   const [, , quoted] = /^(["'])(.*)\1$/.exec(bare) ?? [];

@@ -58,7 +58,7 @@ export interface Request {
   readonly into: BodyBuffer;
   /** Takes the body of a successful answer instead of `into`. */
   readonly sink: BodySink | null;
-  /** The status alone is an answer, also a successful one: a body only adds details to it. */
+  /** True if the status alone is the answer, even a successful one: the body only adds details. */
   readonly isStatusEnough: boolean;
 }
 
@@ -95,7 +95,7 @@ export type Outcome =
   | {
       readonly kind: 'fault';
       readonly fault: Fault;
-      /** The kept connection on which the request was sent had just been closed: it may be sent again. */
+      /** The request was sent on a kept connection that had just been closed: it may be sent again. */
       readonly isStale?: boolean;
     };
 
@@ -154,7 +154,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#call = call;
     this.#way = way;
     this.#resolve = resolve;
-    // For the connection, the answer's head and the last byte of its body.
+    // One timeout for everything: the connection, the head of the answer and its whole body.
     const leftMs = Math.max(call.deadlineMs - clock.monotonicMs(), 1);
     call.into.clear();
     call.sink?.onDrain(() => (this.#unpacker ?? this.#controller)?.resume());
@@ -163,7 +163,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // An abort would also end the connection, which later requests may use.
+    // Throws, because an abort would also end the connection, which later requests may use.
     if (this.#isSettled) throw new Error('given up');
     this.#controller = controller;
     this.#phase = 'head';
@@ -233,8 +233,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * The last line of a page without a length is not complete: digits of its number may be missing. A packed body and
-   * JSON show by themselves that they are cut.
+   * True if the last line of a page without a length is not complete: digits of its number may be missing. A packed body
+   * or JSON shows by itself that it is cut.
    */
   get #isCutLine(): boolean {
     const call = this.#call;
@@ -313,7 +313,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const isGivenUp = fault.reason === 'aborted' && !this.#call.isStatusEnough;
     if (this.#status !== 0 && !this.#isBodyNeeded && !isGivenUp) return this.#answer(false);
     const isStale = fault.reason === 'reset' && this.#isOnKept;
-    // Nothing was sent before there was a connection; after that only an answer can tell.
+    // Without a connection, nothing was sent; after that, only an answer tells whether it was done.
     const found = { ...fault, mayBeDone: this.#phase !== 'connect' };
     this.#settle({ kind: 'fault', fault: found, ...(isStale ? { isStale } : {}) });
     // Frees the memory that an oversized body has filled.
@@ -353,8 +353,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /**
- * A download must be there: 202 only announces it. 206 is a part, which nobody asks for. 303 is the answer to a request
- * that was carried out and has its result elsewhere.
+ * True for a status of success. A download must have arrived: 202 only announces it. 206 is a part, which no request asks
+ * for. 303 answers a request that was carried out and has its result elsewhere.
  */
 export function isSuccess(
   { method, sink }: Pick<Request, 'method' | 'sink'>,

@@ -46,7 +46,7 @@ export interface ServiceHttpOptions {
   /** The Accept-Encoding header; by default identity for this machine, else gzip. */
   readonly acceptEncoding?: string;
   readonly userAgent?: string;
-  /** What the user calls the settings, by their keys in the configuration, where that is another name. */
+  /** The user's names for settings, by their keys in the configuration, where the names differ. */
   readonly names?: SettingNames;
 }
 
@@ -59,7 +59,7 @@ export interface ServiceAnswer {
   readonly headers: AnswerHeaders;
   /** The Content-Type header; '' if absent. */
   readonly contentType: string;
-  /** Unpacked; a view of `into`, valid until that is used again. */
+  /** Unpacked; a view of `into`, valid until `into` is used again. */
   readonly body: Buffer;
   /** The size of the body before unpacking. */
   readonly wireBytes: number;
@@ -88,7 +88,7 @@ export interface RequestOptions extends ReadOptions {
   readonly query?: Query;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Texts in it that no message may show: the service may echo them. */
+  /** Texts in the body that no message may show: the service may echo them. */
   readonly secrets?: readonly string[];
   /** For the whole request, including the wait for the token bucket; `api.timeout` if absent. */
   readonly timeoutMs?: number;
@@ -98,7 +98,7 @@ export interface RequestOptions extends ReadOptions {
   readonly priority?: Priority;
   /** The buffer for the body; its content is overwritten. */
   readonly into?: BodyBuffer;
-  /** Takes the body of a successful answer instead; keeps what a failed attempt has written. */
+  /** Takes the body of a successful answer instead of `into`. Bytes of a failed attempt stay in the sink. */
   readonly sink?: BodySink;
 }
 
@@ -176,7 +176,7 @@ export class ServiceHttp {
     return this.#fail(call, { reason: 'not_json' }, { status: answer.status });
   }
 
-  /** What the user calls a setting: its key, the option in place of it, or where the key of the API comes from. */
+  /** The user's name for a setting: the option that replaces its key, or its key; `api.key` also with its source. */
   nameOf(key: string): string {
     const { source } = this.#options.api.key;
     const isReferred = key === 'api.key' && source !== '';
@@ -221,7 +221,7 @@ export class ServiceHttp {
     };
   }
 
-  /** Makes one attempt, and a second one if the service refused the key and its source has a new one. */
+  /** Makes one attempt. A GET gets a second one if the service refused the key and the source has a new key. */
   async #send(call: Call): Promise<ServiceResult<ServiceAnswer>> {
     let result = await this.#attempt(call);
     const isKeyChanged = !result.ok && result.error.isKeyChanged === true;
@@ -383,8 +383,8 @@ const REWRITING_STATUSES: ReadonlySet<number> = new Set([301, 302, 303]);
 const LOGIN = /\b(?:log|sign)[-_]?in\b|\b(?:sso|oauth2?|authorize)\b/i;
 
 /**
- * The path to follow; else the outcome: that of the request, or why the redirect is not followed. A 303 to the same origin
- * after a POST, which was carried out, is no redirect.
+ * The path to follow; else the outcome of the request, or the reason why the redirect is not followed. A 303 to the same
+ * origin after a POST is not a redirect, because the POST was carried out.
  */
 export function redirectOf(outcome: Outcome, options: RedirectOptions): string | Outcome {
   if (outcome.kind === 'fault') return outcome;
@@ -397,7 +397,7 @@ export function redirectOf(outcome: Outcome, options: RedirectOptions): string |
   });
   const location = headerText(headers, 'location');
   const target = URL.parse(location, `${options.origin}${options.path}`);
-  // It was carried out: the result is there, unless it is a page to log in, as there may be elsewhere.
+  // The request was carried out and its result is at the target, unless the target is a login page.
   const isResult = target?.origin === options.origin && !LOGIN.test(target.pathname);
   if (isRewriting && status === 303 && isResult) return outcome;
   if (location === '' || target === null) return refuse('without a readable Location');

@@ -1,5 +1,5 @@
-// The log endpoints (service-spec 4, rule 6): for the puller and the command line with the configured paths, parameter
-// names and pointers into answers, for other programs with the observed ones.
+// The log endpoints (service-spec 4, rule 6). The puller and the command line use the configured paths, parameter names
+// and pointers into answers; other programs use the observed ones by default.
 
 import type { LogEndpointsConfig } from '../config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
@@ -28,14 +28,14 @@ export interface LogQuery extends ReadOptions {
   readonly offset?: number | undefined;
 }
 
-/** An item of a list, such as an archive, with the service's fields; anything but an object is its member `value`. */
+/** An item of a list, such as an archive, with the service's fields. A type or server that is a text is its `value`. */
 export type LogItem = Readonly<Record<string, unknown>>;
 
 /** One page of a list. */
 export interface LogPage {
   /** Parsed JSON of any kind; null if the answer holds no list. */
   readonly items: readonly unknown[] | null;
-  /** Of the whole list; null if it is not reported. */
+  /** The number of items in the whole list; null if it is not reported. */
   readonly count: number | null;
   /** The service's clock, to the second; null if the answer has no date. */
   readonly serverNowMs: number | null;
@@ -44,12 +44,12 @@ export interface LogPage {
 export interface RetentionRequest {
   readonly bucket_name: string;
   readonly provider: string;
-  /** The service deletes older logs for good. */
+  /** The service deletes older logs permanently. */
   readonly retention_policy_days: number;
 }
 
 export interface ArchiveOptions extends ReadOptions {
-  /** Of the lines in the archive. */
+  /** The format of the lines in the archive. */
   readonly format?: 'raw' | 'json';
   /** 256 MiB if absent. */
   readonly maxBytes?: number;
@@ -57,7 +57,7 @@ export interface ArchiveOptions extends ReadOptions {
 
 export type LogPointers = Readonly<Record<keyof LogEndpointsConfig['pointers'], JsonPointer>>;
 
-/** Two may have one name in the configuration: one without a value leaves the other one. */
+/** Two parameters may have the same configured name: one without a value does not replace the other. */
 type Pairs = readonly (readonly [name: string, value: Query[string]])[];
 
 type LogItems = Result<{ readonly items: readonly LogItem[]; readonly serverNowMs: number | null }>;
@@ -86,7 +86,7 @@ export class LogsApi extends ApiArea {
     ) as Record<keyof LogPointers, JsonPointer>;
   }
 
-  /** One page of at most 100 archives in a time range; `count` is the total number, null if it is not reported. */
+  /** One page of archives in a time range (100 by default); `count` is the total number, null if it is not reported. */
   async list(
     query: LogQuery,
   ): Promise<Result<{ readonly items: readonly LogItem[]; readonly count: number | null }>> {
@@ -97,7 +97,7 @@ export class LogsApi extends ApiArea {
     return { ok: true, items: items.filter(isObject), count };
   }
 
-  /** The same for the puller. */
+  /** Like `list`, for the puller: with items of any kind, and the time of the service. */
   async page(query: LogQuery): Promise<Result<LogPage>> {
     const { parameters: names, pageSize, pagination } = this.endpoints;
     const { page = 0, offset = page * pageSize } = query;
@@ -130,7 +130,7 @@ export class LogsApi extends ApiArea {
     return { ok: true, bytes: answer.body, contentType: answer.contentType };
   }
 
-  /** The same into a sink, in the configured format by default; keeps what a failed attempt has written. */
+  /** Like `archive`, into a sink, in the configured format by default. Bytes of a failed attempt stay in the sink. */
   async download(
     ids: readonly string[],
     sink: BodySink,

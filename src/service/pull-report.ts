@@ -1,10 +1,10 @@
 // The status of each part that polls the service: the metrics of a target, the logs of an API, the backups of an API. In:
-// the outcome of every attempt. Out: the state for the status page and two gauges, from the first attempt on, and how
-// long to send no requests.
+// the outcome of every attempt. Out: the state for the status page; two gauges, from the first attempt on; and the time
+// in which no request should be sent.
 //
-// The reports of one origin and key share a KeyWatch. While the service refuses the key to every part that has tried
-// since it last accepted it, they wait, and one small request probes for all (decision 57). A report only waits after its
-// own refusal, so that a missing permission for one area does not stop the others.
+// The reports of one origin and key share a KeyWatch. If the service has refused the key to every part that has tried
+// since the key was last accepted, these parts wait, and one small request probes for all (decision 57). A report only
+// waits after its own refusal, so that a missing permission for one area does not stop the others.
 
 import { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -122,7 +122,7 @@ export class PullReport {
     stop: AbortSignal,
   ): Promise<void> {
     const { clock } = this.options;
-    // The key may be another one after a reload.
+    // After a reload, the key may be a new one.
     const firstMs = this.isRefused ? 0 : schedule.firstMs(clock.nowMs());
     await this.#wait(firstMs, this.looks.rings, stop);
     while (!stop.aborted) {
@@ -158,7 +158,7 @@ export class PullReport {
     this.#holdOff.clear();
     // A running attempt may have been refused in part: it is repeated, too.
     this.#watch?.accepted(startedMs, isRunning ? null : this);
-    // What is refused later in this attempt is refused by a service that accepts the key.
+    // A later refusal in this attempt comes from a service that accepts the key.
     if (isRunning) this.#startedMs = this.options.clock.monotonicMs();
   }
 
@@ -180,7 +180,7 @@ export class PullReport {
     return this.#error === null && this.#times.lastSuccessAtMs !== null;
   }
 
-  /** True if the service has refused the key to this part after a request had begun: its success is older news. */
+  /** True if the key was refused after a request had begun, and still is: the request's success is outdated. */
   #wasRefusedSince(startedMs: number): boolean {
     return this.isKeyRefused && this.#watch?.wasRefusedSince(startedMs) === true;
   }
@@ -199,7 +199,7 @@ export class PullReport {
     this.#error = error;
     this.#times.lastAttemptAtMs = clock.nowMs();
     if (before !== this.#reason) this.#times.failingSinceAtMs = this.#times.lastAttemptAtMs;
-    // An attempt that began before the key worked again was refused the key of then.
+    // If the attempt began before the key worked again, its refusal is outdated.
     const startedMs = Math.min(this.#startedMs, attempt?.startedMs ?? Infinity);
     const mayBeKey = error.reason === 'auth' || this.#isInDoubt;
     if (mayBeKey && this.#watch?.hasRecoveredSince(startedMs) === true) return this.lookAgain();
@@ -262,13 +262,13 @@ export class PullReport {
 
 /** How often the source of a refused key is read. */
 const LOOK_MS = 2000;
-/** How often one part probes for all. With the answers, all is well within 8 s of a mended key. */
+/** How often one part probes for all. Including the answers, all parts work within 8 s of a mended key. */
 const ASK_MS = 4000;
 
 /**
- * One key at one origin, and all parts that use it. A part to which the key is refused although it works lacks a
- * permission: that is its own affair, until an attempt of its own succeeds as a whole. Before that is concluded it may
- * try twice, because the key may have been refused for a moment only. Times are monotonic.
+ * One key at one origin, and all parts that use it. A part to which a working key is refused lacks a permission: its
+ * refusals do not count for the other parts until one of its attempts succeeds as a whole. Before this is concluded, the
+ * part may try twice, because the refusal may have been temporary. Times are monotonic.
  */
 export class KeyWatch {
   readonly #clock: Clock;
@@ -278,10 +278,10 @@ export class KeyWatch {
   readonly #refused = new Set<PullReport>();
   /** The parts that seem to lack a permission, and whether they have tried twice. */
   readonly #withoutPermission = new Map<PullReport, boolean>();
-  /** Those of them that were refused again: a probe must show whether the key still works. */
+  /** The parts without permission that were refused again: a probe must show whether the key still works. */
   readonly #inDoubt = new Set<PullReport>();
   readonly #probes = new Map<PullReport, Promise<void>>();
-  /** When a part may probe again; by Retry-After. */
+  /** When a part may probe again, according to Retry-After. */
   readonly #notBeforeMs = new Map<PullReport, number>();
   #askAtMs = -Infinity;
   #askCount = 0;
@@ -317,8 +317,8 @@ export class KeyWatch {
   }
 
   /**
-   * Notes that the service has accepted the key of a request that began at `startedMs`: all that wait try again, except
-   * `done`. A request that began before the last refusal proves nothing.
+   * Notes that the service has accepted the key of a request that began at `startedMs`: all waiting parts try again,
+   * except `done`. A request that began before the last refusal proves nothing.
    */
   accepted(startedMs: number, done: PullReport | null): void {
     if (this.isRefused && !this.wasRefusedSince(startedMs)) this.#release(done);
@@ -334,7 +334,7 @@ export class KeyWatch {
     return timeMs < this.#refusedAtMs;
   }
 
-  /** True if the key was refused at this time or later, and works again. */
+  /** True if a refused key began to work again after this time. */
   hasRecoveredSince(timeMs: number): boolean {
     return timeMs < this.#recoveredAtMs;
   }
@@ -364,7 +364,7 @@ export class KeyWatch {
     await Promise.all(this.#probes.values());
   }
 
-  /** A probe that takes long delays no other. */
+  /** Starts a probe if one is due. A slow probe does not delay the others. */
   #look(stop: AbortSignal): void {
     const nowMs = this.#clock.monotonicMs();
     const refused = this.#refusedReports();
@@ -380,8 +380,8 @@ export class KeyWatch {
   }
 
   /**
-   * The refused parts in turns, and one that is well, if there is one: any of them may lack a permission that the others
-   * have. A doubt is settled by the one that is well.
+   * The next part to probe: the refused parts in turn, and one that is well, if any, because each may lack a permission
+   * that the others have. If only permissions are in doubt, a part that is well probes.
    */
   #nextAsker(refused: readonly PullReport[], nowMs: number): PullReport | undefined {
     const isFree = (report: PullReport): boolean =>
@@ -392,7 +392,7 @@ export class KeyWatch {
     return askers[this.#askCount++ % Math.max(askers.length, 1)];
   }
 
-  /** The key works. */
+  /** Called when the key works: each part in doubt may try for the second time. */
   #settleDoubts(): void {
     for (const report of this.#inDoubt) {
       if (this.#withoutPermission.get(report) !== false) continue;
@@ -413,7 +413,7 @@ export class KeyWatch {
     const { error } = result;
     this.#notBeforeMs.set(asker, this.#clock.monotonicMs() + (error.retryAfterMs ?? 0));
     if (error.reason !== 'auth' || this.hasRecoveredSince(startedMs)) return;
-    // Nobody has shown that the key works, so nobody lacks a permission only.
+    // If no other part is well, the key itself counts as refused: no permission is known to be missing.
     if (!this.#reports.some(report => report.isWell && report !== asker))
       for (const report of this.#refusedReports()) this.#count(report);
     asker.failed(error);

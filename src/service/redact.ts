@@ -34,7 +34,7 @@ export function createRedactor(readSecrets: () => readonly string[]): Redact {
  */
 export class KnownApis {
   #apis: readonly ApiConfig[] = [];
-  /** Takes the secrets of these APIs out of a text, and those of earlier ones. */
+  /** Redacts the secrets of these APIs, and of earlier ones, in a text. */
   readonly redact: Redact = createRedactor(() => this.#apis.flatMap(secretsOf));
 
   constructor(apis: readonly ApiConfig[]) {
@@ -42,7 +42,7 @@ export class KnownApis {
   }
 
   follow(apis: readonly ApiConfig[]): void {
-    // What has rotated since the last text is an earlier secret, too.
+    // Remembers secrets of the former APIs that have rotated since the last text.
     this.redact('');
     this.#apis = [...new Set(apis)];
     this.redact('');

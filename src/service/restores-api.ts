@@ -136,8 +136,8 @@ export class RestoresApi extends ApiArea {
 }
 
 // Begins a restore at most once, even if an answer is lost. The service cannot distinguish a repeated request from a second
-// restore, and a restore erases data: so the request is never repeated. After a lost answer the list of restores tells
-// whether it has begun; a list without it proves nothing, because the request may still be on its way.
+// restore, and a restore erases data, so the request is never repeated. After a lost answer, a new restore in the list of
+// restores shows that it has begun. A list without it proves nothing, because the request may still be on its way.
 
 export interface RestoreOnceOptions extends ReadOptions {
   readonly clock: Clock;
@@ -150,7 +150,7 @@ export interface Begun {
   readonly restore: Restore | null;
 }
 
-/** A request without an answer may still arrive: how often, and at which interval, the list is checked. */
+/** How often, and at which interval, the list is checked: a request without an answer may still arrive. */
 const LOOKS = 3;
 const LOOK_APART_MS = 5000;
 
@@ -172,7 +172,7 @@ export async function restoreOnce(
   return { ok: true, restore: found };
 }
 
-/** The restores into the service by what tells them apart, or why they cannot be compared. */
+/** The restores into the service by id, or by time without an id; or why they cannot be compared. */
 async function listKnown(
   api: RestoresApi,
   { service_id }: RestoreRequest,

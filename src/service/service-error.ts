@@ -1,5 +1,5 @@
 // All failures between this program and the service, as one union for the scraper, the log puller, the backups and the
-// typed client. `kind` tells what to do about it, `reason` what happened; counters and the status page use the reason.
+// typed client. `kind` tells what to do, `reason` what happened; counters and the status page use the reason.
 // In: a status, or an error of undici or Node. Out: a ServiceError whose texts contain no key, no header's value and no
 // whole body.
 
@@ -11,7 +11,7 @@ import type { Redact } from './redact.ts';
 /** Why a request got no usable answer. */
 export type RequestReason = keyof typeof REASONS;
 
-/** These, and the faults of answers with a status of success. */
+/** The reasons of requests, and the faults of answers with a status of success. */
 export type FailureReason =
   | RequestReason
   | 'empty'
@@ -21,7 +21,7 @@ export type FailureReason =
   | 'same_page'
   | 'page_limit';
 
-/** What the answer, and the key's source after it, say about a failure. */
+/** Facts about a failure, from the answer and from the key's source after it. */
 export interface AnswerFacts {
   /** The status of the answer, if there was one. */
   readonly status?: number;
@@ -121,7 +121,7 @@ export interface Fault {
   readonly detail?: string | undefined;
   /** The service may have executed the request; if absent, the reason decides. */
   readonly mayBeDone?: boolean;
-  /** The deadline of our request has passed; the same reason may come from the other side or the system. */
+  /** Our own deadline has passed; without this, the reason comes from the other side or the system. */
   readonly isDeadline?: true;
 }
 
@@ -337,7 +337,7 @@ export function faultOfError(error: Error, phase: Phase, isProxied: boolean): Fa
   return { reason: isProxied ? proxiedReason(reason, phase) : reason, detail: causeText(error) };
 }
 
-/** With a proxy it is the proxy that cannot be reached; one that requires a password has no code of its own. */
+/** With a proxy, the unreachable host is the proxy. A proxy that requires a password has no separate error code. */
 function proxiedReason(reason: RequestReason, phase: Phase): RequestReason {
   const isProxys = reason === 'refused' || reason === 'dns' || reason === 'network';
   return isProxys && phase !== 'body' ? 'proxy' : reason;
@@ -358,7 +358,7 @@ function reasonOfError(error: Error, phase: Phase): RequestReason {
 
 // Reads an answer without success.
 
-/** Reads an answer with another status than 2xx. `isPlain`: a 400 can only be about the key. */
+/** Reads an answer whose status is not a success. `isPlain`: a 400 can only be about the key. */
 export function readBadAnswer(
   answer: { readonly status: number; readonly retryAfter: string; readonly body: Buffer },
   isPlain: boolean,

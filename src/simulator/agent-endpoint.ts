@@ -17,7 +17,7 @@ import type { Faults } from './faults.ts';
 import { hexOf } from './load.ts';
 
 interface Conversation {
-  /** As the service answers it. */
+  /** The session as the service returns it. */
   readonly session: unknown;
   readonly prompts: string[];
 }
@@ -29,7 +29,7 @@ const ROWS = [
 /** A prompt that gets no data. */
 const GREETING = /^(?:hello|hi|thanks|thank you)\b/iu;
 
-/** `message` for a value of the wrong type, and the agent's own text for a missing one. */
+/** Reports a value of the wrong type with `message`, and a missing value in the agent's words. */
 const string = (message: string): z.ZodString =>
   z.string({ error: ({ input }) => (input === undefined ? 'Field required' : message) });
 const TEXT = string('must be a text').min(1, 'must not be empty');

@@ -1,12 +1,12 @@
-// The contract of the simulator's endpoints: the request, the answer before a transport fault changes it; and the two
-// error bodies of the service: one of the agent's paths, one of all others.
+// The contract of the simulator's endpoints: the request, and the answer before a transport fault changes it. Also the
+// two error bodies of the service: one for the agent's paths, one for all others.
 
 import { STATUS_CODES } from 'node:http';
 import type { z } from 'zod';
 
 export interface EndpointRequest {
   readonly method: string;
-  /** As it came, without a trailing slash; for an endpoint also without the path of the endpoint. */
+  /** The requested path without a trailing slash; an endpoint gets only the part after its own path. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** Names in lower case. */
@@ -48,13 +48,13 @@ export function errorAnswer(status: number, message: string, request: EndpointRe
   });
 }
 
-/** The agent's form of an error: where in the request, and what. */
+/** The agent's form of an error: its place in the request, and a message. */
 export function detailAnswer(status: number, place: readonly string[], message: string): Answer {
   const type = status === 401 ? 'authentication_error' : 'value_error';
   return jsonAnswer(status, { detail: [{ loc: place, msg: message, type }] });
 }
 
-/** Answers a request by its JSON body, or by what `refuse` answers to the first mistake, at that place of the request. */
+/** Returns `answer` for the JSON body of a request, or `refuse` for its first mistake and that mistake's place. */
 export function withBody<T>(
   schema: z.ZodType<T>,
   { headers, json }: EndpointRequest,

@@ -211,7 +211,7 @@ function created(state: State, value: unknown): Answer {
   return { ...emptyAnswer(201), body };
 }
 
-/** A list, of the requested service if one is: wrapped and in pages from 1 on, or bare and whole. */
+/** A list, only of the requested service if there is one: wrapped and in pages from 1 on, or bare and whole. */
 function listed(
   state: State,
   name: string,

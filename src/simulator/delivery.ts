@@ -1,5 +1,5 @@
-// Puts an answer on the wire as the faults say: replaced, slowly, in part, or not at all.
-// Ends when the answer is out or its reader has gone; it never throws for the reader's sake.
+// Sends an answer as the faults say: replaced, slowly, in part, or not at all. Ends when the
+// answer is sent or its reader is gone; a reader that goes away is not an error.
 
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';

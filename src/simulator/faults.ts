@@ -9,7 +9,7 @@ import { z } from 'zod';
 export const METRICS_PATH = '/observability/v2/metrics';
 
 export interface Faults {
-  // Of any answer: requests whose path begins with `path` have them, and of these only those with `method`.
+  // Faults of any answer: only for requests whose path begins with `path`, and with this `method` if there is one.
   readonly path: string;
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | null;
   /** How many more requests have the faults; null: all until the faults change. */
@@ -29,30 +29,30 @@ export interface Faults {
   /** How far the service's clock, Date header and samples alike, is ahead of the simulator's. */
   readonly clockSkewMs: number;
 
-  // Of the metrics page.
+  // Faults of the metrics page.
   /** How many broken lines precede the first sample of each service id. */
   readonly badLines: Readonly<Record<string, number>>;
   readonly absentServices: readonly string[];
 
-  // Of the log API.
+  // Faults of the log API.
   /** By archive id; `*` means every archive that has no entry. A number is the status of its download. */
   readonly archives: Readonly<Record<string, ArchiveFault>>;
   readonly archiveForm: 'zip' | 'gzip' | 'plain';
-  /** Whether lines carry the prefix of a container runtime, long ones in parts. */
+  /** Whether lines have the prefix of a container runtime, which splits long lines. */
   readonly hasLinePrefix: boolean;
-  /** The list has no sizes, or has another count on every page. */
+  /** The list has no sizes; its count changes from page to page. */
   readonly isSizeHidden: boolean;
   readonly isCountUnsteady: boolean;
-  /** A list from before this moment is refused; one over that moment repeats its page without end. */
+  /** A list that begins before `oldestMs` is refused; one whose range contains `poisonMs` repeats its page for ever. */
   readonly oldestMs: number | null;
   readonly poisonMs: number | null;
-  /** The status of a list over that moment; null repeats its page. */
+  /** The status of a list whose range contains `poisonMs`; null repeats its page. */
   readonly poisonStatus: number | null;
   /** By type of log: the status of its lists. */
   readonly listStatuses: Readonly<Record<string, number>>;
   readonly ignoredParameters: readonly string[];
 
-  // Of backups and the agent: other choices where the specification leaves one.
+  // Backups and the agent: other behaviour where the specification leaves a choice.
   /** Whether lists of backups come wrapped and in pages, or bare. */
   readonly listShape: 'wrapped' | 'bare';
   readonly isServiceIdRequired: boolean;
@@ -87,7 +87,7 @@ const COUNT = z.int().min(1).max(1_000_000_000);
 const NAMES = z.array(z.string()).max(10_000);
 const METHODS = z.enum(['GET', 'POST', 'PATCH', 'DELETE']);
 
-/** Each fault: its value where nothing is wrong, and what a request to /_control may set. */
+/** For each fault: its value when nothing is wrong, and the schema of the values that /_control may set. */
 const FAULTS: {
   readonly [Name in keyof Faults]: readonly [none: Faults[Name], schema: z.ZodType<Faults[Name]>];
 } = {
@@ -130,7 +130,7 @@ function each<Value>(pick: (fault: readonly [unknown, z.ZodType]) => Value): Rec
 
 export const NO_FAULTS: Faults = each(([none]) => none) as unknown as Faults;
 
-/** What a request to /_control may set. */
+/** The faults that a request to /_control may set. */
 export const FAULTS_SCHEMA: z.ZodType<Partial<Faults>> = z
   .strictObject(each(([, schema]) => schema))
   .partial();

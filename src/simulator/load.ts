@@ -70,8 +70,8 @@ function waveAngle(hash: number, seconds: number): number {
   return TURN * (seconds / WAVE_S + ((hash >>> 8) & 0xff) / 256);
 }
 
-// How one simulated series moves: a function of the moment of its server and of the hash of the series. A counter
-// starts at zero with its process, so that a restart shows as a fall of the value.
+// How one simulated series moves: a function of its server's Moment and of the hash of the series. A counter starts at
+// zero with its process, so that a restart shows as a fall of the value.
 
 /** The state of one server at one time, computed once for all of its series. */
 export interface Moment {
@@ -87,7 +87,7 @@ export interface Moment {
 
 export interface Shape {
   readonly kind: 'constant' | 'uptime' | 'counter' | 'level' | 'position';
-  /** Levels of a server with the same key sway in the same way, so that what must add up does. */
+  /** Levels of a server with the same key sway in the same way, so that related values add up. */
   readonly key?: string;
   readonly at: (moment: Moment, hash: number) => number;
 }
@@ -112,7 +112,7 @@ export function grows(perSecond: number, step = 1): Shape {
   return { kind: 'counter', at };
 }
 
-/** A gauge that strays from its mean by `spread` at most; if that is negative, it falls when the load rises. */
+/** A gauge that differs from its mean by `spread` at most. With a negative `spread`, it falls when the load rises. */
 export function level(mean: number, spread: number, step = 1, key?: string): Shape {
   const at = ({ timeMs, wave }: Moment, hash: number): number =>
     roundTo(mean + spread * (0.6 * wave + 0.4 * noise(hash, timeMs)), step, Math.round);

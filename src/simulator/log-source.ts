@@ -1,5 +1,5 @@
-// The logs of the simulated service: archives by day, service, server and type, each a run of lines that only grows while
-// its day lasts. By default the lines are a function of seed and time (GeneratedLogs); a test may write its own.
+// The logs of the simulated service: archives by day, service, server and type. An archive only grows, until its day is
+// over. By default its lines are a function of seed and time (GeneratedLogs); a test may write other lines.
 
 import { hashText, unit } from './load.ts';
 import type { SimulatedServer, SimulatedService } from './world.ts';
@@ -22,9 +22,9 @@ export interface LogLine {
 
 export interface LogSource {
   readonly services: readonly SimulatedService[];
-  /** Every archive that there is at that moment, oldest day first; `days` is how long they are kept. */
+  /** Every archive that there is at this time, oldest day first; archives are kept for `days`. */
   archives(nowMs: number, days: number): readonly LogArchive[];
-  /** The lines of the archive at that moment, in its order. */
+  /** The lines of the archive at this time, in its order. */
   lines(archive: LogArchive, nowMs: number): Iterable<LogLine>;
   /** Called before each list is made, so that it may change between two pages. */
   onList?(): void;

@@ -1,6 +1,6 @@
-// GET /observability/v2/metrics: all services in one page, or those with the name that `service` gives; text 0.0.4,
-// samples grouped by name, each with an explicit timestamp. The service takes new samples at intervals, so a page that is
-// asked for twice within one says the same (time, value) again; proxies have older samples on the same page.
+// GET /observability/v2/metrics: all services on one page, or only those with the name in the parameter `service`. Text
+// 0.0.4, samples grouped by name, each with an explicit timestamp. The service takes new samples at intervals, so two
+// pages within one interval have the same times and values. The samples of proxies are older than others on the page.
 
 import { CATALOG } from '../catalog/all.ts';
 import { type Endpoint, errorAnswer } from './answer.ts';
@@ -35,7 +35,7 @@ export function createMetricsEndpoint(world: World, faults: () => Faults): Endpo
 /** A sample's line without its value and time. */
 export interface PageLine {
   readonly series: SimulatedSeries;
-  /** The metadata of its name before the first series of that name, else nothing. */
+  /** The metadata lines of its name, if this is the first series of that name; else ''. */
   readonly metadata: string;
   readonly key: string;
 }
@@ -51,7 +51,7 @@ export function pageLines(series: readonly SimulatedSeries[]): readonly PageLine
   );
 }
 
-/** The page at that moment. `badLines` says how many broken lines precede the first sample of a service. */
+/** The page at `nowMs`. `badLines` says how many broken lines precede the first sample of a service. */
 export function renderPage(
   world: World,
   lines: readonly PageLine[],
@@ -90,8 +90,8 @@ export function formatValue(value: number): string {
 
 const ENTRIES = new Map(CATALOG.map(entry => [entry.name, entry]));
 
-// As the service does it: HELP is missing for some names and says nothing for others, series of unknown type are untyped
-// or have no TYPE line, and one TYPE line lacks the space after the #.
+// As on the service's page: HELP is missing for some names and says nothing for others, series of unknown type are
+// untyped or have no TYPE line, and one TYPE line lacks the space after the #.
 function metadataLines(name: string): string {
   const entry = ENTRIES.get(name);
   if (entry === undefined) return '';

@@ -1,9 +1,9 @@
-// Which series each role of server has, and how each of them moves at ordinary load: a shop of moderate size. What
-// belongs together keeps its order (questions <= queries) or its sum (pages of the pool) because the rates do.
+// The series of each server role, and how each of them moves at ordinary load: a shop of moderate size. Related series
+// keep their order (questions <= queries) or their sum (pages of the pool), because their rates do.
 
 import { constant, grows, hexOf, level, position, type Shape, uptime } from './load.ts';
 
-/** What one process is; its role decides which series it has. */
+/** The role of a process, which decides which series it has. */
 export type ServerRole = 'single' | 'primary' | 'replica' | 'member' | 'node' | 'proxy';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -139,7 +139,7 @@ function schemaRows(): readonly SeriesRow[] {
   ];
 }
 
-/** The three parts of a table's size, which begins with so many MiB. */
+/** The three parts of a table's size; its data has this many MiB on average. */
 export function tableRows(table: string, mebibytes: number): readonly SeriesRow[] {
   const labels = (component: string): Labels => ({ schema: 'shop', table, component });
   const page = 16_384;

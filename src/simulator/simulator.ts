@@ -119,7 +119,7 @@ export class Simulator {
     this.#faults = NO_FAULTS;
   }
 
-  /** Starts a server's process anew, now. False if there is no such server. */
+  /** Restarts a server's process now. False if there is no such server. */
   restart(serverName: string): boolean {
     return this.world.restart(serverName, this.#nowMs());
   }

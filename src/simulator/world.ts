@@ -1,6 +1,6 @@
-// The simulated services over time: which servers there are, when their processes started, and what any series says at
-// any moment. Everything is a function of (seed, time, restarts): two worlds with the same options and the same
-// restarts agree for ever, so a test can compute what it must have received.
+// The simulated services over time: the servers, the start times of their processes, and the value of each series at any
+// time. Everything is a function of (seed, time, restarts): two worlds with the same options and the same restarts
+// always agree, so a test can compute the data that it must receive.
 
 import { hashText, loadSeconds, loadWave, type Moment, type Shape } from './load.ts';
 import { type Labels, rowsOf, type SeriesRow, type ServerRole } from './series.ts';
@@ -19,7 +19,7 @@ export interface SimulatedService {
   readonly servers: readonly SimulatedServer[];
 }
 
-/** The four topologies, which between them have all 160 series of the specification. */
+/** The four topologies, which together have all 160 series of the specification. */
 export function demoServices(): readonly SimulatedService[] {
   const service = (
     id: string,
@@ -43,7 +43,7 @@ export function demoServices(): readonly SimulatedService[] {
   ];
 }
 
-/** One series. A bench may have a million: what servers and rows share is not copied. */
+/** One series. A benchmark may have a million, so series share the data of their server and row. */
 export interface SimulatedSeries {
   readonly name: string;
   /** Its own labels, beside the five that every sample of its server has (`labelsOf` gives them all). */
@@ -100,7 +100,7 @@ export interface WorldOptions {
   readonly proxyLagMs: number;
 }
 
-/** Starts of a server that are remembered. */
+/** The most starts of a server that are remembered. */
 const STARTS_MAX = 1000;
 const WEEK_MS = 7 * 86_400_000;
 
@@ -120,7 +120,7 @@ export class World {
       this.#starts.set(name, [originMs - (hashText(name, seed) % WEEK_MS)]);
   }
 
-  /** Starts the process of a server anew at that moment. False if there is no such server. */
+  /** Restarts the process of a server at this time. False if there is no such server. */
   restart(serverName: string, atMs: number): boolean {
     const starts = this.#starts.get(serverName);
     starts?.push(atMs);

@@ -10,7 +10,7 @@ export interface ZipEntry {
   readonly bytes: Buffer;
   /** Deflated by default. */
   readonly isStored?: boolean;
-  /** False on purpose: general purpose bits (1 is `encrypted`), the method, the checksum, the size. */
+  /** Wrong values on purpose: general purpose bits (1 is `encrypted`), the method, the checksum, the size. */
   readonly flags?: number;
   readonly method?: number;
   readonly checksum?: number;

@@ -45,12 +45,12 @@ export interface Accounted {
 const KEPT_OUTCOMES: ReadonlySet<string> = new Set(['used', 'metadata', 'repeated']);
 const SAMPLE_PREFIX = 'sample/';
 
-/** True if a sample with this outcome made no point although it should have made one. */
+/** True if a sample with this outcome was dropped: it made no point, and is neither metadata nor a repetition. */
 export function isDrop(outcome: string): boolean {
   return !KEPT_OUTCOMES.has(outcome);
 }
 
-/** At most so many services without an entry are listed. */
+/** The most services without an entry in the configuration that are listed. */
 export const ACCOUNT_SHOWN_MAX = 200;
 const OTHERS = '(others)';
 
@@ -127,7 +127,7 @@ export function accountProblems({
   return found;
 }
 
-/** An account that does not agree with the queue, which holds the points of all services. */
+/** A problem if the account does not agree with the queue, which holds the points of all services. */
 export function balanceProblems({
   account,
   queue,

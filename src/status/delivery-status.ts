@@ -26,7 +26,7 @@ import { counted, problem, type Finding } from './problem.ts';
 import { instantOrNull, type Shown, shown } from './times.ts';
 
 export interface DeliveryStatus {
-  /** One per signal that is in use or still has rows in the queue; so are the senders. */
+  /** One per signal that is in use or still has rows in the queue. The same holds for `senders`. */
   readonly queue: readonly QueueReport[];
   /** Why the last commit could not be stored normally; null if it was. */
   readonly queueTrouble: string | null;
@@ -58,10 +58,10 @@ type SetAsideReport = Shown<Omit<SetAside, 'sample'>>;
 const SET_ASIDE_SHOWN_MAX = 20;
 /** A queue with more than this share of its limit is worth a warning. */
 const QUEUE_SHARE_WARNED = 0.8;
-/** Below this share, a burst is no outage. */
+/** Below this share, fast growth is a burst and gets no warning. */
 const SHARE_MIN = 0.1;
 
-/** A brief one leaves out the refused requests. */
+/** With `isBrief`, the refused requests are left out. */
 export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<DeliveryStatus> {
   const { queue, config, forecast } = daemon;
   const setAside = isBrief ? [] : await queue.readSetAside(SET_ASIDE_SHOWN_MAX);
@@ -135,7 +135,7 @@ function senderProblems(report: DeliveryStatus & Reported): readonly Finding[] {
   });
 }
 
-/** What waits for a sender, for how long there is room, and when it tries again. */
+/** In words: how much waits for a sender, when its queue will be full, and when it tries again. */
 function waitingText(sender: SenderReport, report: DeliveryStatus & Reported): string {
   const { signal, nextAttemptAt } = sender;
   const inMs =
@@ -155,9 +155,9 @@ export function fullInText(fullInMs: number | null): string {
   return fullInMs > FORECAST_MS_MAX ? '' : `full in ${formatDuration(fullInMs)} at this rate`;
 }
 
-/** What lies further ahead says nothing. */
+/** A longer forecast says nothing, and is not shown. */
 const FORECAST_MS_MAX = 30 * 86_400_000;
-/** A queue that is full sooner is worth a warning. */
+/** A queue that will be full sooner is worth a warning. */
 const FULL_SOON_MS = 6 * 3_600_000;
 
 /** True while the back end does not accept. */

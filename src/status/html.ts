@@ -1,7 +1,7 @@
 // HTML as a template literal that escapes its values: html`<td>${name}</td>`. Only values made by html`` or new Html()
 // are inserted unchanged, so text from the service or the back end never becomes markup.
 
-/** Only made of what this program itself contains, or by html``. */
+/** Markup. Only made from texts of this program itself, or by html``. */
 export class Html {
   readonly text: string;
 

@@ -1,4 +1,4 @@
-// What the sections of the status page consist of: ages, badges, lists of numbers, tables with a limit.
+// The parts of the status page's sections: ages, badges, lists of numbers, tables with a limit.
 
 import { formatAge, formatCount } from '../lib/format.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
@@ -11,11 +11,11 @@ export interface Reported {
 /** The meaning of a colour; `none` has no meaning. */
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'none';
 
-/** A table shows at most so many rows; /status.json has all. */
+/** The most rows that a table shows; /status.json has all. */
 export const TABLE_ROWS_MAX = 2000;
-/** A table with more rows than this folds those that are well. */
+/** A table with more rows than this folds the healthy ones. */
 const FOLD_ROWS = 12;
-/** When all rows fail for one cause, the problem above says it; so many rows are enough beside it. */
+/** The most rows of a long table that stay open: if all fail for one cause, the problem above says it. */
 const OPEN_ROWS_MAX = 10;
 
 export function badge(tone: Tone, text: string): Html {
@@ -29,7 +29,7 @@ export function age(report: Reported, at: string | null): Html {
   return html`<span class="t" title="${at.replace(/\.\d+Z$/, 'Z')}">${text}</span>`;
 }
 
-/** A name in small letters beside another one. */
+/** A second name, in small letters. */
 export function faint(text: HtmlValue): Html {
   return html`<small class="faint">${text}</small>`;
 }
@@ -59,7 +59,7 @@ interface Column<Item> {
   readonly content: (item: Item) => HtmlValue;
   /** `head`: the name of the row. `text`: long words. `n`: a number. */
   readonly style: 'head' | 'text' | 'n' | null;
-  /** What the column is sorted by, where that is not its text. */
+  /** The value to sort the column by, if that is not its text. */
   readonly sortBy: ((item: Item) => number) | null;
 }
 
@@ -77,13 +77,13 @@ export function countColumn<Item>(title: string, of: (item: Item) => number | nu
 }
 
 interface TableOptions<Item> {
-  /** The table's own word in links and for the script. */
+  /** The id of the table, for links and for the script. */
   readonly id: string;
-  /** What a row is: `service`. */
+  /** The word for a row: `service`. */
   readonly noun: string;
-  /** Rows that are not `good` come first, and are never folded. */
+  /** Rows that are `bad`, `warn` or `busy` come first; the first OPEN_ROWS_MAX of them are never folded. */
   readonly toneOf?: (item: Item) => Tone;
-  /** The row's own word in links. */
+  /** The id of the row, for links. */
   readonly anchorOf?: (item: Item) => string;
   readonly isSum?: (item: Item) => boolean;
   readonly isWhole?: boolean;
@@ -92,8 +92,8 @@ interface TableOptions<Item> {
 const RANKS: Readonly<Record<Tone, number>> = { bad: 0, warn: 1, busy: 2, none: 3, good: 3 };
 
 /**
- * A table, the worst rows first. Where there are many, those that are well are folded below it. Rows
- * beyond TABLE_ROWS_MAX are counted.
+ * A table with the worst rows first. If there are many rows, the healthy ones are folded below it.
+ * Rows beyond TABLE_ROWS_MAX are only counted.
  */
 export function table<Item>(
   items: readonly Item[],

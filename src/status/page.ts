@@ -70,7 +70,7 @@ ${driftSection(document.targets)}`;
 
 export interface PageFrame {
   readonly name: HtmlValue;
-  /** The way to the first page. */
+  /** The relative path to the first page. */
   readonly root: '' | '../';
 }
 
@@ -106,7 +106,7 @@ function header(report: StatusDocument, { name, root }: PageFrame): Html {
   const { version, state, startedAt, reportedAt } = report;
   const upMs = Date.parse(reportedAt) - Date.parse(startedAt);
   const links = ['status.json', 'metrics', 'healthz', 'readyz'];
-  // Ready says that it runs, not that all is well.
+  // `ready` says that the daemon runs, not that all is well.
   const isWell = verdictOf(report).tone === 'good';
   const tone = state === 'ready' && !isWell ? 'none' : STATE_TONES[state];
   return html`<header><h1>${name}</h1>${badge(tone, state)}
@@ -130,7 +130,7 @@ function hashOf(text: string): string {
 export interface Verdict {
   readonly tone: Tone;
   readonly title: string;
-  /** The numbers that the title rests on. */
+  /** The numbers that support the title. */
   readonly evidence: string;
 }
 
@@ -160,7 +160,7 @@ export function verdictOf(document: StatusDocument): Verdict {
   return { tone: 'good', title: 'Data flows', evidence };
 }
 
-/** The first problem of this severity, and how many there are besides; '' without one. */
+/** The title of the first problem of this severity, and the number of the others; '' if there is none. */
 function namesOfAll({ problems }: StatusDocument, severity: Severity): string {
   const [first, ...more] = problems.filter(problem => problem.severity === severity);
   if (first === undefined) return '';
@@ -277,7 +277,7 @@ function evidenceOf(document: StatusDocument): string {
   return `${scraped} · last accepted ${agoOf(lastAccepted(document))}`;
 }
 
-/** When metrics were last read with success. */
+/** When metrics were last read successfully. */
 function lastRead({ pulls }: StatusDocument): string | null {
   const metrics = pulls.filter(({ kind }) => kind === 'metrics');
   return latest(metrics.map(({ lastSuccessAt }) => lastSuccessAt));
@@ -308,7 +308,7 @@ function timelineSection({ timeline, targets }: StatusReport): Html | null {
   const charts = [
     chart('Samples', formatCount, slots, slot => slot.samples),
     chart('Longest scrape', formatDuration, slots, slot => slot.durationMs),
-    // A failed scrape says nothing about them.
+    // Never red: a failed scrape says nothing about the points that waited.
     chart(
       'Points that waited',
       formatCount,
@@ -321,7 +321,7 @@ function timelineSection({ timeline, targets }: StatusReport): Html | null {
   return section('Lately', about, html`<ul class="lines">${charts}</ul>`);
 }
 
-/** One of these above all others would leave them a line. */
+/** A bar more than this many times the second highest is cut: in full, it would flatten the others. */
 const CUT_RATIO = 2;
 
 function chart(

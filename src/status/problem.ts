@@ -39,13 +39,13 @@ export interface Finding extends Pick<StatusProblem, 'severity' | 'subject' | 'm
   readonly shared?: string;
   /** The line for the banner, with `{since}` where the time belongs. */
   readonly title?: string;
-  /** RFC 3339; by the first report that has the problem when absent. */
+  /** RFC 3339; when absent, the time of the first report that has the problem. */
   readonly since?: string | null;
-  /** RFC 3339; the time of the report when absent. */
+  /** RFC 3339; when absent, the time of the report. */
   readonly lastSeen?: string | null;
 }
 
-/** `about`: the cause, where it is not the subject with its message. */
+/** `about`: further fields, such as a cause other than the subject with its message. */
 export function problem(
   severity: Severity,
   subject: string,
@@ -59,11 +59,11 @@ export function problem(
 
 const SUBJECTS_SHOWN_MAX = 20;
 
-/** When problems were found first. */
+/** Remembers when each problem was first found. */
 export class ProblemBook {
   #since: ReadonlyMap<string, string> = new Map();
 
-  /** Merges and dates what a report at this time (RFC 3339) has found. Forgets what it has not, unless it is on a part. */
+  /** Merges and dates the findings of a report at this time (RFC 3339). Forgets all other problems, unless `isPart`. */
   date(findings: readonly Finding[], reportedAt: string, isPart = false): readonly StatusProblem[] {
     const problems = [...Map.groupBy(findings, keyOf)].map(([key, group]) => {
       const known = group.map(one => one.since ?? null).filter(at => at !== null);
@@ -100,7 +100,7 @@ function merged(group: readonly Finding[], since: string, reportedAt: string): S
   };
 }
 
-/** `14:40:19` in UTC, with the day if it is another one. */
+/** `14:40:19` in UTC, with the day if it is not the day of the report. */
 export function shortTime(at: string, reportedAt: string): string {
   const time = at.slice(11, 19);
   return at.slice(0, 10) === reportedAt.slice(0, 10) ? time : `${at.slice(0, 10)} ${time}`;

@@ -50,7 +50,7 @@ export interface BackupsReport {
 
 export type PullReportStatus = Shown<PullPart>;
 
-/** By the service's last answer; null if there is none, or if it is too old. */
+/** The state by the service's last answer; fields are null if there is none, or if it is too old. */
 export interface ServiceBackupsReport {
   /** The database service id. */
   readonly service: string;
@@ -116,7 +116,7 @@ function backupsOfService(backups: ServiceBackups, nowMs: number): ServiceBackup
   };
 }
 
-/** What a failure looks like from here, by reason: these words go before the origin. */
+/** By reason, the words for a failure; the origin follows them. */
 const CAUSES: Readonly<Record<string, string>> = {
   auth: 'key refused by',
   timeout: 'no answer within the timeout from',
@@ -138,7 +138,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 const KEY_HINT =
   'Replace the key in the file that api.key names: it is read again within seconds, and everything is tried at once. A key in a variable takes a restart. If it is the right one, look at its permissions.';
 
-/** What fails to be read, by cause: of one origin, for one reason. */
+/** The failed pulls. Those of one origin with one reason have the same cause, and so become one problem. */
 export function pullFindings({ pulls }: Pick<PullStatus, 'pulls'>): readonly Finding[] {
   const failed = pulls.filter(({ state }) => state === 'failed');
   const groups = Map.groupBy(failed, ({ origin, reason }) => `${reason} ${origin}`);
@@ -173,12 +173,12 @@ function whatFails(pulls: readonly PullReportStatus[]): string {
     .join(', ');
 }
 
-/** The failures of whole APIs: each is a problem of its own, whatever it hits. */
+/** The messages of failed pulls. pullFindings reports them, so they are not repeated for single services. */
 function messagesOf(pulls: PullStatus['pulls']): ReadonlySet<string> {
   return new Set(pulls.filter(({ state }) => state === 'failed').map(one => one.message));
 }
 
-/** What is wrong with the logs and backups of single services. */
+/** Problems with the logs and backups of single services. */
 export function pullProblems({
   pulls,
   logs,
@@ -232,7 +232,7 @@ function backupProblems(backups: ServiceBackupsReport): readonly Finding[] {
   return found;
 }
 
-/** The sections of the page; null for what is not pulled. `isClose`: a line for each log, also of a service that is well. */
+/** The sections of the page; null where nothing is pulled. `isClose`: a line for each log, also of a healthy service. */
 export function pullSections(
   report: PullStatus & Reported & { readonly services: readonly Named[] },
   isClose = false,
@@ -274,7 +274,7 @@ const PARTITION_TONES = { waiting: 'good', pulling: 'busy', failed: 'bad' } as c
 
 type PartitionReport = Shown<PartitionStatus>;
 
-/** One line of the table: a log, or all logs of a service that is well. */
+/** One line of the table: a log, or all logs of a healthy service. */
 interface LogLine extends PartitionReport {
   readonly logCount: number;
 }

@@ -41,9 +41,9 @@ export interface ScrapeStatus {
   readonly targets: readonly TargetReport[];
   /** All configured services, in the order of the configuration. */
   readonly services: readonly ServiceReport[];
-  /** Services without an entry on the last pages, at most UNCONFIGURED_SHOWN_MAX: the largest first. */
+  /** Services of the last pages without an entry in the configuration: the largest UNCONFIGURED_SHOWN_MAX. */
   readonly unconfigured: readonly UnconfiguredReport[];
-  /** All others of these, together. */
+  /** The sums of all other unconfigured services. */
   readonly unconfiguredRest: { readonly services: number; readonly samples: number };
   /** `services: auto`; null where the services are listed. */
   readonly discovery: DiscoveryReport | null;
@@ -59,7 +59,7 @@ export interface DiscoveryReport {
   }[];
   /** The latest changes, newest first. */
   readonly changes: readonly Shown<Change>[];
-  /** Newcomers of the last page that are not taken, and absent services that stay for now. */
+  /** The numbers of newcomers on the last page that are not taken, and of absent services that stay for now. */
   readonly leftOut: number;
   readonly heldBack: number;
 }
@@ -96,11 +96,11 @@ interface UnconfiguredReport {
   readonly isSent: boolean;
 }
 
-/** The state after the last scrapes. A brief one does not count series by family. */
+/** The state after the last scrapes. With `isBrief`, series are not counted by family. */
 export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
   const { targets, config, discovery } = daemon;
   const found = new Map(targets.flatMap(log => servicesOf(log, isBrief)));
-  // Another target may have a service that this target's key sees, too.
+  // The key of one target may also see services of another target.
   const entries = new Set(config.services.map(({ id }) => id));
   const unconfigured = targets
     .flatMap(unconfiguredOf)
@@ -184,7 +184,7 @@ function servicesOf(
   });
 }
 
-/** Series that are sent, per family, by the index of the service. The series that the program adds count as `other`. */
+/** By service index: the series that are sent, per family. The series that the program adds count as `other`. */
 function familiesByService(table: SeriesTable): readonly Partial<Record<Family, number>>[] {
   const counts = table.services.map((): Partial<Record<Family, number>> => ({}));
   for (const row of table.order) {
@@ -216,7 +216,7 @@ function unconfiguredOf({ table, reads }: TargetLog): readonly UnconfiguredRepor
 
 // Problems. A reason without advice here is clear by itself, or follows from the configuration.
 
-/** By reason, why a service is down although the page is good. */
+/** By the reason why a service is down although the page is good. */
 export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
   absent: {
     message: 'the page is good but does not contain this service',
@@ -232,7 +232,7 @@ export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
   },
 };
 
-/** By reason, why samples made no point. Reasons that the configuration asks for are not problems. */
+/** By the reason why samples made no point. Reasons that the configuration asks for are not problems. */
 export const DROP_ADVICE: Readonly<Record<string, Advice>> = {
   time_backwards: {
     message: 'older than a sent sample of the same series',
@@ -361,7 +361,7 @@ function discoveryWarnings({ discovery }: ScrapeStatus): readonly Finding[] {
   ];
 }
 
-/** What `services: auto` leaves out is excluded on purpose, or has a warning of its own. */
+/** None with `services: auto`: the services that it leaves out are excluded on purpose, or have a warning. */
 function unconfiguredNotes(status: ScrapeStatus): readonly Finding[] {
   if (status.discovery !== null) return [];
   const unsent = status.unconfigured.filter(({ isSent }) => !isSent);
@@ -444,7 +444,7 @@ export function servicesSection(
   return section('Services', 'samples and points of the last page', rows);
 }
 
-/** The latest services that came and went; null without one. */
+/** The latest services that came or went; null if there are none. */
 export function discoverySection({ discovery, reportedAt }: ScrapeStatus & Reported): Html | null {
   if (discovery === null || discovery.changes.length === 0) return null;
   const rows = table(

@@ -1,12 +1,12 @@
-// The series of a target's last page as people look at them: on the page of a service, and by `show derive`. In: a
-// SeriesTable, which is only read. Out: one entry per series that is sent, a histogram or summary as one.
+// The series of a target's last page for people: on the page of a service, and in `show derive`. In: a SeriesTable,
+// which is only read. Out: one entry per series, even if it made no point; a histogram or summary is one entry.
 
 import { isCompound, type Metric } from '../model/metric.ts';
 import { OUTCOME, OUTCOME_NAMES, NO_ROW, type SeriesTable } from '../model/series-table.ts';
 import { keyOfRow } from '../pipeline/decode/series-key.ts';
 import { instantOrNull } from './times.ts';
 
-/** A number as JSON can carry it: the exposition formats have words for what JSON does not have. */
+/** A number in JSON. Values that JSON does not have are the words of the exposition formats. */
 export type ShownValue = number | 'NaN' | '+Inf' | '-Inf';
 
 export interface SeriesReport {
@@ -20,7 +20,7 @@ export interface SeriesReport {
   readonly typeSource: Metric['typeSource'];
   readonly declared: Metric['declared'];
   readonly unit: string;
-  /** As on the page; of a histogram or summary its count and sum. null if there is none. */
+  /** The value on the page; for a histogram or summary, its count and sum. null if there is none. */
   readonly value:
     | ShownValue
     | { readonly count: ShownValue; readonly sum: ShownValue | null }
@@ -34,7 +34,7 @@ export interface SeriesReport {
   readonly outcome: string;
 }
 
-/** In the order in which they are sent; only those of one service if its id is given. */
+/** The series in sending order; with `serviceId`, only those of that service. */
 export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<SeriesReport> {
   for (const row of table.order) {
     const service = table.services[table.blocks[table.block[row] ?? 0]?.service ?? 0]?.id ?? '';
@@ -47,7 +47,7 @@ export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<Ser
     const changedS = table.changedAtS[row] ?? 0;
     yield {
       name: metric.sentName,
-      // The row of a histogram or summary is one of its parts.
+      // The row of a histogram or summary is one of its parts, and has a label that only the part has.
       labels: Object.fromEntries(
         keyOfRow(table, row).labels.filter(([label]) => label !== PART_LABELS[metric.kind]),
       ),
@@ -94,7 +94,7 @@ const PART_LABELS: Partial<Readonly<Record<Metric['kind'], string>>> = {
 };
 
 function valueOf(table: SeriesTable, row: number, metric: Metric): SeriesReport['value'] {
-  // `value` has what is sent: for deltas the growth. The last accepted value is the page's.
+  // `table.value` is sent: for deltas, it is the growth. `table.lastValue` is the last accepted value of the page.
   const read = (at: number): ShownValue => {
     const last = table.lastValue[at] ?? Number.NaN;
     return shownValue(Number.isNaN(last) ? (table.value[at] ?? Number.NaN) : last);

@@ -1,6 +1,6 @@
-// The page of one service, for a person who looks closer: its problems, how it is read, each of its series with type and
-// value, its logs and its backups. In: the status report, and the table of its target. It has the frame, the sections
-// and the script of the first page.
+// The page of one service in detail: its problems, how it is read, each of its series with type and value, its logs and
+// its backups. In: the status report, and the SeriesTable of its target. The page has the frame, the sections and the
+// script of the first page.
 
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
@@ -15,7 +15,7 @@ import { areMetricsRead, servicesSection } from './scrape-status.ts';
 import { labelsText, type SeriesReport, seriesOf, valueText } from './series-report.ts';
 import type { StatusDocument, StatusReport } from './status-report.ts';
 
-/** The status report as far as it is about one service, and its series. */
+/** The part of the status report about one service, and its series. */
 export interface ServiceLook extends StatusReport {
   /** SERIES_SHOWN_MAX at most. */
   readonly series: readonly SeriesReport[];
@@ -38,7 +38,7 @@ export function lookAt(daemon: Daemon, report: StatusReport, id: string): Servic
   return part === null ? null : { ...part, series, seriesCount };
 }
 
-/** The report as far as it is about one service, which is read with this target; null if there is none with this id. */
+/** The part of the report about one service, which `target` reads; null if there is no service with this id. */
 export function partOf(report: StatusReport, id: string, target: string): StatusReport | null {
   const services = report.services.filter(one => one.id === id);
   if (services.length === 0) return null;
@@ -48,7 +48,7 @@ export function partOf(report: StatusReport, id: string, target: string): Status
   return {
     ...report,
     services,
-    // The catalog is compared with the whole page.
+    // Without the drift: it is of the whole page, not of one service.
     targets: report.targets
       .filter(({ name }) => name === target)
       .map(one => ({ ...one, drift: {} })),
@@ -136,7 +136,7 @@ const SOURCES: Readonly<Record<SeriesReport['typeSource'], string>> = {
   none: 'unknown',
 };
 
-/** What the configuration leaves out is no cause for concern. */
+/** Series that the configuration excludes, and baselines of deltas, are no cause for concern. */
 function outcomeTone(outcome: string): Tone {
   if (outcome === 'excluded' || outcome === 'baseline') return 'none';
   return isDrop(outcome) ? 'warn' : 'good';

@@ -54,7 +54,7 @@ export interface StatusDocument extends StatusReport {
   readonly problems: readonly StatusProblem[];
 }
 
-/** A brief report has all problems, but lacks what costs time to look up. */
+/** A brief report has all problems, but lacks the fields that take time to look up. */
 export async function reportOf(
   daemon: Daemon,
   clock: Clock,
@@ -100,14 +100,14 @@ function damagedNote(file: string): string {
 const MEMORY_HINT =
   'A page or series up to this limit may end the process. Leave the key out, or give the process more memory.';
 
-/** One more problem counts the rest. */
+/** Beyond this number, one further problem counts the rest. */
 export const PROBLEMS_SHOWN_MAX = 100;
 
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'note'];
 
 /**
- * The report with all problems, errors first, those of the service before others; at most PROBLEMS_SHOWN_MAX and one
- * that counts the rest. The book knows since when. `isPart`: the report is on a part of what the book has.
+ * Adds the problems to a report: errors first, and failures to read the service before others; at most
+ * PROBLEMS_SHOWN_MAX and one that counts the rest. `book` dates them. `isPart`: the report covers a part of the book.
  */
 export function withProblems<Report extends StatusReport>(
   report: Report,

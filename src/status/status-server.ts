@@ -42,9 +42,9 @@ export interface StatusServerOptions {
   readonly port: number;
   /** null leaves the pages open; the configuration allows that on loopback only. */
   readonly token: Secret | null;
-  /** Called for every request, and every few seconds for a brief one, so that problems have dates. */
+  /** Called for `/` and /status.json, and for a brief report every DATE_MS, so that problems have dates. */
   readonly report: (isBrief: boolean) => StatusReport | Promise<StatusReport>;
-  /** Of one service; null if the configuration has no service with this id. */
+  /** The report on one service; null if the configuration has no service with this id. */
   readonly service: (id: string) => ServiceLook | null | Promise<ServiceLook | null>;
   readonly live: (id: string) => Promise<LivePage | null>;
   /** The steps that are missing before /readyz answers 200. */
@@ -55,7 +55,7 @@ export interface StatusServerOptions {
 }
 
 export const STATUS_LIMITS = {
-  /** If there is one more, the server closes the one that was silent for longest, and counts it. */
+  /** If there is one more, the server closes the connection that was silent for longest, and counts it. */
   connections: 64,
   headerBytes: 8192,
   /** The time to receive a whole request. */
@@ -64,7 +64,7 @@ export const STATUS_LIMITS = {
   idleMs: 15_000,
 };
 
-/** Node closes a slow request so many times `requestMs` later at most. */
+/** Node looks for slow requests every SLOW_LOOK_SHARE * `requestMs`, and closes them at most that much late. */
 const SLOW_LOOK_SHARE = 3;
 /** How many connections beyond the limit are accepted before some are closed. */
 const BURST_MAX = 1024;
@@ -167,7 +167,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   return { url, port, close };
 }
 
-/** How often problems are looked for while nobody looks at the page. Each look costs a sidecar a tenth of a poll. */
+/** How often the server looks for problems without a request. Each look costs a sidecar a tenth of a scrape. */
 const DATE_MS = 30_000;
 
 /** Looks for problems until `stop`, so that the page can say since when. */
@@ -179,26 +179,26 @@ async function dateProblems(
   for (;;) {
     await clock.sleep(DATE_MS, stop);
     if (stop.aborted) return;
-    // A mistake in a report shows when somebody asks for it.
+    // Ignored here: a request for the report shows the same error.
     const look = async (): Promise<unknown> => withProblems(await report(true), book);
     await look().catch(() => undefined);
   }
 }
 
 /**
- * Returns what to call when the answer to a request begins.
+ * Closes connections beyond the limit: first those without a request, then those whose client does
+ * not read the answer, both after PATIENCE_MS; then newer ones of the two kinds; last, clients that
+ * wait for their answer. Within each group, the longest silent goes first. New connections are read
+ * before that, so that the request of a probe is known even if it connects together with many others.
  *
- * Closes connections beyond the limit, those that were silent for longest first: a connection
- * without a request, then one whose client does not read the answer, then a new one of either kind.
- * A client that waits for its answer is closed last. New connections are read before that, so that
- * the request of a probe is known even if it connects together with many others.
+ * Returns the function to call when the answer to a request begins.
  */
 function makeWay(
   server: Server,
   connectionsMax: number,
   { clock, onClosed }: { readonly clock: Clock; readonly onClosed: () => void },
 ): (socket: Socket, response: ServerResponse) => void {
-  /** The time of the last request or answer of each, the oldest first. */
+  /** By connection, the time of its last request or answer; the oldest first. */
   const open = new Map<Socket, number>();
   const answers = new Map<Socket, ServerResponse>();
   const hearOf = (socket: Socket): void => {
@@ -245,8 +245,8 @@ function makeWay(
 }
 
 /**
- * Answers the requests of a connection one after the other. Node hands them over as soon as it has
- * read them, and would keep the answers to all of them in memory.
+ * Answers the requests of a connection one after the other. Node emits each request as soon as it
+ * has read it, and would keep the answers to all of them in memory.
  */
 function takeTurns(
   server: Server,
@@ -335,7 +335,7 @@ async function answer(request: IncomingMessage, context: Context): Promise<Answe
   const refusal = refusalOf(request.headers, options);
   if (refusal !== null) return refusal;
   const pageAt = (): Promise<Answer> => pageOf(path, context);
-  // It waits for the service.
+  // A live page waits for the service: it must not hold the permit.
   if (path.endsWith('/live')) return pageAt();
   return context.pages.run(async () => {
     await nextTurn();
@@ -391,7 +391,7 @@ function decoded(name: string): string {
   }
 }
 
-/** Labels can hold data, such as the text of a statement: strangers see no series. */
+/** Labels can hold data, such as the text of a statement: series need a token, or a server on loopback. */
 function mayLookClose({ token, host }: AccessRules): boolean {
   return token !== null || isLoopbackHost(host);
 }
@@ -477,7 +477,7 @@ async function listen(server: Server, host: string, port: number): Promise<void>
       'choose another address or port',
     ];
     const message = `cannot listen on ${shownHost(host)}:${port}: ${cause}`;
-    // Another program may stop to use the port.
+    // The other program may stop using the port.
     const isTransient = code === 'EADDRINUSE';
     throw new OperatorError([{ key: 'status.listen', message, hint, isTransient }], {
       cause: error,

@@ -143,7 +143,7 @@ function quoteEnd(text: string, start: number): number {
   return -1;
 }
 
-/** By hand: an expression takes a quarter of the time of a record. */
+/** Unescapes by hand, because a regular expression takes a quarter of the time of a record. */
 function unescapeQuery(object: string): string {
   let query = '';
   let copiedLength = 0;

@@ -59,7 +59,7 @@ interface Inherited {
 }
 
 const NO_RECORDS: readonly ParsedRecord[] = [];
-/** The begin of a line with a header that we do not know. After a value of a statement, a quote would follow. */
+/** The beginning of a line with an unknown header. A quote would follow a time that is a value of a statement. */
 const BEGINS_WITH_TIME =
   /^\W{0,2}\d{2,4}[-/.]\d{2}[-/.]\d{2,4}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?[ \t\]]/;
 

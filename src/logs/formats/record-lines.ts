@@ -102,7 +102,7 @@ export function toParsedRecord(
 }
 
 interface Segment {
-  /** Apart from the other segments', so that a line costs nothing for the text before it. */
+  /** Separate from the other segments' text, so that the cost of a line does not depend on the text before it. */
   text: string;
   /** The size of the text in UTF-8; -1 while it is not counted. */
   bytes: number;
@@ -113,13 +113,13 @@ interface Segment {
   readonly timeExtraNs: number;
   readonly stream: string;
   marks: number;
-  /** Where the end of a line is missing; null, or undefined from an earlier version, if none is. */
+  /** Where the end of a line is missing; null if no end is. Undefined in a segment of an earlier version. */
   wholeTo?: number | null;
   /** It begins within a line. */
   readonly isPart: boolean;
 }
 
-/** How a segment is stored: its text begins at `rawStart` of the text of all. */
+/** The stored form of a segment. Its text begins at `rawStart` in the joined text of all segments. */
 type SavedSegment = Omit<Segment, 'text'> & { readonly rawStart: number };
 
 /** A part of a line with which a record begins. */

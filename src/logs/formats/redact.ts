@@ -1,8 +1,8 @@
 // Removes the literals from SQL text: strings, numbers, hex and bit values, comments. In: a statement, whole or cut off.
 // Out: the same text with `?` for each literal, and the context at its end. One pass, linear in time and space; it never
 // throws. The context at the beginning must be known: seen from within a string, strings look like code and code like
-// strings. If a text has two readings, because a setting of the session decides whether a backslash escapes, it is
-// replaced from there on, unless its end proves one reading: too much is removed rather than too little.
+// strings. A text may have two readings, because a setting of the session decides whether a backslash escapes. Unless
+// its end proves one reading, it is replaced from the first doubtful position on: rather too much than too little.
 
 /** The context of a position in SQL text: code, a string, a quoted name, a comment. */
 export type SqlContext = 'code' | "'" | '"' | '`' | '/*';
@@ -91,7 +91,7 @@ class SqlReader {
   #hasEscapedQuote = false;
   /** Within a comment that the engine executes, whose end is expected. */
   #isExecuted = false;
-  /** The last literal, at the end of this position, is in a list after IN. */
+  /** The last literal, which ends at #literalEnd, is in a list after IN. */
   #isListed = false;
   #literalEnd = 0;
 
@@ -224,7 +224,7 @@ class SqlReader {
     return this.#replace(start, end, close < 0 ? `/* ${PLACEHOLDER}` : `/* ${PLACEHOLDER} */`);
   }
 
-  /** An unexpected end of a comment: with nested comments an earlier one would end only here. */
+  /** Reads the end of a comment. If it is unexpected, comments may be nested, and an earlier one may end only here. */
   #commentEnd(at: number): number {
     if (!this.#isExecuted) {
       this.#misread(at);
@@ -298,8 +298,8 @@ export function redactMessage(text: string): string {
 }
 
 /**
- * The rest of a message whose beginning is missing: it may begin in a statement, even in a string. It is read as a statement
- * if its quotes have only this reading; else all of it is replaced.
+ * The rest of a message whose beginning is missing: it may begin in a statement, even in a string. It is read as a
+ * statement if its quotes have only this reading. Otherwise all of it is replaced.
  */
 export function redactRest(rest: string): string {
   const text = rest.replace(LOCKED_ROW, LOCKED_ROW_REDACTED);
@@ -308,7 +308,7 @@ export function redactRest(rest: string): string {
   return isCode && !mayBeginIn("'", text) && !mayBeginIn('"', text) ? redacted : PLACEHOLDER;
 }
 
-/** Whether a string may be open at the beginning: it does not end, nor does its first quote, directly before a word. */
+/** Whether a string may be open at the beginning: not if a word directly follows its end, which is the first quote. */
 function mayBeginIn(quote: "'" | '"', text: string): boolean {
   const at = text.indexOf(quote);
   if (at < 0) return false;

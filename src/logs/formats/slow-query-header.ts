@@ -92,7 +92,7 @@ export function isRestOfName(before: string, text: string): boolean {
   return isShort && !startsHeader(text) && !hasUserEnd(before.slice(before.indexOf(USER_KEY)));
 }
 
-/** Whether `[login] @ host [address]` ends a user line, of which only the last line may hold the host. */
+/** Whether a user line ends with `[login] @ host [address]`. If its name has newlines, its last line has the host. */
 function hasUserEnd(user: string): boolean {
   const loginAt = user.indexOf('[');
   if (loginAt < 0) return false;
@@ -121,7 +121,7 @@ export class SlowQueryHeader {
   isComplete = false;
   /** A line quotes a part of the statement. */
   quotesStatement = false;
-  /** One is a warning, whose value may contain newlines: every line up to the clock may be part of it. */
+  /** A line is a warning, whose value may contain newlines: every line up to the clock may be part of it. */
   hasWarning = false;
   /** A user line whose name continues in the next line. */
   #openUser = '';
@@ -230,8 +230,8 @@ export function redactHeader(text: string): string {
 }
 
 /**
- * Header lines with only names, numbers and flags. No text has two readings, so that none takes long: a blank after a
- * colon belongs to a missing value only before two more blanks or the end.
+ * Header lines with only names, numbers and flags. The pattern can match a text in one way only, so that it is fast: a
+ * blank after a colon belongs to a missing value only before two more blanks or the end.
  */
 const PLAIN_LINE =
   /^(?:# (?:Time|User@Host): .*|# Thread_id: \d+(?:  Schema: .*)?|#(?: {1,2}\w+:(?: ?(?:[\d.]+|Yes|No)| (?=  |$))?)*|SET timestamp=[\d.]+;|)$/;
@@ -243,7 +243,7 @@ export function plainHeader(text: string): string {
   return lines.join('\n');
 }
 
-/** The same for attributes. */
+/** Like plainHeader, for attributes. */
 export function plainAttributes(attributes: readonly LogAttribute[]): LogAttribute[] {
   return attributes.filter(([key, value]) => typeof value !== 'string' || NAMES.has(key));
 }
@@ -278,7 +278,7 @@ const ATTRIBUTES_MAX = 64;
 /** A number of this many digits is exact. */
 const DIGITS_MAX = 15;
 
-/** Adds the pairs of a line, `# Key: value  Key: value`, which make up most of a header; false if it has others. */
+/** Adds the pairs of a line, `# Key: value  Key: value`, which make up most of a header; false at any other text. */
 function addPairs(attributes: LogAttribute[], line: string): boolean {
   let at = PAIRS_AT;
   while (at < line.length && attributes.length < ATTRIBUTES_MAX) {
@@ -304,7 +304,7 @@ function attributeOf(key: string, kind: Kind, value: string): LogAttribute {
   return [key, value];
 }
 
-/** NaN if it is not a number. By hand, because `Number` of a fraction takes most of a header's time. */
+/** Reads a number by hand, because `Number` of a fraction takes most of a header's time. NaN if it is not a number. */
 function decimal(text: string): number {
   let digits = 0;
   let scale = 0;

@@ -156,7 +156,7 @@ export class SlowQueryReader implements LineReader {
     takeLines(this.#candidateHeader, this.#lines.textOf(1));
   }
 
-  /** Makes the lines of the candidate text of the open record. */
+  /** Adds the candidate's lines to the text of the open record. */
   #giveUpCandidate(): void {
     while (this.#lines.segmentCount > 1) this.#lines.merge();
     this.#state.candidate = 'none';

@@ -3,8 +3,8 @@
 // from quotations of it in the header, and from text that cannot be classified.
 //
 // A statement can contain the lines of a header, byte for byte, and whether a quote is still open can depend on the
-// session's settings. Then no reader can distinguish the next record from a string. It is read as a record, so that no
-// statement can hide one, and marked as doubtful; only the parts of its text that look like a header are sent.
+// session's settings. Then no reader can distinguish the next record from a string. Such text is read as a record, so
+// that no statement can hide one, and marked as doubtful. Only the parts of it that look like a header are sent.
 
 import { type LogRecord, OWN_PREFIX } from '../record.ts';
 import type { Reading } from './record-lines.ts';
@@ -31,9 +31,9 @@ const DOUBTS_MAX = 16;
 
 const SLOW_QUERY_EVENT: string = `${OWN_PREFIX}slow_query`;
 
-/** A record may be text of an earlier statement. */
+/** The doubt whether a record is text of an earlier statement. */
 export interface Doubt {
-  /** The context at its beginning in that case. */
+  /** The context at the record's beginning if it is such text. */
   readonly context: SqlContext;
   /** The number of doubtful records in a row, including this one. */
   readonly count: number;

@@ -60,7 +60,7 @@ function digit(text: string, at: number): number {
   return value >= 0 && value <= 9 ? value : Number.NaN;
 }
 
-/** Almost simultaneous lines may be in the wrong order: a time only this much earlier is not an hour later. */
+/** Almost simultaneous lines may be in the wrong order: up to this much earlier, no clock was set back. */
 const DISORDER_MS = 1000;
 
 /** Shared by all files, because computing offsets is slow. */

@@ -29,7 +29,7 @@ export interface Target {
 }
 
 const ID_LENGTH = 16;
-/** In place of the first service; no id has a blank. */
+/** Replaces the id of the first service in the target's id; no service id has a blank. */
 const AUTO = 'services: auto';
 
 type PlannedConfig = Pick<

@@ -1,6 +1,7 @@
 // Decides when each target is due. The ids of the targets determine their places within the interval,
 // so that many bridges and targets do not send requests at the same time. There are few places:
-// targets that share one share a tick, and so one wake-up, one commit and one request to the back end.
+// targets at the same place share a tick, and so one wake-up, one commit and one request to the back
+// end.
 //
 //   wall clock   ├─────────── interval ───────────┼─────────── interval ──────── …
 //   places       0  1  2  3  4  5  6  7  8  9 10 11  0  1  2  3 …
@@ -34,7 +35,7 @@ interface Entry {
   /** The place as an offset, on the monotonic clock. */
   readonly phaseMs: number;
   isRunning: boolean;
-  /** When it was hastened while it was running (monotonic); NaN if it was not. */
+  /** When the target was hastened during its running scrape (monotonic); NaN if it was not. */
   hastenedAtMs: number;
 }
 
@@ -152,8 +153,9 @@ function placeCountOf(intervalMs: number): number {
 }
 
 /**
- * Whose place each target takes: its own, or while all places would have few targets, that of the first target of its group.
- * Groups are formed by hashes, so that a target more or less moves few others.
+ * Maps a target to the target whose place it takes: the first of its group, while all places would
+ * have few targets. A target without an entry takes its own place. Hashes form the groups, so that
+ * one target more or less moves few others.
  */
 function leadersOf(targets: readonly ScheduledTarget[]): ReadonlyMap<string, string> {
   const leaderOf = new Map<string, string>();

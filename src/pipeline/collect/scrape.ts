@@ -44,7 +44,7 @@ export interface ScraperOptions {
   readonly buffers: BodyBufferPool;
   readonly clock: Clock;
   readonly counters: Counters;
-  /** Where the outcomes go; one of its own when absent. */
+  /** Receives the outcomes; if absent, the scraper creates one. */
   readonly report?: PullReport;
 }
 
@@ -146,7 +146,7 @@ export class Scraper {
         ? 'raise metrics.limits.body if pages of this size are expected'
         : failure.hint;
     const time = { startedAtMs, monotonicMs: startMs, durationMs, serverAtMs: Number.NaN };
-    // Any failure but a refused key is tried again when it is due: metrics that are not read are lost.
+    // After any failure but a refused key the next due scrape runs: unread metrics are lost.
     const isRefused = failure.reason === 'auth';
     // A scrape that was given up says nothing about the service.
     if (failure.reason !== 'aborted')
@@ -193,10 +193,10 @@ export class Scraper {
   }
 }
 
-/** A page is not needed to see whether the key is accepted: an answer that is longer says so, too. */
+/** The limit of a probe's answer. A longer answer also shows that the key is accepted. */
 const PROBE_BYTES_MAX = 1024;
 
-/** How a target's scrapes report themselves. */
+/** The options for the report of a target's scrapes. */
 export function scrapeReport(
   target: Target,
   { client, clock }: Pick<ScraperOptions, 'client' | 'clock'>,
@@ -233,7 +233,7 @@ export type Recognized =
       readonly what: string;
     };
 
-/** Only so much of a body is examined. */
+/** The most bytes at the start of a body that are examined. */
 const LOOKED_AT_BYTES = 1024;
 /** Includes the three bytes of a byte order mark. */
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf]);

@@ -1,7 +1,7 @@
 // The full function of decode: reads a page of text 0.0.4 or OpenMetrics 1.0 into the columns of
 // the SeriesTable. In: a Page and the target's table. Out: key, metric, role, value, timeMs, seen
-// and line of each row on the page, new rows, and a PageReport. It is lenient (otlp-mapping A6): it
-// drops, counts and names bad lines and keeps the others. It works in slices and never throws on
+// and line of each row on the page, new rows, and a PageReport. It is lenient (docs/mapping.md A6):
+// it drops, counts and names bad lines and keeps the others. It works in slices and never throws on
 // input.
 
 import { isUtf8 } from 'node:buffer';
@@ -120,8 +120,8 @@ export class Decoding {
   }
 
   /**
-   * Reads a line that begins with the key of `row` and goes on as most do: a plain value, the
-   * timestamp of the line before or none, the end. False leaves it to readLine().
+   * Reads a line that begins with the key of `row` and continues as most lines do: a plain value,
+   * then the newest timestamp or none. Returns false to leave the line to #readLine().
    */
   #readKnownLine(row: number): boolean {
     const { bytes } = this.#page;
@@ -164,7 +164,7 @@ export class Decoding {
       this.#endAt('samples', `more samples than metrics.limits.samples (${this.#limits.samples})`);
       return;
     }
-    // An OpenMetrics page ends with `# EOF`: of a sample without a newline, digits may be missing.
+    // An OpenMetrics page ends with `# EOF`: a sample without a newline may lack digits.
     const isCutOff = this.#page.format === 'openmetrics' && end === bytes.length;
     const isGood = isCutOff
       ? this.#problem('the page is cut off within this line', start)
@@ -331,7 +331,7 @@ export class Decoding {
   }
 
   #finish(): void {
-    // After an unusable page all is as after a failed scrape.
+    // An unusable page has the same effects as a failed scrape.
     if (this.report.isUsable) {
       if (this.#metadata.movesRows()) this.#placeAgain();
       this.#metadata.finish();

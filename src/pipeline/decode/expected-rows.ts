@@ -17,7 +17,7 @@ export class ExpectedRows {
   readonly #bytes: Buffer;
   readonly #view: DataView;
   readonly #table: SeriesTable;
-  /** The rows of the former page in the order of its lines; by row, its place in this order + 1, 0 for none. */
+  /** The former page's rows in the order of its lines, and each row's place there + 1, or 0. */
   readonly #rows: Uint32Array;
   readonly #places: Uint32Array;
   /** The place that is expected if new series were inserted, and if they replaced others. */
@@ -49,7 +49,7 @@ export class ExpectedRows {
     return this.#rows[place]!;
   }
 
-  /** The line belonged to `row`: the former page's lines go on behind it, or it is new. */
+  /** Notes the row of the line. If it is not new, the former page's lines continue after it. */
   found(row: number): void {
     const after = this.#places[row] ?? 0;
     if (after === 0) this.#other++;
@@ -82,7 +82,7 @@ function mayBeginLabels(byte: number | undefined): boolean {
 /** A sample and its HELP, TYPE and UNIT: no usual page has more lines for each row. */
 const LINES_PER_ROW = 4;
 
-/** Rows in the order of their lines. Those that are gone still have a line: the one seen last counts. */
+/** Rows in the order of their lines. Absent rows still have a line: the row seen last counts. */
 function rowsByLine({ count, keyLength, line, seen }: SeriesTable): Uint32Array {
   const rowOfLine = new Uint32Array(LINES_PER_ROW * count + 1);
   for (let row = 0; row < count; row++) {

@@ -10,7 +10,7 @@ import { isComparable } from './same-text.ts';
 /** What ends a key: blank, tab, and the closing brace. */
 const SEPARATORS: ReadonlySet<number> = new Set([0x20, 0x09, 0x7d]);
 
-/** After this many misses in a row, only every RETRY_PAGES-th page is prepared for. */
+/** After this many misses in a row, only every RETRY_PAGES-th page gets a layout. */
 const MISSES_MAX = 3;
 const RETRY_PAGES = 16;
 

@@ -1,5 +1,5 @@
 // Comment lines (HELP, TYPE, UNIT, EOF) of a page. They determine the metric and role of each
-// sample name (otlp-mapping A4, A5, B). In: comment lines of one page. Out: metrics in the
+// sample name (docs/mapping.md A4, A5, B). In: comment lines of one page. Out: metrics in the
 // SeriesTable, whose declared half is updated at the end of the page.
 
 import { DECLARED_TYPES, type DeclaredType, type Metric } from '../../model/metric.ts';
@@ -53,7 +53,10 @@ const SUFFIXES_OF_ROLE: ReadonlyMap<number, readonly (readonly [suffix: string, 
     ([, role]) => role,
   );
 
-/** The types of text 0.0.4, in any case; the last two are undocumented, but the reference parser's tests require them. */
+/**
+ * The types of text 0.0.4, in upper or lower case. The last two are undocumented, but the reference
+ * parser's tests require them.
+ */
 export const TEXT_TYPES: ReadonlyMap<string, DeclaredType> = new Map([
   ['counter', 'counter'],
   ['gauge', 'gauge'],

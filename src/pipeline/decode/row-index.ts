@@ -75,7 +75,7 @@ export function rebuildIndex(table: SeriesTable, size: number = table.slots.leng
 
 const COMPACTED_BYTES_MIN = 64 * 1024;
 
-/** Compacts the keys of living rows if they use less than half of the arena. A layout fixes their place. */
+/** Compacts the keys if living rows use at most half of the arena. A layout keeps them in place. */
 export function compactKeys(table: SeriesTable): void {
   if (table.layout !== null || table.keysUsed < COMPACTED_BYTES_MIN) return;
   const living = keyBytes(table);
@@ -90,7 +90,10 @@ export function keyBytes(table: SeriesTable): number {
   return bytes;
 }
 
-/** Moves all keys into an arena of `size` bytes that begins with `head`, which has those at the offset NO_ROW. */
+/**
+ * Moves all keys into an arena of `size` bytes that begins with `head`, which already has the keys
+ * with the offset NO_ROW.
+ */
 export function moveKeys(table: SeriesTable, head: Buffer, size: number): void {
   const keys = Buffer.allocUnsafeSlow(size);
   head.copy(keys);

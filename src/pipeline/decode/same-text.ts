@@ -1,5 +1,5 @@
-// Recognizes text that was there before, eight bytes at a time: text of two buffers, which is most
-// of the cost of a page that repeats the previous one, and the newest timestamp. The bytes are read
+// Recognizes repeated text, eight bytes at a time: equal text in two buffers, which takes most of
+// the time of a page that repeats the previous one, and the newest timestamp. The bytes are read
 // as doubles: V8 compares these in registers, but allocates BigInts in unoptimized code. Doubles are
 // equal if and only if their bits are, with two exceptions:
 //
@@ -66,7 +66,7 @@ function isSameShortText(
  */
 export class LastTime {
   ms: number = Number.NaN;
-  /** Of the text, including the byte before it. */
+  /** The length of its text, including the blank before it. */
   length: number = WORD - 1;
   /** NaN equals nothing: no time is known at first. */
   #head = Number.NaN;

@@ -107,13 +107,13 @@ export class SampleLine {
     if (bytes[open] !== OPEN || open >= end)
       return this.#fail('expected `{` at the start of the exemplar', open);
     this.keyStart = open;
-    // It needs none.
+    // An exemplar needs no name.
     this.#hasName = true;
     const at = this.#labels(bytes, open + 1, end);
     return at >= 0 && this.#numbers(bytes, at, end);
   }
 
-  /** Reads a word that begins with such a byte; -1 with the reason. */
+  /** Reads a word that begins with a byte of the class `first`; -1 with the reason. */
   #word(bytes: Buffer, start: number, end: number, first: number, reason: string): number {
     let hash = HASH_SEED;
     let at = start;

@@ -128,7 +128,7 @@ export class Admission {
     addTo(this.#byFamily, family, 1);
   }
 
-  /** Frees the refused rows: those that have no place now. null if there are none. */
+  /** Frees the refused rows, which have no place; returns their counts, null if there are none. */
   finish(): Refused | null {
     const table = this.#table;
     if (this.#counts.size === 0) return null;

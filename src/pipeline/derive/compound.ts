@@ -1,4 +1,4 @@
-// Histograms and summaries: several rows of the page form one point of OTLP (otlp-mapping D and E).
+// Histograms and summaries: several rows of the page form one point of OTLP (docs/mapping.md D, E).
 // This file assigns rows to points and judges whether the rows of a page form a valid point.
 
 import { OUTCOME, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
@@ -8,7 +8,7 @@ import { labelValue, type SeriesKey } from '../decode/series-key.ts';
 import type { Judge } from './options.ts';
 
 /**
- * Assigns a row to its point: that of its metric and its labels without the bound. The first row
+ * Assigns a row to its point, found by its metric and its labels without the bound. The first row
  * becomes the head. Returns false for a row that the format does not provide for: it stays alone.
  */
 export function fileInCompound(table: SeriesTable, row: number, key: SeriesKey): boolean {
@@ -57,9 +57,9 @@ function insertBound(compound: Compound, row: number, bound: number): void {
 }
 
 /**
- * Takes a row out of its point. Another row replaces the head and inherits the series; without one
- * the point is removed and each row is alone. Returns the point's head, or NO_ROW if it is removed.
- * `leaving`: rows that are being taken out too, which must not become heads in turn.
+ * Takes a row out of its point. If it was the head, another row becomes the head and inherits the
+ * series; if no other row can, the point is removed and each row is alone. Returns the point's
+ * head, or NO_ROW if the point is removed. `leaving`: rows that leave too and must not be heads.
  */
 export function unfile(
   table: SeriesTable,

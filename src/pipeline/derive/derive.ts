@@ -1,8 +1,8 @@
 // derive determines the type, unit, time, start and staleness of samples, and whether they are
 // sent. In: the table after decode. Out: outcome, block, head, startMs, timeMs and value of each row
 // as sent, and the outcome of each service. The files of this folder implement each rule of
-// otlp-mapping B to I once; this file sets their order. It works in slices and never throws on
-// input.
+// docs/mapping.md B to I once; this file sets their order. derive works in slices and never throws
+// on input.
 
 import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport, ScrapeTime } from '../../model/page.ts';
@@ -41,7 +41,7 @@ export interface ServiceOutcome {
   readonly reason: string;
   readonly samples: number;
   readonly badLines: number;
-  /** Points made for it on this page: from samples, markers, and prom2otlp's own. */
+  /** Its points on this page, including markers and prom2otlp's own series. */
   readonly points: number;
   readonly stalePoints: number;
   /** True if its explicit timestamps have not moved for stale_after (G2). */
@@ -58,10 +58,10 @@ export interface DeriveReport {
   readonly refused: Refused | null;
   /** Samples by service and outcome, for the account. */
   readonly reads: readonly SampleCount[];
-  /** Labels `__name__` on this page, which are dropped. */
+  /** Rows on this page with a label `__name__`, which is dropped. */
   readonly nameLabels: number;
   /**
-   * How far our clock is ahead of the service's, the duration of the answer included; NaN if
+   * How far our clock is ahead of the service's, less the time that the answer took; NaN if
    * unknown.
    */
   readonly clockSkewMs: number;

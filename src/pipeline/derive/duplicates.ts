@@ -1,7 +1,7 @@
-// Series that differ only in labels that are not sent (otlp-mapping I1, drop_labels) are one series
-// to the back end: with both, the request would contain a point twice and be refused as a whole.
-// One of them owns the identity and is sent; the others are dropped as duplicates. If the owner
-// leaves the page, a duplicate continues its series. In: new heads of points. Out:
+// Series that differ only in labels that are not sent (docs/mapping.md I1, drop_labels) are one
+// series to the back end: with both, the request would contain a point twice and be refused as a
+// whole. One of them owns the identity and is sent; the others are dropped as duplicates. If the
+// owner leaves the page, a duplicate continues its series. In: new heads of points. Out:
 // table.duplicates. Without removed labels this costs nothing.
 
 import { crc32 } from 'node:zlib';
@@ -46,7 +46,7 @@ export function registerIdentity(
   if (known !== undefined) return addDuplicate(table, known, head);
   const plain = isDistribution ? undefined : plainRow(table, head, kept);
   if (plain !== undefined) {
-    // It may have had another one, as a part of a distribution.
+    // The row may have had another identity, as a part of a distribution.
     forgetIdentities(table, [plain]);
     addDuplicate(table, addOwner(table, identity, plain), head);
   } else if (isAtRisk) addOwner(table, identity, head);
@@ -66,8 +66,8 @@ function addDuplicate(table: SeriesTable, identity: Identity, duplicate: number)
 }
 
 /**
- * A series that lost no label but its namespace is found by its key, so its identity need not be
- * kept.
+ * Finds the series with these labels that loses no label but its namespace. Its key is enough to
+ * find it, so its identity need not be kept.
  */
 function plainRow(
   table: SeriesTable,
@@ -91,11 +91,11 @@ function isSentAsIs(table: SeriesTable, row: number): boolean {
   return metric.sentName === metric.name && metric.labelRules === null;
 }
 
-/** Duplicates whose owner has left the page take over; call this before a page is judged. */
+/** Replaces each owner that has left the page by a duplicate. Call this before judging a page. */
 export function settleDuplicates(table: SeriesTable): void {
   for (const [duplicate, identity] of table.duplicates) {
     const { owner } = identity;
-    // A duplicate has a memory only from the previous process, which sent it: so does this process.
+    // A duplicate has a last time only if the previous process sent it: this process sends it too.
     if (knowsMore(table, duplicate, owner)) {
       forgetSeries(table, owner);
       handOver(table, identity, duplicate);
@@ -110,7 +110,7 @@ export function settleDuplicates(table: SeriesTable): void {
   }
 }
 
-/** Whether a duplicate was sent later than its owner. The owner may only know that time from it. */
+/** Whether a duplicate was sent later than its owner, or the owner knows only the same time. */
 function knowsMore(
   { lastTimeMs, processMs }: SeriesTable,
   duplicate: number,
@@ -127,7 +127,7 @@ function isPointOnPage(table: SeriesTable, head: number): boolean {
   return isOnPage(table, compound.count) || compound.rows.some(row => isOnPage(table, row));
 }
 
-/** Forgets heads: a duplicate takes over their identity, or it is removed. */
+/** Forgets heads. A duplicate takes over their identity; without one, the identity is removed. */
 export function forgetIdentities(table: SeriesTable, gone: Iterable<number>): void {
   for (const head of gone) {
     table.duplicates.get(head)?.duplicates?.delete(head);

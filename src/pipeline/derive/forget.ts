@@ -1,5 +1,5 @@
-// Forgets series that have been gone for long, so that targets with ever new names, labels or
-// servers do not grow: first rows (whole points and single parts), then the metrics, blocks,
+// Forgets series that have been gone for long, so that ever new names, labels or servers do not
+// make the table grow: first rows (whole points and single parts), then the metrics, blocks,
 // components and services without rows. Freed places in the table are reused.
 
 import { NO_ROW, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
@@ -17,13 +17,13 @@ const FORGET_AFTER_MS = 60 * 60_000;
 const FORGET_CROWDED_AFTER_MS = 5 * 60_000;
 /** A table is crowded with more absent rows than this for each sample of the page. */
 const ABSENT_SHARE = 2;
-/** So many absent rows never crowd a table. */
+/** Up to this many absent rows never crowd a table. */
 const ABSENT_MIN = 1000;
 
 /** Components without rows are kept up to the number of others, but at least this many. */
 const KEPT_COMPONENTS_MIN = 16;
 
-/** How long a row is kept. With long intervals it may be absent from a few pages. */
+/** How long an absent row is kept: for at least four intervals. */
 export function keepMsOf(options: DeriveOptions, isCrowded = false): number {
   const forgetAfterMs = isCrowded ? FORGET_CROWDED_AFTER_MS : FORGET_AFTER_MS;
   return Math.max(forgetAfterMs, 4 * options.intervalMs);
@@ -44,7 +44,7 @@ export function noteCrowding({ table, options, time }: Judge, samples: number): 
   return monotonicMs - table.crowdedSinceMs >= keepMsOf(options, true);
 }
 
-/** The scraped rows that are not on the page. A configured service that is down keeps its own. */
+/** The number of absent scraped rows, except those of configured services that are down. */
 function absentCount(table: SeriesTable): number {
   const shown = countRows(table, 'on page');
   return countRows(table, 'all').reduce((sum, count, service) => {
@@ -133,7 +133,7 @@ function tearStream(table: SeriesTable, row: number, component: Component): void
   if (uptimeName !== null) component.tornMs = laterMs(component.tornMs, table.lastTimeMs[row]!);
 }
 
-/** Frees the own series of unconfigured services that have no other series left. */
+/** Frees prom2otlp's own series of unconfigured services that have no other series left. */
 function freeOwnRows(table: SeriesTable): void {
   const hasOwn = (slot: ServiceSlot): boolean => slot.configIndex < 0 && slot.ownRows.length > 0;
   if (!table.services.some(hasOwn)) return;
@@ -181,7 +181,7 @@ function releasePlaces(table: SeriesTable): void {
   release(table, 'services', table.serviceById, hasService);
 }
 
-/** Entries are found by their keys only: an entry without a key is spare. Drops those at the end. */
+/** Removes the keys of unused entries, which makes them spare. Drops spare entries at the end. */
 function release(
   table: SeriesTable,
   name: keyof SpareIndexes,
@@ -196,8 +196,8 @@ function release(
 
 /**
  * Components of configured services outlive their last row, because the start of a process is kept
- * over long absences (F5): those seen last are kept. Forgetting one leaves a time: a process that
- * began before it is not dated again.
+ * over long absences (F5). The ones seen last are kept. A forgotten component leaves a time: a
+ * process that began before it is not dated again.
  */
 function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint8Array): void {
   const ended = [...table.componentByKey.values()]
@@ -216,7 +216,7 @@ function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint
       kept++;
       isUsed[index] = 1;
       hasService[component.service] = 1;
-      // Without an uptime too: a later row may bring one that dates the others.
+      // Also if the component has no uptime: a later row may bring one that dates the others.
     } else table.releasedMs = laterMs(table.releasedMs, component.firstTimeMs);
   }
 }

@@ -51,8 +51,8 @@ interface Surroundings {
   readonly barrier: number;
   readonly tally: Tally;
   /**
-   * The quiet kind asked for last, the process of counters of that kind, and when the process before it was last shown;
-   * see judgeQuietRows().
+   * The quiet kind looked up last, the process of its counters, and when the process before that
+   * one was last shown; see askProcess().
    */
   kind: number;
   processMs: number;
@@ -60,7 +60,7 @@ interface Surroundings {
 }
 
 /**
- * Judges rows [from, to): scalars completely, parts of histograms and summaries up to the point.
+ * Judges rows [from, to). judgeCompounds() then completes the points of histograms and summaries.
  */
 export function judgeRows(judging: Judging, from: number, to: number): void {
   for (let row = from; row < to; row++) {
@@ -105,7 +105,7 @@ function lookAround(judging: Judging, row: number): Surroundings {
   else if (tally.reason !== '') barrier = OUTCOME.serviceFailed;
   else if (component !== undefined && !(component.firstTimeMs <= time.futureMs)) {
     const stampMs = table.timeMs[row]!;
-    // A process that began after an old stamp may still have begun long before we came.
+    // A process that began after an old stamp may still have begun long before our first scrape.
     const isRecent = options.honorTimestamps && stampMs >= time.nowMs - options.staleAfterMs;
     component.firstTimeMs = isRecent ? stampMs : time.nowMs;
   }
@@ -142,11 +142,11 @@ function settle(judging: Judging, head: number, outcome: number, tally: Tally): 
   else if (outcome !== OUTCOME.baseline && endIfStale(judging, head, isGone)) tally.stale++;
 }
 
-/** A row that is not on the page: ends its series if due, and forgets the row after a long time. */
+/** Ends the series of a row that is not on the page, if due; forgets the row after a long time. */
 function missRow(judging: Judging, row: number, metric: Metric): void {
   const { table, time, tallies } = judging;
   const head = table.head[row]!;
-  // Not so a number whose metric has become a distribution.
+  // False for a number whose metric has become a distribution.
   const isPart = isCompound(metric) && table.compounds.has(head);
   if (!isPart && head === row && endIfStale(judging, row, true)) {
     tallies[serviceOfRow(table, row)]!.stale++;
@@ -182,7 +182,7 @@ function judgePoint(judging: Judging, head: number, compound: Compound, parts: n
   const hasCreated = isOnPage(table, compound.created);
   const first = parts[0] ?? (hasCreated ? compound.created : NO_ROW);
   if (first === NO_ROW || table.outcome[first] !== OUTCOME.part) {
-    // Absent, or all of its rows met the same barrier and are counted.
+    // The point is absent, or all of its rows had the same barrier and are counted already.
     const isGone = first === NO_ROW || table.outcome[first] === OUTCOME.serviceFailed;
     if (endIfStale(judging, head, isGone)) tally.stale++;
     return;
@@ -276,7 +276,8 @@ function askProcess(table: SeriesTable, row: number, kind: number, around: Surro
 }
 
 /**
- * judgeQuietRows() within one block. Only locals and columns: this is the cost of judging a page.
+ * judgeQuietRows() within one block. Uses only local variables and columns: the time of judging a
+ * page is spent here.
  */
 function judgeRun(
   { table, options, time, quiet }: Judging,
@@ -301,7 +302,7 @@ function judgeRun(
     if (!(sentMs > lastTimeMs[row]! && sentMs <= futureMs && sentMs > 0)) return row;
     const now = value[row]!;
     if (kind >= COUNTER) {
-      // Anything but the same process without a fall may be a reset: judgeStream() decides (reset.ts).
+      // A fall, or an unknown or other process, may be a reset: judgeStream() in reset.ts decides.
       const knownMs = processMs[row]!;
       if (!(now >= lastValue[row]!) || knownMs !== knownMs) return row;
       if (kind >= DATED) {
@@ -340,7 +341,7 @@ function mayBeReplaced({ table, repeated }: Judging, row: number): boolean {
   return repeated.size > 0 && repeated.has(row) && GAVE_NO_POINT.has(table.outcome[row]!);
 }
 
-/** Judges them all, after the rows. */
+/** Judges all further samples, after the rows. */
 export function judgeRepeats(judging: Judging): void {
   for (const sample of judging.table.repeats) {
     const around = lookAround(judging, sample.row);
@@ -373,7 +374,7 @@ const GAVE_NO_POINT: ReadonlySet<number> = new Set([
   OUTCOME.timeFuture,
 ]);
 
-/** The row's first sample gave no point: judges this one in its columns. */
+/** The row's first sample gave no point: judges this sample in the row's columns. */
 function takePlace(judging: Judging, sample: RepeatedSample): number {
   const { table } = judging;
   const { row } = sample;

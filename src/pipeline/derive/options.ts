@@ -10,7 +10,7 @@ import type { PageTime } from './page-time.ts';
 
 export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
   readonly lookup: CatalogLookup;
-  /** Only for `delta`: `lowmemory` means cumulative for scraped data. */
+  /** True only for `delta`: with `lowmemory`, scraped data is cumulative. */
   readonly isDelta: boolean;
   /** False if only the page can give starts: in strict mode, and without start_times. */
   readonly mayDerive: boolean;
@@ -20,7 +20,7 @@ export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
   /** The services of this target: id to index into Config.services. */
   readonly configured: ReadonlyMap<string, number>;
   readonly unconfigured: Config['unconfiguredServices'];
-  /** All services with an entry, of whichever target: only that target sends them. */
+  /** The ids of the configured services of all targets: only a service's own target sends it. */
   readonly entries: ReadonlySet<string>;
   /** Absent if there is one shard. */
   readonly otherShards?: OtherShards;
@@ -74,7 +74,7 @@ const BODY_BYTES_MIN = 1024 * 1024;
 /** The shared limits of all tables. Its numbers are computed on demand from the tables. */
 export class SeriesBudget {
   readonly limits: BudgetLimits;
-  /** With the number of services configured for each, including those of other shards. */
+  /** The tables, with the number of services configured for each, in this or another shard. */
   readonly #tables = new Map<SeriesTable, number>();
 
   constructor(limits: BudgetLimits) {
@@ -125,7 +125,7 @@ export function isStranger(table: SeriesTable, service: number): boolean {
   return slot === undefined || (slot.configIndex < 0 && !slot.isElsewhere);
 }
 
-/** How many of these a table has. */
+/** The number of such services in a table. */
 export function strangersIn(table: SeriesTable): number {
   let count = 0;
   for (const index of table.serviceById.values()) if (isStranger(table, index)) count++;

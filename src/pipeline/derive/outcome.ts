@@ -1,8 +1,9 @@
 // Accepts one sample of a series: judges its time, updates its start, and notes what the next page
 // is compared with. In: a row with value and timeMs from decode. Out: its outcome; value, timeMs and
-// startMs as sent. All of otlp-mapping F for scalars, and for the heads and parts of histograms and
-// summaries. At the end, staleness (otlp-mapping G): a series that is absent, or whose timestamps do
-// not move, gets one point without a value, so that back ends stop showing its last one.
+// startMs as sent. Implements docs/mapping.md F for scalars, and for the heads and parts of
+// histograms and summaries. The end of the file has staleness (docs/mapping.md G): a series that is
+// absent, or whose timestamps do not move, gets one point without a value, so that back ends stop
+// showing its last value.
 
 import { isCompound } from '../../model/metric.ts';
 import { OUTCOME, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
@@ -24,7 +25,7 @@ export function outcomeOfScalar(judge: Judge, row: number): number {
   if (isSum) outcome = outcomeOfSum(judge, row);
   accept(judge, row, outcome);
   // After a NaN, or as a delta after an infinity, a counter is compared with its last number. A
-  // cumulative infinity was sent: what is lower has fallen.
+  // cumulative infinity was sent: a lower value has fallen.
   const isOdd = judge.options.isDelta ? !Number.isFinite(value) : Number.isNaN(value);
   if (!isSum || !isOdd) table.setLastValue(row, value);
   else table.flags[row] = table.flags[row]! | ROW_FLAG.notNumber;
@@ -124,7 +125,7 @@ function noteParts(
   }
 }
 
-/** What a part loses that is not in the newest sample. */
+/** The flags that a part loses when it is not in the newest sample. */
 const OF_SAMPLE = ROW_FLAG.observed | ROW_FLAG.sent;
 
 function isSameDistribution(table: SeriesTable, parts: readonly number[]): boolean {
@@ -159,7 +160,7 @@ function judgeRowTime(judge: Judge, row: number, isSame: boolean): number {
   return judgeTime(timeMs, isEnded ? timeMs : lastMs, isKnown, time.futureMs);
 }
 
-/** For people who look at the series: its value has changed with this sample. */
+/** Notes, for people who look at the series, that this sample changed its value. */
 function noteChange(table: SeriesTable, row: number): void {
   table.changedAtS[row] = table.timeMs[row]! / 1000;
 }
@@ -190,7 +191,7 @@ function accept({ table, time }: Judge, row: number, outcome: number): void {
 
 /**
  * Judges a sample at `timeMs` against the newest accepted one at `lastTimeMs` (NaN: none).
- * `isSame`: value and buckets are equal to it. Times beyond `futureMs` are refused.
+ * `isSame`: both have the same value and buckets. Times beyond `futureMs` are refused.
  */
 export function judgeTime(
   timeMs: number,
@@ -227,7 +228,7 @@ function isSameValue(a: number, b: number): boolean {
 
 /**
  * Judges a delta and sets its start. `isFirst`: the series is unknown; `isKnown`: its growth is
- * known, or if it is the first one its count.
+ * known, or the count of its first sample.
  */
 function judgeDelta(table: SeriesTable, row: number, isFirst: boolean, isKnown: boolean): number {
   if (!isFirst) table.setStart(row, table.lastTimeMs[row]!);
@@ -240,7 +241,7 @@ function hasBegunHere(table: SeriesTable, row: number): boolean {
   const startMs = table.startMs[row]!;
   const timeMs = table.timeMs[row]!;
   const firstTimeMs = componentOfRow(table, row)?.firstTimeMs ?? Infinity;
-  // The start shows later points that this one was seen. An unknown start equals its time.
+  // An unknown start is the time of the sample.
   if (Number.isNaN(startMs)) table.setStart(row, timeMs);
   return startMs < timeMs && startMs > firstTimeMs;
 }

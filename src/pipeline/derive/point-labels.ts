@@ -1,6 +1,6 @@
-// Which labels of a series are attributes of its points (otlp-mapping I). The others identify the
-// source, in the Resource or the scope: series that differ only in these are one series to a back
-// end.
+// Which labels of a series are attributes of its points (docs/mapping.md I). The others identify
+// the source, in the Resource or the scope: series that differ only in these are one series to a
+// back end.
 
 import type { LabelRules } from '../../model/metric.ts';
 import { ROLE } from '../../model/series-table.ts';
@@ -23,8 +23,8 @@ export function isPointLabel(
 }
 
 /**
- * The labels of a point as they are sent: those of isPointLabel(), after `metrics.rename`. A label
- * that a rule adds or renames replaces another one of its name.
+ * The labels of a point as they are sent: selected by isPointLabel(), then changed by
+ * `metrics.rename`. A label that a rule adds or renames replaces another label of that name.
  */
 export function sentLabels(
   labels: readonly (readonly [name: string, value: string])[],

@@ -1,7 +1,8 @@
-// Decides about resets (otlp-mapping F4 to F7), alone: judge.ts leaves out only rows that certainly
-// go on. Does a counter, histogram or summary continue, has it begun again, or is its growth since
-// the previous sample unknown? In: a sample in time order, whether it fell, its creation time if the
-// page has one, and the uptime of its component. Out: one of STREAM, and the row's start.
+// Decides about resets (docs/mapping.md F4 to F7). No other file does: judge.ts skips this one only
+// for rows that certainly continue. Does a counter, histogram or summary continue, has it begun
+// again, or is its growth since the previous sample unknown? In: a sample in time order, whether it
+// fell, its creation time if the page has one, and the uptime of its component. Out: one of STREAM,
+// and the row's start.
 // Guarantees: in doubt a count is lost rather than invented; a start is never later than its point,
 // never goes back, and never precedes a point of an earlier stream.
 //
@@ -26,7 +27,7 @@ import { isOnPage, rowsOf } from './compound.ts';
 import type { Judge } from './options.ts';
 import { componentOfRow } from './places.ts';
 
-/** J: uptimes are whole seconds, and timestamps jitter. Closer start times are one process's. */
+/** J of decision 46: uptimes in whole seconds and jitter. Closer starts belong to one process. */
 const JITTER_MS = 2000;
 
 /** How a series continues between its previous sample and this one. */
@@ -40,9 +41,9 @@ export const STREAM = {
 } as const;
 
 /**
- * Judges an accepted sample with its time in timeMs; returns one of STREAM. `byCounts`: the same as
- * its counts alone show it. `created`: the row of its creation time, if it has one. Sets startMs, if
- * cumulative or the first of its series, and processMs; NaN there means that the series is unknown.
+ * Judges an accepted sample with its time in timeMs; returns one of STREAM. `byCounts`: the one
+ * that its counts alone show. `created`: the row of its creation time, if it has one. Sets
+ * processMs (NaN means that the series is unknown), and startMs for a cumulative or first sample.
  */
 export function judgeStream(
   judge: Judge,
@@ -58,8 +59,8 @@ export function judgeStream(
   const evidence = Number.isNaN(createdMs) ? evidenceOf(table, row) : undefined;
   const processMs = Number.isNaN(createdMs) ? processOf(evidence) : createdMs;
   // Evidence gathered again, as after a reload, dates the same process slightly differently. Two
-  // processes may have begun at the same time, as two replicas do: the series has left its own if
-  // another one was shown between its last sample and the current process.
+  // processes, such as replicas, may have begun at the same time: the series has changed process if
+  // the one before the current process was still shown at or after the series' last sample.
   const isAnother =
     !isSameBegin(processMs, table.processMs[row]!) ||
     previousSampleMs(judge, row, evidence) <= leftMsOf(evidence);
@@ -69,8 +70,9 @@ export function judgeStream(
 }
 
 /**
- * Only the page gives starts: a creation time is the stream's unless the series has fallen since. In
- * processMs: the creation time last believed, or the last sample before a fall without a new one.
+ * Only the page gives starts: a creation time is the stream's start unless the series has fallen
+ * since. Here processMs is the creation time last believed, or the time of the last sample before
+ * a fall without a new creation time.
  */
 function followPage(judge: Judge, row: number, byCounts: number, createdMs: number): number {
   const { table } = judge;
@@ -104,9 +106,9 @@ function beginFirst({ table, options }: Judge, row: number, createdMs: number): 
   const tornMs = componentOfRow(table, row)?.tornMs ?? Number.NaN;
   const isTorn = earliestBeginMs(evidence) <= tornMs;
   const beginMs = hasCreated ? createdMs : isDated && !isTorn ? processMs : timeMs;
-  // Another stream was sent until then: as another kind of metric, by another row before a restart,
-  // or with other starts. In the last case it may have had a part of this process's count, as after
-  // a late uptime.
+  // Another stream was sent until lastTimeMs: as another kind of metric, by another row before a
+  // restart, or with other starts. In the last case it may have included a part of this process's
+  // count, as after a late uptime.
   const isRestored = (table.flags[row]! & ROW_FLAG.restored) !== 0;
   const isOver = beginMs < table.lastTimeMs[row]! || (isDated && isRestored);
   table.setStart(row, isOver ? timeMs : beginMs);
@@ -114,8 +116,9 @@ function beginFirst({ table, options }: Judge, row: number, createdMs: number): 
 }
 
 /**
- * The earliest begin of the process. A late uptime dates it too late: it may have begun when the one
- * before was last seen. One that is older than that has not followed it, and may be any former one.
+ * The earliest time at which the process may have begun. A late uptime dates it too late: it may
+ * have begun when the previous process was last seen. A process that began before that did not
+ * follow the previous one, and may be any former process.
  */
 function earliestBeginMs(evidence: UptimeEvidence | undefined): number {
   const dateMs = processOf(evidence) - JITTER_MS;
@@ -145,13 +148,13 @@ function judgeProcess(
   if (unsure === 1) return lose(judge, row);
   const hasBegun = processMs >= previousMs - JITTER_MS;
   if (hasBegun && byCounts === STREAM.began) return begin(judge, row, processMs);
-  // The uptime or another counter has shown that the previous sample was already the new process's;
-  // or nothing shows otherwise.
+  // The uptime or another counter has shown that the previous sample already belonged to the new
+  // process, or nothing shows otherwise.
   if ((previousMs >= shownMs && !isMarkedByPage(judge, row)) || isUnknown)
     return judgeFall(judge, row, byCounts, evidence);
   if (!hasBegun) return lose(judge, row);
-  // The previous sample may be of either process if no uptime came with it, or a late one, or that of
-  // a third process: the difference of the values is safe.
+  // The previous sample may belong to either process if it came with no uptime, a late one, or that
+  // of a third process: then the difference of the values is safe.
   const isLater = processMs > previousMs + JITTER_MS;
   const isLate = evidence !== undefined && evidence.lag > 0;
   const hasFollowed = leftMs >= previousMs && processMs >= leftMs - JITTER_MS;
@@ -168,22 +171,22 @@ function judgeFall(
 ): number {
   if (byCounts === STREAM.goesOn) return STREAM.goesOn;
   const timeMs = judge.table.timeMs[row]!;
-  // A late uptime may show on the next poll that it was a restart.
+  // A late uptime may show on the next poll that the fall was a restart.
   if (evidence !== undefined && !(timeMs <= evidence.fellMs)) evidence.fellMs = timeMs;
-  // A late uptime that moved by less than the poll may be a late one still, or another process's.
+  // A late uptime that grew by less than the time passed may still be late, or of another process.
   const isAmbiguous =
     evidence !== undefined && evidence.lag > 0 && evidence.timeMs > evidence.provenMs;
   if (byCounts === STREAM.unknown || isAmbiguous) return lose(judge, row);
   return begin(judge, row, Number.NEGATIVE_INFINITY);
 }
 
-/** Begins a new stream at `atMs` or the previous point; its start always differs from the last one's. */
+/** Begins a stream at `atMs` or the previous point. Its start differs from the last stream's. */
 function begin(judge: Judge, row: number, atMs: number): number {
   const { startMs, timeMs, lastTimeMs } = judge.table;
   const lastMs = lastTimeMs[row]!;
   // Streams of one series do not overlap.
   const latestMs = laterMs(atMs, lastMs);
-  // Else the process is less than a second old.
+  // A process that is less than a second old may begin at the sample's own time.
   const beginMs = latestMs < timeMs[row]! ? latestMs : lastMs;
   setStart(judge, row, beginMs === startMs[row] ? beginMs + 1 : beginMs);
   return STREAM.began;
@@ -202,9 +205,9 @@ function setStart({ table, options }: Judge, row: number, startMs: number): void
 }
 
 /**
- * When the series was last sampled. The time of a staleness marker is 1 ms later if samples have
- * timestamps, else that of the page on which the series was absent. In that case the last sample
- * came with the last uptime, if that is one poll older.
+ * When the series was last sampled. A staleness marker has a time 1 ms later if samples have
+ * timestamps, else the time of the page on which the series was absent. In the second case, the
+ * last sample came with the last uptime of the previous process, if that is one poll older.
  */
 function previousSampleMs(judge: Judge, row: number, evidence: UptimeEvidence | undefined): number {
   const { table, options } = judge;
@@ -274,7 +277,7 @@ export function streamByCounts(
   for (const row of parts) {
     if (!hasFallen(table, row, table.value[row]!)) continue;
     if (isObserved(table, row)) return STREAM.began;
-    // What was absent fell at an unknown time, maybe at a reset that is known already.
+    // A part that was absent fell at an unknown time, maybe at a reset that is already known.
     isOlder = true;
   }
   const isBucket = isOlder || (kind === 'histogram' && hasBucketFallen(table, compound));
@@ -301,7 +304,7 @@ export function isObserved(table: SeriesTable, row: number): boolean {
   return (table.flags[row]! & ROW_FLAG.observed) !== 0;
 }
 
-/** After a reset, forgets the values of absent parts: they are older and would look like another one. */
+/** After a reset, forgets the older values of absent parts: they would look like another reset. */
 export function forgetAbsentParts(table: SeriesTable, compound: Compound): void {
   for (const row of rowsOf(compound))
     if (!isOnPage(table, row)) table.setLastValue(row, Number.NaN);
@@ -346,7 +349,7 @@ function isSameBegin(a: number, b: number): boolean {
   return Math.abs(a - b) <= JITTER_MS;
 }
 
-/** Punctual restarts after which a late uptime is trusted again: a late one may meet a flush. */
+/** Restarts in time until an uptime is no longer late: a flush may make a late one seem in time. */
 const RESTARTS_IN_TIME = 3;
 /** Polls with normal growth after which a stuck uptime is evidence again. */
 const POLLS_OF_GROWTH = 2;
@@ -407,7 +410,7 @@ export function beganSince(table: SeriesTable, row: number, timeMs: number): boo
   return processMs > table.lastTimeMs[row]! - JITTER_MS && processMs <= timeMs;
 }
 
-/** The stuck uptimes on this page, by service: restarts of what they date are not visible. */
+/** The number of stuck uptimes on this page, by service. They cannot show restarts. */
 export function countStuckUptimes(table: SeriesTable): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
   for (const { service, uptimes } of table.components)
@@ -449,7 +452,7 @@ function weigh(evidence: UptimeEvidence, sample: UptimeSample, futureMs: number)
   // An older process shows at once even if the uptime was stuck: no uptime grows faster than time.
   const isOlder = timeMs - value * 1000 < evidence.beginMs - JITTER_MS;
   if (isInDoubt(evidence, before.value, sample) && !isOlder) return false;
-  // An unchanged value may be left over from an ended process: it does not prove that it still ran.
+  // An unchanged value may be left over from an ended process: it does not prove a running one.
   if (value === before.value) return false;
   return isAnother(evidence, before.timeMs, sample);
 }
@@ -525,8 +528,8 @@ function noteFall(
   const lastMs = table.lastTimeMs[row]!;
   // An older sample may be lower.
   if (evidence === undefined || (options.honorTimestamps && timeMs <= lastMs)) return;
-  // If a marker came last, the uptime must have been absent too: then their last samples came
-  // together.
+  // After a marker, the fall counts only if the uptime was absent too: then the last samples of
+  // both came together.
   const isEnded = isMarkedByPage(judge, row);
   const sampledMs = isEnded ? Math.min(evidence.provenMs, lastMs) : lastMs;
   const pollAgoMs = time.nowMs - 1.5 * options.intervalMs;
@@ -549,7 +552,7 @@ function settleTurn({ component, evidence, sample }: Turn, pollMs: number): void
     !(wentOn && hasFallenNow && lag === 0);
   if (hasFallenNow && !isExplained) evidence.lag = lag > 0 ? lag - 1 : 0;
   // Nothing is learned from a fall that came with its own restart, before or now: this may be
-  // another one. Nor if a page is missing since the fall: the process may have begun after it.
+  // another restart. Nor if a page is missing since the fall: the process may have begun after it.
   else if (
     isExplained &&
     wentOn &&

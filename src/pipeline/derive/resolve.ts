@@ -1,7 +1,7 @@
-// Places each new row: service, component and block, the head of its point; and resolves its
-// metric. In: the rows that decode put into table.fresh. Out: the columns block and head,
-// compounds, rows of uptimes. Runs once per series, not per page (otlp-mapping A4, D, I). Plain
-// rows take a faster path at the end of this file.
+// Places each new row (service, component, block, head of its point) and resolves its metric. In:
+// the rows that decode put into table.fresh. Out: the columns block and head, compounds, rows of
+// uptimes. Runs once per series, not per page (docs/mapping.md A4, D, I). Plain rows take a faster
+// path at the end of this file.
 
 import { type Family, isCompound, type Metric } from '../../model/metric.ts';
 import {
@@ -80,11 +80,11 @@ function forgetStreams(table: SeriesTable, metrics: readonly number[]): void {
 
 /**
  * Whether the row continues its series: text and OpenMetrics may assign it to different metrics
- * that are one to the back end.
+ * that are the same to the back end.
  */
 function isSameSeries(table: SeriesTable, row: number, metric: Metric): boolean {
   const before = table.metrics[table.filedBefore.get(row) ?? NO_ROW];
-  // Within one metric, the row has changed its role.
+  // If the metric is the same, the row's role has changed.
   if (before === undefined || before === metric || table.role[row] !== ROLE.scalar) return false;
   return !isCompound(metric) && before.sentName === metric.sentName && before.kind === metric.kind;
 }
@@ -93,7 +93,7 @@ function isSameSeries(table: SeriesTable, row: number, metric: Metric): boolean 
 function leavePlace(table: SeriesTable, row: number): void {
   const wasHead = table.head[row] === row;
   const next = unfile(table, row, table.filedBefore);
-  // With a part goes its last count: nothing shows any more whether the rest goes on.
+  // The last count of this part is lost: nothing shows any more whether the others continue.
   if (next !== NO_ROW) table.forgetStream(next);
   if (wasHead && next !== NO_ROW) moveIdentity(table, row, next);
   else if (wasHead) forgetIdentities(table, [row]);
@@ -128,8 +128,8 @@ function scopeOf(key: SeriesKey, family: Family, options: DeriveOptions): ScopeI
 }
 
 /**
- * Reads a target_info row into the Resource, unless it is the row that was read last. Of several on a page the last
- * line counts.
+ * Reads a target_info row into the Resource, unless that row was read last. If a page has several,
+ * the last line counts.
  */
 export function readTargetInfo(table: SeriesTable, row: number): void {
   const slot = table.services[serviceOfRow(table, row)]!;
@@ -168,7 +168,7 @@ class Placing {
   readonly #labels = new KeyLabels();
   /** Names of series that may have duplicates; see duplicates.ts. */
   readonly #namesAtRisk = new Set<string>();
-  /** By family and component. */
+  /** Block indexes, by family and component. */
   readonly #blocks = new Map<string, Map<number, number>>();
   /** Where PLACE_LABELS are in the current key; -1 if absent. */
   readonly #at = PLACE_LABELS.map(() => -1);
@@ -205,7 +205,7 @@ class Placing {
     if (labelValue(key, NAME_LABEL) !== '') table.named.add(row);
     table.block[row] = blockOf(table, service, component, scopeOf(key, metric.family, options));
     this.#noteName(row);
-    // Rows that leave a point from now on may hand it over to this row.
+    // From now on, this row may become the head of a point that another row leaves.
     table.filedBefore.delete(row);
     if (key.name === TARGET_INFO) {
       table.role[row] = ROLE.metadata;

@@ -1,7 +1,7 @@
-// Names a series to other processes of ours: 53 bits of its name, its labels and its service. They
-// depend neither on the order and spelling of labels, nor on whether the label `namespace` says what
-// the service is. In: a row with its key. Out: the hash of the table's index and bits of a second sum
-// over the labels, which is made once for each row.
+// Identifies a series in other processes of prom2otlp by 53 bits of its name, labels and service.
+// The bits do not depend on the order or spelling of the labels, or on whether the service comes
+// from the label `namespace`. In: a row with its key. Out: the hash of the table's index, and bits
+// of a second sum over name and labels, which is made once for each row.
 
 import { crc32 } from 'node:zlib';
 import type { SeriesTable } from '../../model/series-table.ts';
@@ -9,11 +9,11 @@ import { hashOfLabel, mix } from '../decode/sample-line.ts';
 import { isText, KeyLabels, keyOfRow } from '../decode/series-key.ts';
 
 const NAMESPACE = Buffer.from('namespace');
-/** Not those of FNV: the second sum must tell apart what the first one does not. */
+/** Not the constants of FNV: the second sum must tell apart series that the first one does not. */
 const SEED = 0x2545f491;
 const PRIME = 0x9e3779b1;
 const SUM_BITS = 2 ** 21;
-/** Beside the second sum in labelSum: it is made; the key has no namespace. */
+/** Flags above the second sum in labelSum: the sum is made; the key has no namespace. */
 const IS_MADE = 2 ** 22;
 const IS_BARE = 2 ** 23;
 
@@ -37,7 +37,7 @@ export class SeriesIds {
     return ((hash[row]! + namespace) >>> 0) * SUM_BITS + (sum & (SUM_BITS - 1));
   }
 
-  /** Its id in states up to the second form: by the text of its key. */
+  /** The row's id in states up to the second form: from the text of its key. */
   formerIdOf(row: number): number {
     const { keys, keyOffset, keyLength, hash } = this.#table;
     const offset = keyOffset[row]!;

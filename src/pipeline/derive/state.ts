@@ -8,8 +8,8 @@
 //   form, mode │ identities │ released │ services
 //
 // Both have one entry per row, in the order of `starts`. A row is identified by a 53-bit id
-// (series-id.ts). Rows that share an identity (duplicates.ts) are saved with a checksum of it:
-// whichever comes first then knows until when the identity was sent. `starts` is written only if
+// (series-id.ts). Rows that share an identity (duplicates.ts) are saved with a checksum of it, so
+// that the first row to appear knows until when the identity was sent. `starts` is written only if
 // table.startsVersion has changed.
 
 import { bug } from '../../errors.ts';
@@ -47,7 +47,7 @@ export const MARKS = 'target-marks';
 /** Rows processed before the event loop gets a turn. */
 const SLICE_ROWS = 65_536;
 const RESTORED_SLICE = 4096;
-/** Rows that are absent from this many good pages, with all services there, are forgotten. */
+/** Restored rows are forgotten if absent from this many good pages with no service awaited. */
 const RESTORE_PAGES = 10;
 /** The numbers of each uptime in the marks. */
 const UPTIME_NUMBERS = [...SAVED_NUMBERS, 'firstTimeMs', 'tornMs'] as const;
@@ -56,11 +56,11 @@ const FIRST_NUMBERS = ['value', 'timeMs', 'processMs', 'firstTimeMs'] as const;
 /** The jitter that the first form assumed. */
 const FIRST_FORM_JITTER_MS = 5000;
 /**
- * The form of the blobs, in a column of `starts` that the first form does not have. Up to the second
- * one, ids are those of SeriesIds.formerIdOf().
+ * The form of the blobs, in a column of `starts` that the first form does not have. In the first
+ * two forms, ids are made by SeriesIds.formerIdOf().
  */
 const FORM = 3;
-/** The bits of the mode in which starts are made, which follows the form. */
+/** The bits of the mode in which starts are made. The mode is saved after the form. */
 const START_MODE = { delta: 1, derived: 2 } as const;
 
 /** Blobs by kind, to be stored under the target's id; unchanged ones are omitted. */
@@ -70,8 +70,8 @@ export interface StateBlobs {
 }
 
 /**
- * Makes the blobs from the table, including restored rows that have not appeared yet, as of a
- * service that is down; yields between slices.
+ * Makes the blobs from the table, including restored rows that have not appeared yet (their service
+ * may be down). Yields between slices.
  */
 export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
   const known = table.savedStarts;
@@ -138,7 +138,7 @@ function* packStarts(table: SeriesTable, rows: Uint32Array): Generator<void, Buf
   const startMs = new Float64Array(count);
   const processMs = new Float64Array(count);
   const identity = new Uint32Array(count);
-  // By the table's indexes; a freed one may have the id of another.
+  // By the table's indexes. A freed slot may have the same id as another.
   const serviceIds = table.services.map(({ id }) => id);
   const service = new Uint32Array(count);
   const seriesIds = new SeriesIds(table);
@@ -178,7 +178,7 @@ function rowsToSave(table: SeriesTable): Uint32Array {
   const rows = new Uint32Array(table.count);
   let count = 0;
   for (let row = 0; row < table.count; row++)
-    // A duplicate may have the id of the row that is sent for it.
+    // A duplicate may have the same id as the row that is sent in its place.
     if (isWorthSaving(table, row) && !table.duplicates.has(table.head[row]!)) rows[count++] = row;
   return rows.slice(0, count);
 }
@@ -197,7 +197,7 @@ export function restoredId(
   return restored.indexById.has(former) ? former : undefined;
 }
 
-/** Those that the table has not taken over yet, and its own, which win when they are read. */
+/** Restored uptimes that the table has not taken over yet, then its own, which win when read. */
 function uptimesOf({ restored, componentByKey, components, services }: SeriesTable): SavedUptime[] {
   const own = [...componentByKey].flatMap(([key, index]) => {
     const { service, uptimes, firstTimeMs, tornMs } = components[index]!;
@@ -250,7 +250,7 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   }
 }
 
-/** Until when each identity was sent: a row that was not sent last knows only an older time. */
+/** Until when each identity was sent: the newest time of the rows that share it. */
 function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap<number, number> {
   const until = new Map<number, number>();
   for (const [i, check] of identity.entries()) {
@@ -270,7 +270,7 @@ export function takeOut(state: RestoredState, id: string): RestoredState {
   return { ...state, indexById: new Map(rows), uptimes };
 }
 
-/** A state without the services that others send now; the same state if it has none of them. */
+/** Drops the services that other targets or shards send now; the same state if it has none. */
 export function ownState(state: RestoredState, isOwn: (id: string) => boolean): RestoredState {
   const { indexById, services } = state;
   const foreign = new Set([...new Set(services)].filter(id => !isOwn(id)));
@@ -282,8 +282,8 @@ export function ownState(state: RestoredState, isOwn: (id: string) => boolean): 
 }
 
 /**
- * Limits a state to `rowsMax` rows: ended ones are dropped first, the oldest before the others. Their
- * counts were sent: if they return, they are not growth (F8).
+ * Limits a state to `rowsMax` rows. Drops ended rows before open ones, and older rows before newer
+ * ones. The counts of dropped rows were sent: if the rows return, these are not growth (F8).
  */
 export function limitRestored(state: RestoredState, rowsMax: number): RestoredState {
   const { indexById, lastTimeMs, flags, releasedMs } = state;
@@ -302,7 +302,7 @@ export function limitRestored(state: RestoredState, rowsMax: number): RestoredSt
   return { ...state, uptimes, releasedMs: laterMs(releasedMs, forgottenMs) };
 }
 
-/** Returns the newest time of the rows. */
+/** Removes rows from a state; returns their newest time. */
 function forget(
   { indexById, lastTimeMs }: RestoredState,
   rows: readonly (readonly [id: number, place: number])[],
@@ -317,8 +317,8 @@ function serviceIn(component: string): string {
 }
 
 /**
- * A state with the rows and uptimes of a part, where it does not have them itself. The part may
- * change.
+ * Returns `state` with the rows and uptimes of `part` that it does not have itself. May change
+ * `part`.
  */
 export function joinStates(state: RestoredState, part: RestoredState): RestoredState {
   const startMode = state.startMode ?? part.startMode;
@@ -349,15 +349,15 @@ export function joinStates(state: RestoredState, part: RestoredState): RestoredS
   };
 }
 
-/** No page of either may be followed by an older one. */
+/** The later clock: the next page must not be older than the last page of either. */
 function laterClock(a: PageClock | null, b: PageClock | null): PageClock | null {
   if (a === null || b === null) return a ?? b;
   return b.nowMs > a.nowMs ? b : a;
 }
 
 /**
- * In the first form the third column had another meaning, and no flag marked the parts of a point. Of
- * an uptime it had the newest sample and the process.
+ * Converts a state of the first form. Its third column had another meaning, no flag marked the
+ * parts of a point, and an uptime had only its newest sample and process.
  */
 function fromFirstForm(state: RestoredState): void {
   const { processMs, startMs, flags, lastValue } = state;
@@ -373,7 +373,7 @@ function fromFirstForm(state: RestoredState): void {
   }
 }
 
-/** Throws if the numbers belong to other uptimes. `kinds`: what the numbers of each are. */
+/** Throws if the numbers belong to other uptimes. `kinds`: the names of each uptime's numbers. */
 function readUptimes(
   names: Buffer,
   numbers: Float64Array,
@@ -397,8 +397,9 @@ export function setStartMode(table: SeriesTable, { isDelta, mayDerive }: DeriveO
 }
 
 /**
- * In another mode, starts mean something else: a delta's is the previous point, and only some modes
- * may derive one. Then they are forgotten, and all streams begin anew, after their last points.
+ * In another mode, starts mean something else: a delta starts at the previous point, and only some
+ * modes may derive a start. After a change of mode, starts are forgotten: all streams begin again,
+ * after their last points.
  */
 function becomeMode(state: RestoredState, startMode: number | null): void {
   if (startMode === null || state.startMode === startMode) return;
@@ -411,7 +412,7 @@ function becomeMode(state: RestoredState, startMode: number | null): void {
 
 /**
  * Applies the restored state to rows that are new on this page, once they are resolved. `isFull`:
- * series of this page were refused; those that are awaited take their room.
+ * series of this page were refused, while awaited rows take up room.
  */
 export function* restoreRows(
   judge: Judge,
@@ -475,7 +476,7 @@ function restoreRow(
   if (id === undefined || index === undefined) return;
   restored.indexById.delete(id);
   table.startsVersion++;
-  // Its metric may have been a counter.
+  // A metric that does not count now may have a saved start, if it was a counter before.
   if (isCounting(table.metrics[table.metric[row]!]!)) {
     table.setStart(row, restored.startMs[index]!);
     table.setProcess(row, restored.processMs[index]!);
@@ -488,8 +489,8 @@ function restoreRow(
 }
 
 /**
- * The head, which is the part seen first, gets the newest series of all parts: each may have been the
- * head. Parts that the newest sample of their point did not have are not observed.
+ * The head is the part seen first. It gets the newest series of all parts, as any part may have
+ * been the head before. Parts that the newest sample did not have are not observed.
  */
 function settleParts(table: SeriesTable, head: number): void {
   const { lastTimeMs, flags } = table;
@@ -506,14 +507,14 @@ function settleParts(table: SeriesTable, head: number): void {
   for (const row of parts)
     if (lastTimeMs[row]! < timeOf(from)) flags[row] = flags[row]! & ~ROW_FLAG.observed;
   if (from !== head) moveSeries(table, from, head);
-  // After a reset, what was absent is void, as in forgetAbsentParts().
+  // The values of parts that were absent at a reset are void, as in forgetAbsentParts().
   for (const row of parts)
     if (lastTimeMs[row]! < table.startMs[head]!) table.setLastValue(row, Number.NaN);
 }
 
 /**
- * If another row has sent this row's identity since, only the time until which it was sent still
- * holds.
+ * If another row has sent this row's identity since, keeps only the time until which the identity
+ * was sent.
  */
 function settleOwner(table: SeriesTable, { sentUntil }: RestoredState, row: number): void {
   const untilMs = sentUntil.get(table.owners.get(row)?.check ?? 0);
@@ -557,7 +558,7 @@ function giveUp(table: SeriesTable, restored: RestoredState): void {
     if (!Number.isNaN(lastValue[index])) newestMs = laterMs(newestMs, lastTimeMs[index]!);
   }
   table.restored = null;
-  // Services that no entry names, and of which only the uptimes were restored: their `up` ends.
+  // Ends the `up` of services without an entry of which only the uptimes were restored.
   releaseUnused(table);
   if (Number.isNaN(newestMs)) return;
   // A component that is added later has no evidence of its own.

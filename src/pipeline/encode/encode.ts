@@ -1,6 +1,6 @@
 // encode: writes the points of a page as one OTLP request in protobuf. In: the table, and the identities of its
 // services. Out: a Batch with one part per service. Each block becomes its own ResourceMetrics, so parts can be cut out
-// and recombined. It does no IO and works in slices.
+// and recombined. encode does no IO and works in slices.
 
 import { bug } from '../../errors.ts';
 import type { Batch } from '../../model/batch.ts';
@@ -99,14 +99,14 @@ class EncodeRun {
   readonly #options: EncodeOptions;
   readonly #points: PointWriter;
   readonly #repeats: ReadonlySet<number>;
-  /** Where points are taken from. */
+  /** The former template, from which points are copied; null if none may be copied. */
   readonly #template: PayloadTemplate | null;
   #service = -1;
   #block = -1;
   #blockStart = 0;
   #metric = -1;
   #blockPoints = 0;
-  /** The open messages, outermost first, and the point that was the next when each was opened. */
+  /** The open messages, outermost first, and how many points were noted when each was opened. */
   readonly #marks: number[] = [];
   readonly #firsts: number[] = [];
 
@@ -123,8 +123,8 @@ class EncodeRun {
   }
 
   /**
-   * Writes the points of table.order from `at` on, as far as the template has them together; at
-   * least those of one head, at most those before `end`. Returns the next position.
+   * Writes points of table.order from position `at`: as many as the template has in one run, at least
+   * the points of one head, and none from `end` on. Returns the next position.
    */
   add(at: number, end: number): number {
     const table = this.#table;
@@ -151,7 +151,7 @@ class EncodeRun {
     const { rows, starts, offsets, forms } = template;
     const head = order[from]!;
     const first = pointOf[head]!;
-    // Also for V8, which would give up its code at each index beyond 31 bits.
+    // Also for V8: each index beyond 31 bits would make it discard its optimized code.
     if (first === NO_ROW) return from;
     const writer = this.#writer;
     const form = formOf(kind);

@@ -26,7 +26,7 @@ export interface GaugeOwner extends ServiceResource {
 }
 
 /**
- * The end of each series, by the series, for when it has no value any more: without it, a back end would show the last
+ * By series, the gauge that ends it once it has no value any more. Without this gauge, a back end would show the last
  * value for minutes.
  */
 export function endsOf(gauges: readonly Gauge[]): ReadonlyMap<string, Gauge> {
@@ -39,7 +39,7 @@ export function endsOf(gauges: readonly Gauge[]): ReadonlyMap<string, Gauge> {
   return new Map(ends);
 }
 
-/** The ends of the series that there were before, and are not now. */
+/** The ends of the series that existed before and do not exist now. */
 export function endedSince(
   before: ReadonlyMap<string, Gauge>,
   now: ReadonlyMap<string, Gauge>,

@@ -1,5 +1,5 @@
-// The identity of points in OTLP: Resource, scope, attributes (otlp-mapping I). It knows the field numbers of
-// resource.proto and common.proto; wire.ts knows the bytes.
+// The identity of points in OTLP: Resource, scope, attributes (docs/mapping.md I). This file knows the field numbers
+// of resource.proto and common.proto; wire.ts knows the bytes.
 
 import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { isText, KeyLabels, parseSeriesKey } from '../decode/series-key.ts';
@@ -20,7 +20,7 @@ export interface ResourceIdentity {
   } | null;
 }
 
-/** The Resource of all that is sent of a service, with the labels of target_info on its last page. */
+/** The Resource of everything sent for a service, with the labels of target_info on its last page. */
 export interface ServiceResource {
   readonly identity: ResourceIdentity;
   readonly info: ReadonlyMap<string, string>;
@@ -31,7 +31,7 @@ export interface ServiceResource {
 // KeyValue             1 key (string), 2 value (AnyValue)
 // AnyValue             1 string_value, 2 bool_value, 3 int_value (int64, varint), 4 double_value
 
-/** Opens an envelope with one Resource and one scope; returns what closes it. */
+/** Opens an envelope with one Resource and one scope; returns a function that closes it. */
 export function openEnvelope(
   writer: WireWriter,
   identity: ResourceIdentity,

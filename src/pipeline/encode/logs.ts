@@ -1,5 +1,5 @@
 // Encodes log records as OTLP: one request per database service and scope. Records are added one by one, so that the
-// caller can watch the size. Equal records give equal bytes. It does no IO.
+// caller can check the size. Equal records give equal bytes. It does no IO.
 
 import { openEnvelope, type ResourceIdentity, writeAttribute } from './identity.ts';
 import type { WireWriter } from './wire.ts';

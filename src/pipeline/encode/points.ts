@@ -1,5 +1,5 @@
-// Data points of OTLP metrics. It knows the field numbers of metrics.proto; wire.ts knows the bytes. Times and values
-// come last and have a fixed width, so that the next page can be patched in.
+// Data points of OTLP metrics. This file knows the field numbers of metrics.proto; wire.ts knows the bytes. Times and
+// values come last and have a fixed width, so that the next page can be patched in.
 
 import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Compound, Exemplar } from '../../model/memory.ts';
@@ -24,7 +24,7 @@ export interface NumberAt {
   readonly startMs: number;
   readonly timeMs: number;
   readonly value: number;
-  /** Of the sample; its exemplar is found by it. */
+  /** The sample's line, by which its exemplar is found. */
   readonly line: number;
 }
 

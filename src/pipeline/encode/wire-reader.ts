@@ -116,7 +116,7 @@ export class WireReader {
 
   /**
    * Enters each message with one of these field numbers, one after the other, and skips all other fields. Yields the
-   * field number; what the caller leaves unread of a message is skipped.
+   * field number. Skips any part of a message that the caller leaves unread.
    */
   *each(...fields: readonly number[]): Generator<number, void> {
     while (!this.isAtEnd) {

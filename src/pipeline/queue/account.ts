@@ -1,18 +1,18 @@
 // The numbers of the queue: the outcome of every sample and point of each service (invariant 9), and how many rows, bytes
 // and points wait for each signal. They are read from the store when it is opened. A transaction collects its changes
-// in a Change, writes the counts as its last step, and passes the Change to `apply` once it is committed: a failed
+// in a Change, writes the counts as its last step, and passes the Change to `apply` once it is committed. So a failed
 // transaction changes no number. The account balances when
 //   samples read = used + metadata + repeated + dropped by reason, and
 //   points made (samples, stale, synthetic) = accepted + rejected + set aside + evicted + queued.
-// Numbers of samples are keyed `sample/<outcome>`, of points `point/<state>`; resends are counted apart.
-// QUEUE_COUNTERS declares what the queue reports of them.
+// Numbers of samples have the key `sample/<outcome>`, numbers of points `point/<state>`; resends are counted apart.
+// QUEUE_COUNTERS declares the counters with which the queue reports these numbers.
 
 import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
 import type { Count, QueueFile, RowHead } from './queue-file.ts';
 import type { Settlement, Sums } from './commit.ts';
 import { rowBytes, rowPoints, type NewRow } from './rows.ts';
 
-/** The states of points. Those in no final state are queued. */
+/** The states of points. Points that are made and in no final state are queued. */
 export const POINT_STATES = ['made', 'accepted', 'rejected', 'set_aside', 'evicted'] as const;
 export type PointState = (typeof POINT_STATES)[number];
 
@@ -20,7 +20,7 @@ export type PointState = (typeof POINT_STATES)[number];
 export const ACCOUNT_SERVICES_MAX = 10_000;
 const OTHER_SERVICES = 'other';
 
-/** Why points were evicted: given up before the back end decided about them. */
+/** Why points were evicted, that is, dropped before the back end decided about them. */
 export type EvictionReason = 'size' | 'age' | 'disk' | 'damaged';
 
 export interface Eviction {
@@ -124,7 +124,7 @@ export class Account {
     return this.#sums[signal];
   }
 
-  /** Counts under the names that they get here, for the file: it would grow with every new service. */
+  /** Renames counts as this account does, before they are written. Else the file would grow with every new service. */
   named(counts: readonly Count[]): readonly Count[] {
     const added = new Set<string>();
     return counts.map(({ service, key, count }) => {
@@ -179,7 +179,7 @@ export class Account {
     return change;
   }
 
-  /** The name under which a service is counted, after so many others have come. */
+  /** The name under which a service is counted. `others`: the number of new services that come before it. */
   #nameFor(service: string, others = 0): string {
     if (this.#services.has(service)) return service;
     return this.#services.size + others < ACCOUNT_SERVICES_MAX ? service : OTHER_SERVICES;
@@ -207,7 +207,7 @@ export class Change {
     return this.#counts.size === 0 && SIGNALS.every(signal => this.sums[signal].rows === 0);
   }
 
-  /** By how much the points that wait change. */
+  /** The change of the number of queued points. */
   get points(): number {
     return SIGNALS.reduce((sum, signal) => sum + this.sums[signal].points, 0);
   }

@@ -1,4 +1,4 @@
-// The clock for the ages of rows: the wall clock without its steps. If somebody sets the machine's clock by days, the
+// The clock for the ages of rows: the wall clock without its steps. If somebody moves the machine's clock by days, the
 // queued rows must neither expire all at once nor stay young for ever. In: the wall clock and the monotonic clock. Out:
 // a time that never steps, and its offset from the wall clock. The queue's file keeps the offset, so that the next
 // process continues with it. The time between two processes is measured by the wall clock.
@@ -50,10 +50,10 @@ export class AgeClock {
     return this.#clock.nowMs() - this.offsetMs;
   }
 
-  /** Converts a recent time of the wall clock. One read before the last step becomes the time of the step, or now. */
+  /** Converts a recent time of the wall clock. A time before the last step becomes the time of the step, or now. */
   timeOf(wallMs: number): number {
     const timeMs = Math.max(wallMs - this.offsetMs, this.#stepAtMs);
-    // Read before the clock was set back, it would lie in the future.
+    // A time read before the clock was set back would lie in the future.
     return Math.min(timeMs, this.nowMs());
   }
 

@@ -1,5 +1,5 @@
-// What goes into the queue and comes out of it. A row is one compressed request of a tick, with an index of the services
-// in its uncompressed bytes: splitting, order and the account are per service.
+// The types of the data that enters and leaves the queue. A row is one compressed request of a tick, with an index of
+// the services in its uncompressed bytes: splitting, order and the account are per service.
 
 import type { QueueConfig } from '../../config/config.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -7,7 +7,7 @@ import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Batch, BatchPart, SampleCount, Signal } from '../../model/batch.ts';
 
-/** How a row's body is compressed, in the words of Content-Encoding. */
+/** How a row's body is compressed: a value of Content-Encoding, or `none`. */
 export type Encoding = 'gzip' | 'zstd' | 'none';
 
 export interface QueueOptions {
@@ -64,7 +64,7 @@ export type CommitOutcome =
   | { readonly kind: 'full' }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** All that the data path needs of the queue (queue.ts), which stores all of a commit or nothing. */
+/** The part of the queue (queue.ts) that the data path needs. It stores all of a commit or nothing. */
 export interface Store {
   commit(commit: Commit): Promise<CommitOutcome>;
 }
@@ -94,7 +94,7 @@ export interface SetAside {
 
 export interface Sums {
   readonly rows: number;
-  /** Compressed; the limit counts these. */
+  /** Compressed bytes, to which the limit applies. */
   readonly bytes: number;
   /** Points or log records. */
   readonly points: number;

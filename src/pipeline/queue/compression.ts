@@ -12,7 +12,8 @@ const zstdAsync = promisify(zstdCompress);
 const unzstdAsync = promisify(zstdDecompress);
 
 // Level 1: higher levels double the cost to save a tenth of the bytes. A zstd window of 256 KiB is as good for points
-// as any larger one, and gives a third less than 128 KiB; every decoder supports it (RFC 8878 asks for 8 MiB).
+// as any larger one, and its output is a third smaller than with 128 KiB. Every decoder supports it (RFC 8878 asks for
+// 8 MiB).
 const GZIP_LEVEL = 1;
 const ZSTD_PARAMS = {
   [constants.ZSTD_c_compressionLevel]: 1,

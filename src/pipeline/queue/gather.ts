@@ -1,6 +1,6 @@
 // Gathers the payloads of one tick, so that many small pages become one row of the queue and one request. In: batches
-// as their targets finish. Out: one commit of all batches that came within the waiting time, and another one of the
-// later batches, so that a slow target delays nobody. Its memory is bounded.
+// as their targets finish. Out: one commit of all batches that came within the waiting time, and another commit of the
+// later batches, so that a slow target does not delay the others. The memory is bounded.
 
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -25,11 +25,11 @@ export interface GatherOptions {
   readonly buffers: BodyBufferPool;
 }
 
-/** What is gathered for one commit. */
+/** The data gathered for one commit. */
 interface Pending {
   /** Payloads back to back. The memory is borrowed: fresh large buffers would cost more garbage collections. */
   readonly payload: BodyBuffer;
-  /** Of the newest page. */
+  /** The time of the page that was added last. */
   madeAtMs: number;
   readonly parts: BatchPart[];
   readonly reads: SampleCount[];
@@ -42,7 +42,7 @@ export class Gather {
   #next: Pending | null = null;
   /** Ends the waiting time; null while none runs. */
   #cancelTimer: (() => void) | null = null;
-  /** The commits at the ends of waiting times. */
+  /** Settles when the commits at the ends of waiting times are done. */
   #timed: Promise<unknown> = Promise.resolve();
 
   constructor(options: GatherOptions) {
@@ -70,7 +70,7 @@ export class Gather {
     this.#cancelTimer ??= this.#startTimer();
   }
 
-  /** Commits what is there. Settles when everything that was added is in the queue. */
+  /** Commits the pending batches. Settles when everything that was added is in the queue. */
   async flush(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
@@ -103,7 +103,7 @@ export class Gather {
   async #store(commit: Commit): Promise<void> {
     const { queue, log } = this.#options;
     const outcome = await queue.commit(commit);
-    // Only when the queue is closed.
+    // A commit of metrics fails only when the queue is closed.
     if (outcome.kind === 'failed') {
       const cause = outcome.message;
       log.error('commit', { cause }, 'cannot queue the points of a tick: they are lost');

@@ -1,6 +1,6 @@
-// Holds commits of metrics while the queue's file cannot be written, in a second database, in memory and of bounded
-// size. Its rows are sent like those in the file; when it is full, the oldest are evicted and counted. Everything moves
-// into the file once that can be written again.
+// Holds commits of metrics while the queue's file cannot be written. They are in a second database, in memory and of
+// bounded size. Its rows are sent like the rows in the file; when it is full, the oldest are evicted and counted. All
+// data moves into the file once the file can be written again.
 //
 //   numbers of the queue (account.ts) = numbers in the file + numbers held here
 
@@ -9,13 +9,13 @@ import { MEMORY, QueueFile, SET_ASIDE_ROWS_MAX } from './queue-file.ts';
 import type { Commit, QueueRow, StateChange } from './commit.ts';
 import { storeCommit, type Situation } from './transactions.ts';
 
-/** Compressed: this is hours of metrics. */
+/** Counts compressed bytes: enough for hours of metrics. */
 const HELD_BYTES_MAX = 16 * 2 ** 20;
 
 export class Held {
   readonly #maxBytes: number;
   #file: QueueFile | null = null;
-  /** Blobs to store, and null for those to delete. */
+  /** The blobs to store; a null blob deletes the stored one. */
   readonly #state = new Map<string, StateChange>();
 
   /** `maxBytes`: the limit of metrics in the queue. */
@@ -28,7 +28,7 @@ export class Held {
     return this.#file;
   }
 
-  /** The held blob; null for one to delete, undefined when none is held for that kind and key. */
+  /** The held blob; null when the stored blob is to be deleted, undefined when none is held for that kind and key. */
   readState(kind: string, key: string): Buffer | null | undefined {
     return this.#state.get(stateName(kind, key))?.blob;
   }

@@ -71,7 +71,7 @@ export class QueueDirectory {
 
   /** Opens the queue; null when the file is damaged and must be replaced. Throws every other error. */
   open(): QueueFile | null {
-    // Left unfinished by an earlier process.
+    // An earlier process may have left it unfinished.
     this.#remove('rescue.sqlite');
     this.#finishReplacement();
     // SQLite would delete a log without its database.
@@ -97,8 +97,9 @@ export class QueueDirectory {
   }
 
   /**
-   * Salvages the readable part of the damaged queue, and puts the damaged file aside with its first page repaired. Returns
-   * its new name, and what was salvaged. The queue must be closed. Throws when the bytes cannot be read: then the disk fails, and the file may be intact.
+   * Salvages the readable part of the damaged queue, and puts the damaged file aside with its first page repaired.
+   * Returns the new name of that file, and a report. The queue must be closed. Throws when the bytes cannot be read:
+   * then the disk fails, and the file may be intact.
    */
   replace(atMs: number): { readonly corruptFile: string; readonly report: SalvageReport } {
     for (const suffix of ['', '-wal']) readThrough(`${this.#queuePath}${suffix}`);
@@ -126,7 +127,7 @@ export class QueueDirectory {
     renameSync(this.file('rescue.sqlite'), this.file('salvage.sqlite'));
     syncDirectory(this.path);
     file.close();
-    // Our own files are in the copy.
+    // The copy has the data of our files that are still in place.
     for (const name of FILES) if (!gone.includes(name)) rmSync(this.file(name), { force: true });
     this.#finishReplacement();
   }
@@ -135,7 +136,7 @@ export class QueueDirectory {
     return this.file('queue.sqlite');
   }
 
-  /** A salvaged file is complete once the damaged one was moved away; before that it is discarded. */
+  /** Makes a salvaged file the queue. Discards it if the old queue is still there: then it may be incomplete. */
   #finishReplacement(): void {
     if (!existsSync(this.file('salvage.sqlite'))) return;
     if (existsSync(this.#queuePath)) return this.#remove('salvage.sqlite');
@@ -175,7 +176,7 @@ export class QueueDirectory {
   }
 }
 
-/** Readable by its owner only. An existing file keeps its mode. */
+/** Creates a file that only its owner can read. An existing file keeps its mode. */
 function createFile(path: string): void {
   const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
   withFile(path, O_CREAT | O_NOFOLLOW | O_RDWR, () => undefined);
@@ -222,8 +223,8 @@ export class DirectoryLock {
     let db: DatabaseSync | undefined;
     const path = join(directory, 'lock.sqlite');
     try {
-      // With SQLite's own mode others could read and lock it. An existing file is left alone: to open and close it
-      // would drop this process's locks on it.
+      // With the mode that SQLite gives a new file, other users could read and lock it. An existing file is left alone:
+      // opening and closing it would drop this process's locks on it.
       if (!existsSync(path)) createFile(path);
       db = new DatabaseSync(path, { timeout: 0 });
       // A journal on disk would need space, and nothing is ever written. Not EXCLUSIVE: a reader, such as a backup,
@@ -254,8 +255,8 @@ export class DirectoryLock {
 }
 
 /**
- * A file that is deleted when the disk is full, so that the back end's acknowledgements can still be stored. Nothing
- * new is stored until there is room for it again, and some more.
+ * A file that is deleted when the disk is full, so that the back end's acknowledgements can still be stored. It is
+ * created again once twice its size is free. Until then new metrics only replace old ones, and logs are not stored.
  */
 export class Reserve {
   readonly #path: string;
@@ -281,7 +282,10 @@ export class Reserve {
     return this.#isHeld;
   }
 
-  /** Checks whether the file is still there. Not each time: when all files were deleted, the open ones have room. */
+  /**
+   * Checks whether the file is still there. `hold` does not: if somebody deleted all files, the open ones can use the
+   * space that the reserve had.
+   */
   look(): void {
     this.#isHeld = this.#isWhole();
   }

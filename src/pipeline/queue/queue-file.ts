@@ -42,7 +42,7 @@ const SET_ASIDE_BYTES_MAX = 16 * 1024 * 1024;
 const LOG_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
-/** Without the numbers that can be computed: damage would make the two differ. To get the length reads no body. */
+/** Omits stored numbers that can be computed: damage could make the two differ. `length` does not read the body. */
 const HEAD_COLUMNS = 'id, signal, made_at_ms, parts, length(body) AS body_bytes';
 
 export class QueueFile {
@@ -59,7 +59,7 @@ export class QueueFile {
     this.#places = suffixes.map(suffix => new FilePlace(`${path}${suffix}`));
   }
 
-  /** Opens or creates the file, or opens MEMORY. Throws as openDatabase. */
+  /** Opens or creates the file, or opens MEMORY. Throws the errors of openDatabase. */
   static open(path: string, options?: OpenOptions): QueueFile {
     return new QueueFile(path, openDatabase(path, options));
   }

@@ -1,5 +1,5 @@
-// Reads the durable queue of a directory, even while a daemon uses it. Each call returns the committed state of that
-// moment. No transaction stays open between two rows, because that would keep the daemon from checkpointing.
+// Reads the durable queue of a directory, even while a daemon uses it. Each call returns the currently committed state.
+// No transaction stays open between two rows, because that would keep the daemon from checkpointing.
 
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export class QueueView {
     this.#file = file;
   }
 
-  /** Throws an OperatorError when there is no queue in the directory, or none that can be read. */
+  /** Throws an OperatorError when the directory has no queue, or its queue cannot be read. */
   static open(directory: string): QueueView {
     const path = existingQueue(directory);
     try {
@@ -45,13 +45,13 @@ export class QueueView {
     });
   }
 
-  /** One row after the other, oldest first; null for a row that cannot be read or is damaged. */
+  /** Yields the rows one by one, oldest first; null for a row that cannot be read or is damaged. */
   *rows(signal: Signal): Generator<QueueRow | null> {
     // All ids at once: an open cursor would keep a transaction open.
     for (const id of this.#read(() => [...this.#file.ids(signal)]))
       try {
         const found = this.#file.read(id);
-        // Else it was sent meanwhile.
+        // Null means that the row left the queue meanwhile.
         if (found !== null) yield found.isSound ? found.row : null;
       } catch {
         yield null;

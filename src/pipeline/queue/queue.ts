@@ -1,8 +1,9 @@
 // The queue between encode and send: a row stays in it until the back end has accepted it or refused it for good. It is
 // one SQLite database: a file in a directory, whose rows survive a crash, a kill and a power cut; or memory, with the
-// same limits. One writer, transactions on the main thread. Every call that moves points updates the account in the same
-// step. On a full disk new metrics replace old ones, and a reserve keeps space for acknowledgements (storage.ts). While
-// the file cannot be written at all, metrics are held in memory and sent from there (held.ts).
+// same limits. There is one writer, and its transactions run on the main thread. Every call that moves points updates
+// the account in the same step. On a full disk new metrics replace old ones, and a reserve keeps space for
+// acknowledgements (storage.ts). While the file cannot be written at all, metrics are held in memory and sent from
+// there (held.ts).
 
 import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
@@ -178,7 +179,7 @@ export class Queue {
       this.#expire();
       rows = this.#findAll(signal, count, skip);
     }
-    // Nothing else may come that would write the last settlements.
+    // Writes the last settlements here, because no other call may follow.
     if (rows.length === 0) this.#settleAll();
     if (this.account.sums(signal).rows < before) this.#tellListeners();
     const inWallTime = rows.map(row => ({ ...row, madeAtMs: this.#ages.wallMs(row.madeAtMs) }));
@@ -255,7 +256,7 @@ export class Queue {
     return this.#storage.gone ?? this.#trouble ?? (isUnsettled ? UNSETTLED : null);
   }
 
-  /** Notes for the operator, as sentences: what other programs did to the files. */
+  /** Notes for the operator, as sentences, about the files: for example that other programs deleted some. */
   notes(): readonly string[] {
     return this.#storage.notes;
   }
@@ -344,7 +345,7 @@ export class Queue {
     if (bytes > 0 || this.#trouble !== DISK_FULL) this.#trouble = hasRoom ? null : DISK_FULL;
   }
 
-  /** The file has a higher id than ours when somebody deleted our lock and another process wrote into it. */
+  /** The file has a higher id than ours if somebody deleted our lock and another process then wrote into the file. */
   #skipTakenIds(): void {
     const takenId = this.#storage.read(file => file.lastId());
     this.#lastId = Math.max(this.#lastId, takenId);
@@ -385,7 +386,7 @@ export class Queue {
     return this.#ages.nowMs() - this.#options.config.metrics.maxAgeMs;
   }
 
-  /** By the account, which knows without asking the file. */
+  /** Uses the account, which needs no read of the file. */
   #isEmpty(signal: Signal): boolean {
     return !this.#isAccountStale && this.account.sums(signal).rows === 0;
   }
@@ -455,7 +456,7 @@ export class Queue {
         if (outcome.rest !== null) continue;
         return;
       }
-      // Its index was damaged since it was read: the account must be balanced.
+      // The row's index was damaged after it was read: the account must be balanced.
       if (settledPoints(outcome) + change.points !== 0) this.#accountVersion = -1;
       failpoint('settle-done');
       this.#unsettled.delete(id);
@@ -510,7 +511,7 @@ export class Queue {
     this.#log.error(`storage ${operation}`, fields, 'the file of the queue does not work');
   }
 
-  /** Does not refresh the account: a caller may compare the two. If the file cannot be read, the last times remain. */
+  /** Does not refresh the account: callers compare its numbers. If the file cannot be read, the last times remain. */
   #readTimes(signal: Signal): void {
     // Held rows are the newest.
     const held = this.#held.file?.ages(signal) ?? NO_TIMES;
@@ -558,7 +559,7 @@ export class Queue {
     return this.#guard('read', () => this.#storage.read(work));
   }
 
-  /** Runs `work`; null when the queue is closed, or the file fails, which is counted and logged. */
+  /** Runs `work`. Returns null when the queue is closed or the file fails; a failure is counted and logged. */
   #guard<T>(operation: StorageOperation, work: () => T): T | null {
     if (this.#isClosed) return null;
     try {

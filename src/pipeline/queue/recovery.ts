@@ -76,7 +76,7 @@ function damagedFields(page: Buffer): readonly Field[] {
   return isOurs ? FIXED.filter(field => !isSound(page, field)) : [];
 }
 
-/** The texts of the schema that are there with a few wrong bytes. All texts are on the first page. */
+/** The texts of the schema that the page contains with a few wrong bytes. All texts are on the first page. */
 function damagedTexts(page: Buffer): readonly Field[] {
   using sound = openDatabase(MEMORY);
   const rows = sound.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all();
@@ -89,7 +89,7 @@ function damagedTexts(page: Buffer): readonly Field[] {
 
 const WRONG_BYTES_MAX = 8;
 
-/** Where a page has a text with a few wrong bytes; -1 where it does not. */
+/** The offset at which a page contains a text with a few wrong bytes; -1 if it does not. */
 function placeOf(text: Buffer, page: Buffer): number {
   for (let offset = 0; offset + text.length <= page.length; offset++) {
     let wrong = 0;
@@ -226,7 +226,7 @@ function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
   });
 }
 
-/** From the oldest up to the first unreadable one, without those of damaged numbers: they are only for inspection. */
+/** Copies the entries before the first unreadable one, and skips damaged numbers: entries are only for inspection. */
 function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
   readUntilDamage(damaged, 'SELECT * FROM set_aside ORDER BY id', columns => {
     const { at_ms: atMs, signal, service, points, reason, sample } = columns;
@@ -244,7 +244,7 @@ function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
   });
 }
 
-/** Calls `take` with the rows before and after the damage, in this order and in the opposite one. */
+/** Reads in both directions, to reach the rows before and after the damage. May call `take` twice with a row. */
 function readFromBothEnds(
   damaged: DatabaseSync,
   sql: string,

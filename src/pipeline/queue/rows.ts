@@ -1,5 +1,6 @@
-// Turns a tick's batch into queue rows: at most `maxRequestBytes` each before compression, cut between services, or
-// within a service that alone is larger. Points keep their order, and each row knows the bytes of each service.
+// Turns a tick's batch into queue rows of at most `maxRequestBytes` each before compression. Cuts between services, or
+// within a service that exceeds the limit by itself. Points keep their order, and each row knows the bytes of each
+// service.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bug } from '../../errors.ts';
@@ -128,7 +129,7 @@ export async function packSlices(
   return { encoding, body: await compress(encoding, raw), rawBytes: offset, parts };
 }
 
-/** The bytes of adjacent slices if they are contiguous in the payload, as usual: they need no copy. */
+/** The bytes of all slices without a copy, if they are contiguous in the payload, as usual; else undefined. */
 function runWithin(payload: Buffer, slices: readonly Slice[]): Buffer | undefined {
   const start = (slices[0]?.bytes.byteOffset ?? 0) - payload.byteOffset;
   let end = start;

@@ -15,8 +15,8 @@ export const APPLICATION_ID = 0x70326f74;
 export const FORMAT_VERSION = 1;
 
 // AUTOINCREMENT: without it SQLite would reuse the id of the newest row after that row was deleted.
-// The body is the last column, so that reading the others does not touch its pages. SQLite stores this text, and a file with
-// another one is damaged: a change of it, even of a blank, is another format.
+// The body is the last column, so that reading the others does not touch its pages. SQLite stores this text, and a file
+// with a different text counts as damaged. So any change to it, even of a blank, needs a new FORMAT_VERSION.
 const TABLES = `
   CREATE TABLE batch (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -81,14 +81,14 @@ const SCHEMA = `
 `;
 
 /**
- * The text of the schema: damage may leave it readable, with other columns. Without the statistics
- * that another program may have asked SQLite for (ANALYZE).
+ * The text of the schema, for a comparison: damage may change columns and leave the file readable.
+ * Omits the statistics that another program may have asked SQLite for (ANALYZE).
  */
 export function schemaOf(db: DatabaseSync): string {
   return JSON.stringify(db.prepare(SCHEMA).all());
 }
 
-/** True for a number as the columns of the file have them. */
+/** True for an integer in the range that a column of the file may have. */
 export function isSoundNumber(value: unknown): value is number {
   return Number.isInteger(value) && Math.abs(Number(value)) <= NUMBER_MAX;
 }
@@ -172,7 +172,7 @@ const PROBLEM_OF_CODE: Readonly<Record<number, StorageProblem>> = {
 
 export function storageProblem(error: unknown): StorageProblem | null {
   if (!(error instanceof Error)) return null;
-  // SQLite's bindings, for a number beyond 2^53.
+  // SQLite's bindings throw this for a number beyond 2^53.
   if ('code' in error && error.code === 'ERR_OUT_OF_RANGE') return 'damaged';
   if (!('errcode' in error)) return null;
   // The lower eight bits are the primary code.

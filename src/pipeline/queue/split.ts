@@ -1,7 +1,7 @@
-// Splits an OTLP request in protobuf into smaller requests without decoding it: into pieces of a size, or into two by the
-// order or the time of their points. The other fields of a parent (Resource, scope, name, unit, temporality, unknown
-// fields) are copied into each piece, so that it is a complete request, and together they hold every point once.
-// Envelopes without points are dropped.
+// Splits an OTLP request in protobuf into smaller requests without decoding it: into pieces of a limited size, or into
+// two by the order or the time of the points. The other fields of a parent (Resource, scope, name, unit, temporality,
+// unknown fields) are copied into each piece, so that each is a complete request. Together the pieces hold every point
+// once. Envelopes without points are dropped.
 //
 //   ExportMetricsServiceRequest 1 ─▶ ResourceMetrics 2 ─▶ ScopeMetrics 2 ─▶ Metric 5|7|9|10|11 ─▶ data 1 ─▶ point
 //   ExportLogsServiceRequest    1 ─▶ ResourceLogs    2 ─▶ ScopeLogs    2 ─▶ LogRecord
@@ -42,7 +42,7 @@ export function splitRequest(signal: Signal, request: Buffer, maxBytes: number):
 /** The byte ranges that make up a message; they are copied only once, at the end. */
 type Parts = readonly Buffer[];
 
-/** Fills messages with children, one after the other; a child that is too large alone is split itself. */
+/** Fills messages with children, one after the other. A child that is too large for a message is split. */
 function splitMessage(
   message: Buffer,
   levels: Levels,
@@ -113,7 +113,7 @@ function countWithin(reader: WireReader, levels: Levels, level: number): number 
   const childFields = levels[level];
   if (childFields === undefined) return 1;
   let points = 0;
-  // Not by each(): every page above the limit of a request is counted, and a generator costs a sixth more.
+  // Does not use each(): a generator costs a sixth more, and every page above the limit of a request is counted.
   while (!reader.isAtEnd) {
     const tag = reader.tag();
     if (!isChild(tag, childFields)) {
@@ -178,7 +178,7 @@ export function middle(weights: readonly number[]): number {
   return cut;
 }
 
-// By order or time of the points.
+// Splitting in two, by the order or the time of the points.
 
 /** Two requests with half of the points each, in order; null for a single point and for damaged bytes. */
 export function halveRequest(signal: Signal, request: Buffer): readonly [Buffer, Buffer] | null {
@@ -205,7 +205,7 @@ export function timesOf(request: Buffer): readonly number[] {
   });
 }
 
-/** The time that has about half of the points before it; null when all have the same. */
+/** The time that has about half of the points before it; null when all points have the same time. */
 export function timeToCutAt(times: readonly number[]): number | null {
   const counts = new Map<number, number>();
   for (const time of times) counts.set(time, (counts.get(time) ?? 0) + 1);

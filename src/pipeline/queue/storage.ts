@@ -76,8 +76,8 @@ export class Storage {
   }
 
   /**
-   * In the directory, or in memory if that is null. Throws an OperatorError if the directory is held or not writable, or
-   * contains a foreign file.
+   * Opens the storage in a directory, or in memory if `path` is null. Throws an OperatorError if another process holds
+   * the directory, or if it is not writable or contains a foreign file.
    */
   static open(options: QueueOptions, path: string | null): Storage {
     if (path === null) return new Storage(options, null);
@@ -114,7 +114,7 @@ export class Storage {
     return this.#disk === null ? [] : corruptFilesIn(this.#disk.directory.path);
   }
 
-  /** Reads; a damaged file is replaced and read again. Throws SQLite's errors. */
+  /** Runs `work`. If the file is damaged, replaces it and runs `work` again. Throws SQLite's errors. */
   read<T>(work: (file: QueueFile) => T): T {
     try {
       return work(this.#current());
@@ -176,7 +176,7 @@ export class Storage {
     }
   }
 
-  /** Writes files again that were deleted or replaced while open: the open ones have all commits. */
+  /** Writes files again that were deleted or replaced. We still have them open, with all commits. */
   checkFiles(): void {
     if (this.#disk === null) return;
     const { reserve, lock } = this.#disk;
@@ -233,7 +233,7 @@ export class Storage {
     reserve.hold();
   }
 
-  /** Throws when another process holds the directory. The file then belongs to it, unless ours was deleted as well. */
+  /** Throws when another process holds the directory. It then owns the file, too, unless ours was deleted as well. */
   #lockAgain(disk: Disk): void {
     try {
       const lock = DirectoryLock.acquire(disk.directory.path);

@@ -1,6 +1,6 @@
-// The transactions of the queue, as functions over its file: each returns its change of the numbers. A function may run
-// a second time after the file was replaced or space was freed. The oldest rows are evicted first, but never one that
-// is being sent.
+// The transactions of the queue, as functions over its file. Each returns the change of the queue's numbers. A function
+// may run a second time after the file was replaced or space was freed. The oldest rows are evicted first, but never a
+// row that is being sent.
 
 import { failpoint, isArmed, LOSE_ROW } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
@@ -126,7 +126,7 @@ export function removeDamaged(file: QueueFile, id: number, atMs: number): Change
   return change;
 }
 
-/** On a full disk metrics replace older ones, or are not stored. */
+/** On a full disk, evicts as many bytes of old metrics as the rows need. Throws if it cannot, and for logs. */
 function makeRoom(
   file: QueueFile,
   change: Change,
@@ -140,7 +140,7 @@ function makeRoom(
   if (!isExchanged) throw new StorageError('the disk is full; free space on it');
 }
 
-/** Adds a row, and evicts the oldest for it. A row that still has no room is evicted itself. */
+/** Adds a row; a row of metrics evicts the oldest ones to make room. A row that still has no room is itself evicted. */
 function putRow(file: QueueFile, change: Change, row: QueueRow, situation: Situation): void {
   const { signal } = row;
   change.made(row);
@@ -182,14 +182,14 @@ function evict(file: QueueFile, change: Change, head: RowHead, reason: EvictionR
   change.evicted(head, reason);
 }
 
-/** Evicts the oldest metrics up to the first unwanted one, without pinned ones. */
+/** Evicts metrics, oldest first, until `isWanted` returns false. Skips pinned rows. */
 function evictWhile(
   file: QueueFile,
   change: Change,
   { pinned, evictedFor }: Pick<Situation, 'pinned' | 'evictedFor'>,
   isWanted: (head: RowHead) => boolean,
 ): void {
-  // First all heads: a row must not be deleted while the ids are read.
+  // Collects all heads first, because a row must not be deleted while the ids are read.
   const heads: RowHead[] = [];
   for (const id of file.ids('metrics')) {
     const head = pinned.has(id) ? null : file.head(id);

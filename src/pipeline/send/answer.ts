@@ -60,7 +60,7 @@ export function readPartialSuccess(
   return { rejected: countOf(rejected), message: textOf(message) };
 }
 
-/** Whether the body of a 200 is an OTLP export response; an empty body is one in protobuf. */
+/** Whether the body of a 200 is an OTLP export response. An empty body counts as one in every format. */
 export function isExportResponse(
   contentType: string,
   requestFormat: BodyFormat,

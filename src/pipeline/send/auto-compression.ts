@@ -95,7 +95,7 @@ export class AutoCompression {
   #flipCount = 0;
   /** zstd and gzip were refused alike: the encoding is not the cause, and a second request for each would be in vain. */
   #isRefusedAlike = false;
-  /** Requests in zstd since one was accepted. */
+  /** Failed requests in zstd since the last accepted one. */
   #failureCount = 0;
 
   private constructor(options: AutoCompressionOptions, status: CompressionStatus) {

@@ -20,7 +20,7 @@ import {
 } from './answer.ts';
 import type { SendResult } from './transport.ts';
 
-/** Headers are '' if absent; so is a body that could not be read. */
+/** Headers are '' if absent. A body that could not be read is empty. */
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
@@ -30,7 +30,7 @@ export interface HttpAnswer {
 
 export interface ClassifyContext {
   readonly signal: Signal;
-  /** The format of the request, assumed for an answer without Content-Type. */
+  /** The format of the request, assumed for a 2xx answer whose Content-Type is absent or unknown. */
   readonly requestFormat: BodyFormat;
   readonly nowMs: number;
   /** Removes secrets from the back end's message, before it is shortened: half a key is a secret, too. */
@@ -40,7 +40,7 @@ export interface ClassifyContext {
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const THROTTLED = 429;
 const SPLIT: ReadonlySet<number> = new Set([400, 413, 422]);
-/** Besides all redirects. */
+/** Statuses that concern our settings, besides all redirects. */
 const SETTINGS: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 415]);
 
 const HINTS: Readonly<Record<number, string>> = {

@@ -1,10 +1,10 @@
-// One row while it is sent: whole at first, then in ever smaller pieces, until those that the back end refuses are
-// found. In: answers. Out: the next piece, the settlements and the rest of the row. It does no IO and reads no clock, so
-// that a test can follow a search step by step. A whole row is unpacked when it must be split.
+// One row while it is sent: whole at first, then in ever smaller pieces, until the refused points are found. In:
+// answers. Out: the next piece, the settlements and the rest of the row. It does no IO and reads no clock, so that a
+// test can follow a search step by step. A whole row is unpacked when it must be split.
 //
 // A piece is split for one of two reasons. The back end refused its content for good (400): refuse() splits it, or
-// sets a single point aside. Or the reason is unknown (500): cut() splits it on trial, which is undone if the trial led
-// to nothing (poison.ts).
+// sets a single point aside. Or the reason is unknown (500): cut() splits it on trial. A trial without a result is
+// undone (poison.ts).
 //
 // Metrics are split by time first, and the older piece is sent first, because a back end may refuse samples older than
 // its newest. Among pieces of one time the largest goes first, so that little is left when the requests are used up.
@@ -71,7 +71,7 @@ export class Delivery {
   #refusal = { reason: '', atMs: 0 };
   /** Rounds in a row in which nothing of the row was accepted, see poison.ts. */
   vainRounds = 0;
-  /** The back end has accepted a piece, or answers otherwise to an empty request: what it refuses is content. */
+  /** The back end has accepted a piece, or answers differently to an empty request. So content causes its refusals. */
   isContentRefused = false;
 
   constructor(row: QueueRow) {
@@ -100,7 +100,7 @@ export class Delivery {
     return this.#waiting;
   }
 
-  /** The row has left the queue. */
+  /** Drops all pieces, because the row has left the queue. */
   drop(): void {
     this.#waiting = [];
   }
@@ -155,7 +155,7 @@ export class Delivery {
     return true;
   }
 
-  /** Returns what undoes all cuts that follow, unless an answer has decided about a piece by then. */
+  /** Returns a function that undoes all later cuts, unless an answer has decided about a piece by then. */
   mark(): () => void {
     const [waiting, cutCount, decisionCount] = [
       [...this.#waiting],
@@ -180,7 +180,7 @@ export class Delivery {
     return outcome;
   }
 
-  /** The unsent slices of a split row, by service and in the order of the row. */
+  /** The undecided slices of a split row, one for each service, in the order of the row. */
   rest(): readonly PlacedSlice[] {
     const slices = this.#waiting.flatMap(piece => piece.slices).sort((a, b) => a.place - b.place);
     return [...Map.groupBy(slices, ({ service }) => service).values()].map(joinSlices);
@@ -241,7 +241,7 @@ export async function requestOf(
   return isSplit ? { signal: row.signal, ...(await packSlices(row.encoding, slices)) } : row;
 }
 
-/** `times` are those of its points. */
+/** Makes a piece. `times`: the times of its points. */
 function pieceOf(
   slices: readonly PlacedSlice[],
   times: readonly number[],

@@ -17,7 +17,7 @@ import type { EndpointOptions, Transport } from './transport.ts';
 
 export interface SendersOptions {
   readonly config: Config;
-  /** Those of the configuration if absent. */
+  /** The APIs of the configuration if absent. */
   readonly apis?: KnownApis;
   readonly queue: Queue;
   readonly clock: Clock;
@@ -77,10 +77,10 @@ export async function openTransport(
   return finished(new OtlpGrpc(options), config);
 }
 
-/** A rotated key may end them: 401 and 403 of HTTP, PERMISSION_DENIED and UNAUTHENTICATED of gRPC. */
+/** Refusals that a rotated key may end: 401 and 403 of HTTP, PERMISSION_DENIED and UNAUTHENTICATED of gRPC. */
 const KEY_REFUSED: ReadonlySet<number> = new Set([401, 403, 7, 16]);
 
-/** What both protocols share: a rotated key is used at once, and hints name what the user has set. */
+/** Wraps a transport of either protocol: a rotated key is used at once, and hints name the settings that the user has. */
 function finished(transport: Transport, { headers, names = {} }: OtlpSignalConfig): Transport {
   const isRotated = (): boolean =>
     Object.values(headers).filter(secret => secret.refresh()).length > 0;

@@ -56,7 +56,7 @@ const ANSWER_TOO_LARGE = new RegExp(
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** How a call ended, reported by the back end, or by the library, which has no trailers. */
+/** How a call ended, as reported by the back end, or by the library, whose reports have no trailers. */
 interface Ending extends GrpcAnswer {
   readonly hasTrailers: boolean;
   /** The back end had begun to answer. */
@@ -100,7 +100,7 @@ export class OtlpGrpc implements Transport {
     let ending = await this.#call(client, call);
     const isAtOnce = clock.monotonicMs() - sentMs < IDLE_CLOSED_MS;
     if (client === this.#proven && isAtOnce && isCut(ending)) {
-      // The back end may close an idle connection at the moment in which it is used again.
+      // The back end may close an idle connection just when it is used again.
       this.#drop(client);
       client = this.#client ??= this.#connect();
       ending = await this.#call(client, call);
@@ -213,7 +213,7 @@ function asIs(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** Against its type, an error of the library's filters is one alone: it cannot unpack the answer. */
+/** Despite its type, the library's error may be a plain Error, when it does not know the compression of the answer. */
 function endingOf(error: Partial<ServiceError> | null, body: Buffer, isBegun: boolean): Ending {
   if (error === null)
     return { code: 0, details: '', statusDetails: NO_BYTES, body, hasTrailers: true, isBegun };

@@ -102,8 +102,8 @@ export class OtlpHttp implements Transport {
   }
 
   /**
-   * Sends and reads the answer, within the deadline. The back end may close an idle connection at the moment in which it
-   * is used again: then another one is used at once.
+   * Sends and reads the answer, within the deadline. The back end may close an idle connection just when it is used
+   * again: then the request goes out over another connection at once.
    */
   async #exchange(
     payload: Payload,
@@ -128,7 +128,7 @@ export class OtlpHttp implements Transport {
       isStatusEnough: true,
     } as const;
     const way = { ...this.#link, headers: this.#headersFor(payload), clock };
-    // All connections may be closed.
+    // Retries once per connection, because all of them may be closed.
     for (let left = concurrency; ; left--) {
       const sentMs = clock.monotonicMs();
       onSend?.();

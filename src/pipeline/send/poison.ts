@@ -13,8 +13,8 @@
 // So a piece is set aside only after ROUNDS rounds, in each of which it was refused twice before and once after the
 // back end accepted other content. A back end that answers 500 at random, or to every second request, costs no points.
 //
-// Order. Pieces of one time may be sent in any order. Otherwise a piece passes an older one, of its own row or of an
-// earlier one, only if that cannot be split and was refused before it in this round; never during a flush. If the back
+// Order. Pieces of one time may be sent in any order. Otherwise a piece passes an older piece, of its own or an earlier
+// row, only if the older one cannot be split and was refused before it in this round; never during a flush. If the back
 // end accepts nothing of a row, the row stays whole and held, and nothing passes it: the back end may simply be broken.
 // After VAIN_ROUNDS such rounds the row counts as one piece that cannot be split, or it would block others for days.
 
@@ -87,7 +87,7 @@ export class Round {
     for (const delivery of this.#lane) {
       if (!(await this.#open(delivery))) return null;
       if (isOpen(delivery)) {
-        // A later row that counts as one piece is not cut again: the requests are for the rows behind it.
+        // A later row that counts as one piece is not cut again: the rows after it get the requests.
         const isSearched = delivery === this.#lane[0] || delivery.vainRounds < VAIN_ROUNDS;
         if (isSearched && !(await this.#search(delivery))) return null;
         // A later row may have been refused only briefly.
@@ -102,7 +102,7 @@ export class Round {
     return later !== null && (await this.#search(later)) ? later : null;
   }
 
-  /** True when a row counts as one piece and was refused once more: each part of it that is no suspect. */
+  /** True when a row counts as one piece, and all its pieces that are no suspects were refused once more. */
   async #mayBePassed(delivery: Delivery): Promise<boolean> {
     if (delivery.vainRounds < VAIN_ROUNDS || !this.#port.mayPass()) return false;
     for (const piece of delivery.pieces().filter(({ suspicion }) => suspicion === null))
@@ -151,9 +151,9 @@ export class Round {
   }
 
   /**
-   * Every piece of a later row that is sent before the back end has accepted anything may be the one that it accepts first,
-   * and so pass older rows. Unless these have suspects only, the later row is therefore sent as a whole, until its last
-   * round before it counts as one piece.
+   * Whether a row may be cut. Before the back end has accepted anything, any piece of a later row may be accepted first,
+   * and so pass older rows. Unless the older rows have only suspects, the later row is therefore sent whole, until its
+   * last round before it counts as one piece.
    */
   #mayCut(delivery: Delivery): boolean {
     if (this.#isProven || delivery.vainRounds === VAIN_ROUNDS - 1) return true;

@@ -1,7 +1,7 @@
-// Whether the back end is reachable. SenderHealth keeps the latest answers for the status page. Presence probes with
-// empty requests, which are valid OTLP and leave no data, while rows wait for their next attempt: every second at first,
-// every ten seconds after the first minute of an outage, once for all lanes. An accepted probe shows that the back end
-// answers again; it says nothing about content.
+// Finds out whether the back end is reachable. SenderHealth keeps the latest answers for the status page. Presence probes
+// for all lanes while rows wait for their next attempt: every second at first, every ten seconds after the first minute
+// of an outage. A probe is an empty request, which is valid OTLP and leaves no data. An accepted probe shows that the
+// back end answers again; it says nothing about content.
 
 import type { Clock } from '../../lib/clock.ts';
 import type { SendResult } from './transport.ts';
@@ -123,7 +123,7 @@ export class Presence {
         for (const found of this.#waiting) found.abort();
         return;
       }
-      // It is reachable, and has said when it wants the next request.
+      // The back end is reachable, and asks for a pause.
       if (result.kind === 'retry' && (result.isThrottled || result.retryAfterMs !== null)) return;
       await pause;
     }

@@ -96,7 +96,7 @@ export const SEND_COUNTERS = {
 
 /** Retries use it with full jitter, holds without. */
 const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
-/** After this time of refusals that content may have caused, a row is searched for poison; then again at this interval. */
+/** A row is searched for poison after this time of refusals that content may have caused, and again at this interval. */
 export const ROUND_MS = 60_000;
 /** How soon the queue is asked again when it has rows but gave none. */
 const READ_AGAIN_MS = 10_000;
@@ -122,9 +122,9 @@ class Lane {
   isBack = false;
   /** Monotonic: since when all answers were refusals that content may have caused. */
   refusedSinceMs: number | null = null;
-  /** Monotonic: when its last round began. */
+  /** Monotonic: when the lane's last round began. */
   roundAtMs = -Infinity;
-  /** Accepted requests in this lane, and those in all others when its last round began. */
+  /** Accepted requests in this lane, and in all other lanes when this lane's last round began. */
   acceptedCount = 0;
   othersAccepted = 0;
   /** A flush does not wait for this lane: the back end refuses our settings, or has refused the row for a minute. */
@@ -157,7 +157,7 @@ export class Sender {
     this.#options = options;
     this.#log = new ThrottledLog(options.logger, clock);
     this.#counters = options.counters.of(SEND_COUNTERS);
-    // The growth of a counter is seen only from a value before it.
+    // Starts at 0, because a back end sees no growth in the first value of a counter.
     for (const outcome of ['accepted', 'rejected', 'set_aside'])
       this.#counters.points.add(0, signal, outcome);
     this.#fields = { signal, endpoint };
@@ -248,7 +248,7 @@ export class Sender {
     Object.assign(lane, new Lane());
   }
 
-  /** Without a bell for rows that could not be read just now. */
+  /** Waits for the bell. It does not ring for rows that could not be read just now, so they get a time limit. */
   async #waitForRow(seen: number): Promise<void> {
     const { clock, queue, signal } = this.#options;
     if (queue.stats(signal).rows === 0) await this.#bell.wait(seen);
@@ -366,15 +366,15 @@ export class Sender {
   }
 
   /**
-   * Some back ends answer 400 to a wrong path, or to http instead of https. An empty request that is refused in the same
-   * words shows that no content is the cause. Without a clear answer to it the row waits.
+   * Some back ends answer 400 to a wrong path, or to http instead of https. If an empty request is refused in the same
+   * words, content is not the cause. If the empty request gets no clear answer, the row waits.
    */
   async #weigh(delivery: Delivery, answer: SendResult): Promise<SendResult> {
     if (answer.kind !== 'split' || delivery.isContentRefused) return answer;
     const { reason, status } = answer;
     let empty = await this.#ask(this.#closing.signal);
     if (empty.kind === 'retry') {
-      // A gateway may have counted one request too many, as it would after every further refusal.
+      // A gateway that limits the rate may have refused it, and would do so after every further refusal.
       await this.#options.clock.sleep(BACKOFF.firstMs, this.#closing.signal);
       empty = await this.#ask(this.#closing.signal);
     }
@@ -383,7 +383,7 @@ export class Sender {
       (empty.status === 0 || empty.isThrottled || empty.retryAfterMs !== null)
     )
       return { ...empty, reason: empty.reason === '' ? reason : empty.reason };
-    // A gateway may refuse every empty request (411), or fail on it (502): then only a search finds what is refused.
+    // A gateway may refuse every empty request (411), or fail on it (502): then only a search finds the refused points.
     if (empty.kind === 'hold' || empty.kind === 'retry')
       return { kind: 'hold', status: empty.status, reason: empty.reason, mayBeContent: true };
     const isAlike =

@@ -1,6 +1,6 @@
 // The interface between the sender and the protocols: one attempt to send a request, and four kinds of result. The
-// sender decides by the kind alone, never by the message. Below are the parts that both protocols share: results without
-// an answer, redaction, certificates.
+// sender decides by the kind and its fields. It never interprets a message; it only compares two of them. Below are the
+// parts that both protocols share: results without an answer, redaction, certificates.
 
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { OtlpSignalConfig } from '../../config/config.ts';
@@ -24,8 +24,8 @@ export interface SendRequest {
 }
 
 /**
- * An idle connection that the back end has closed shows that at once, and the request goes out again. What takes longer
- * was worked on: to repeat it at once would double the load of a back end that fails.
+ * A request on an idle connection that the back end has closed fails within this time, and goes out again at once. The
+ * back end may have worked on a slower request: repeating that at once would double the load of a failing back end.
  */
 export const IDLE_CLOSED_MS = 1000;
 
@@ -154,7 +154,7 @@ export function createBackEndRedactor({
   apis,
 }: EndpointOptions): Redact {
   const { search, searchParams } = new URL(endpoint);
-  // As written, and as a back end reads it.
+  // The values as they are written, and as a back end decodes them.
   const written = search.split(/[?&]/).map(part => part.slice(part.indexOf('=') + 1));
   const query = wordsOf([...written, ...searchParams.values()]);
   const whole = search === '' ? [] : [search.slice(1)];
@@ -171,7 +171,7 @@ function wordsOf(values: readonly string[]): readonly string[] {
   return words.filter(word => word.length >= SECRET_LENGTH_MIN);
 }
 
-/** The configuration has checked that they can be read, and belong together. */
+/** Does not check the certificates and the key: the configuration has checked that they can be used together. */
 export function createTlsContext({ ca, cert, key }: OtlpSignalConfig['tls']): SecureContext {
   return createSecureContext({
     ...(ca === null ? {} : { ca }),

@@ -37,7 +37,7 @@ export class OpenMetricsFamily {
   /** Undefined before the first sample of the metric. */
   #time: number | null | undefined = undefined;
   readonly #series = new Set<string>();
-  /** Of the current point of a histogram; null if one was invalid: what is missing then is no further problem. */
+  /** Samples of the current histogram point; null if one was invalid: then it is not checked. */
   #parts: HistogramPart[] | null = [];
 
   constructor(name: string, problems: ProblemList) {
@@ -252,7 +252,7 @@ function isHistogram(type: DeclaredType): boolean {
   return type === 'histogram' || type === 'gaugehistogram';
 }
 
-/** Infinity without one. */
+/** The threshold of a bucket; Infinity if its labels have none. */
 function thresholdOf(labels: readonly StrictLabel[]): number {
   return numberOf(labelOf(labels, 'le')?.value ?? '') ?? Infinity;
 }

@@ -167,7 +167,7 @@ function readExemplar(cursor: LineCursor): StrictExemplar | null {
   return { value, offset: start + 1 };
 }
 
-/** In code points, as the limit is. */
+/** In code points, like the limit. */
 function length(text: string): number {
   return Array.from(text).length;
 }

@@ -1,4 +1,4 @@
-// Strict mode (otlp-mapping A6): a second reader that lists violations of the format's
+// Strict mode (docs/mapping.md A6): a second reader that lists violations of the format's
 // specification with line and column. `check`, `show decode --strict` and tests use it, so it is
 // written for readability, not speed. It makes no samples. Memory: one line and the names of the
 // page.
