@@ -1,4 +1,4 @@
-// Runs what the command line has chosen, batch by batch, and gathers the results.
+// Runs the scenarios and contenders chosen on the command line, batch by batch, and gathers the results.
 
 import { contenderOf } from './contenders/all.ts';
 import { describeCommit, describeMachine } from './measure/machine.ts';
@@ -31,7 +31,7 @@ export class Bench {
     this.#say = say;
   }
 
-  /** `keep` is given what there is after each batch. */
+  /** Calls `keep` after each batch with the results so far. */
   async run(keep: (results: Results) => void): Promise<Results> {
     const { isSmoke, scenarios, runs } = this.#options;
     const chosen = chosenScenarios(isSmoke, scenarios);
@@ -69,7 +69,7 @@ export class Bench {
     };
   }
 
-  /** Looks for those that are wanted. */
+  /** Prepares the wanted contenders, and notes and prints the version of each, or why it is absent. */
   async #prepare(names: readonly string[]): Promise<void> {
     const { contenders } = this.#options;
     for (const name of new Set(names)) {
@@ -110,7 +110,7 @@ export class Bench {
       }
   }
 
-  /** A hiccup of the machine, a scrape that took too long, costs samples: the whole group has a second try. */
+  /** Measures the whole group once more after a loss: a hiccup of the machine, or one slow scrape, costs samples. */
   async #measurePaced(scenario: PacedScenario, batch: Batch): Promise<void> {
     const lost = await this.#runSideBySide(scenario, batch);
     if (lost.length === 0) return;
@@ -122,7 +122,7 @@ export class Bench {
     await this.#runSideBySide(scenario, batch);
   }
 
-  /** What did not arrive, in words. */
+  /** Measures the contenders of a batch side by side, and says what did not arrive. */
   async #runSideBySide(scenario: PacedScenario, batch: Batch): Promise<readonly string[]> {
     const losses: string[] = [];
     const measured = batch.contenders.map(async contender => {

@@ -1,5 +1,5 @@
-// Processes of the bench that are not measured: each answers calls from its parent, one after the other, by messages of
-// Node's own channel, and ends when the parent does.
+// Processes of the bench that are not measured: each answers calls from its parent, one after the other, over Node's own
+// message channel, and ends when the parent does.
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ interface Question {
 
 type Answer = { readonly value: unknown } | { readonly error: string };
 
-/** Starts a file of this folder as a child; `names` are the functions that it answers. */
+/** Starts a file of this folder as a child; `names` are the functions that can be called in it. */
 export function startChild<F extends Functions>(
   file: string,
   names: readonly (keyof F & string)[],

@@ -1,7 +1,7 @@
-// The floor under a page of the fleet: what a program costs that takes each of its bytes in, holds them against the page
-// before, and keeps what it sends on the disk, but understands nothing. `node bench/floor.ts [pages]`. Nothing here is
-// ours: the system's sockets into one buffer, memcmp, and SQLite with the settings of the queue. The steps are not told
-// apart: what one leaves in the caches, and work of the kernel for the next, would be counted to the wrong one.
+// `node bench/floor.ts [pages]` measures the floor under a page of the fleet: the cost of a program that receives each
+// byte, compares it with the page before, and stores on disk what it sends, but understands nothing. It uses only the
+// system's sockets, memcmp, and SQLite with the settings of the queue. It does not separate these steps: the caches that
+// one step fills, and the kernel's work for the next step, would count for the wrong step.
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,9 +17,9 @@ import { PageSource } from './corpus/page-source.ts';
 const SPEC = { corpus: 'engine', addresses: 1, services: 200, series: 500 } as const;
 const SERIES = SPEC.services * SPEC.series;
 const READ_BYTES = 64 * 1024;
-/** What the fleet's page is sent as, with gzip. */
+/** The size of the fleet's page as it is sent with gzip. */
 const SENT_BYTES = 1_480_000;
-/** Not counted: V8 and caches have seen everything once. */
+/** Pages that are not counted, because V8 and the caches are still cold. */
 const WARM = 5;
 
 async function main(pages: number): Promise<void> {
@@ -46,7 +46,7 @@ async function main(pages: number): Promise<void> {
   process.stdout.write(`floor ${floorMs.toFixed(1)} ms  ${perSample} ns/sample\n`);
 }
 
-/** Of this thread: the page server is another one. */
+/** The processor time of this thread alone, without the page server's thread. */
 function threadMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
@@ -85,7 +85,7 @@ function storing(path: string): () => void {
   };
 }
 
-/** Sends the page to whoever connects, from a thread of its own. */
+/** Sends the page on every connection. Runs in the worker thread. */
 async function serve(page: Uint8Array): Promise<Server> {
   const server = createServer(socket => socket.end(page));
   server.listen(0, '127.0.0.1');

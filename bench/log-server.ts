@@ -1,4 +1,4 @@
-// The log side of the pages' addresses, for scenarios with logs: the simulator's own endpoint, for one service.
+// The logs endpoint at the pages' addresses, for scenarios with logs: the simulator's own endpoint, for one service.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Endpoint } from '../src/simulator/answer.ts';

@@ -1,6 +1,6 @@
-// How fast the line formats read, on one core: `node bench/logs-parse.ts [MiB] [type]`. A day of slow query log is made
-// of the records of the captured one, each with a clock and a thread of its own; the audit and the error log are
-// the captured ones over and over. The lines are ready as strings: unpacking and cutting is not counted.
+// `node bench/logs-parse.ts [MiB] [type]`: how fast the line formats are read, on one core. A day of slow query log is
+// made from the records of the captured log, with new times and thread ids; the audit and the error log repeat the
+// captured ones. The lines are ready as strings: unpacking and splitting are not counted.
 
 import { readFileSync } from 'node:fs';
 import { createLineReader } from '../src/logs/formats/reader.ts';
@@ -39,7 +39,7 @@ function main(): void {
   }
 }
 
-/** The records of a captured log, again and again through a day, up to a size. */
+/** Repeats the records of a captured log, spread over a day, until they have `bytes` bytes. */
 function slowQueryDay(text: string, bytes: number): string {
   const shapes: string[] = [];
   parse('slow-query-log', linesOf(text), false, record => {
@@ -72,7 +72,7 @@ function repeated(text: string, bytes: number): string {
   return text.repeat(Math.ceil(bytes / text.length)).trimEnd();
 }
 
-/** Strings of their own, as a decoder gives them. */
+/** Copies each line into a string that shares no memory with the text, as a decoder does. */
 function linesOf(text: string): string[] {
   return text.split('\n').map(line => Buffer.from(line).toString());
 }
@@ -114,7 +114,7 @@ function parse(
   return recordCount;
 }
 
-/** The fastest of a few runs, in processor time of all threads: the others were not compiled yet, or disturbed. */
+/** The fastest of a few runs, in processor time of all threads: slower runs were not yet compiled, or disturbed. */
 function best(run: () => number): { seconds: number; recordCount: number } {
   let seconds = Number.POSITIVE_INFINITY;
   let recordCount = 0;

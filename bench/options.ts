@@ -11,18 +11,18 @@ export interface Options {
   /** Names; null for all. */
   readonly scenarios: readonly string[] | null;
   readonly contenders: readonly string[] | null;
-  /** How often everything is measured anew: the figures are medians. */
+  /** How many times everything is measured: the figures are medians. */
   readonly runs: number;
-  /** Where results go; null: nowhere but the terminal. */
+  /** The file for the results; null for the terminal only. */
   readonly output: string | null;
-  /** Whether what is there of other scenarios stays. */
+  /** Whether the file keeps its results of other scenarios. */
   readonly isMerging: boolean;
 }
 
 export const LATEST: string = 'bench/results/latest.json';
 
 const RUNS = 3;
-/** What any number of runs takes of the whole bench, with all contenders there. */
+/** How long so many runs of the whole bench take when all contenders are there. */
 const timeOfRuns = (runs: number): string =>
   timeOf(planBatches(chosenScenarios(false, null), () => true, runs));
 

@@ -1,6 +1,6 @@
-// Serves generated pages from a process of its own, several addresses at one port: 127.1.0.1, 127.1.0.2 and so on, each
-// with one page. Every answer is a new page; what stood on it is kept until the bench asks. Commands come from the
-// parent; see child.ts.
+// Serves generated pages from a separate process, at several addresses with one port: 127.1.0.1, 127.1.0.2 and so on.
+// Each address has one page, and every answer is a new version of that page. The tallies of the answers are kept until
+// the bench takes them. Commands come from the parent; see child.ts.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
@@ -14,9 +14,9 @@ import { PageSource, type RenderedPage } from './corpus/page-source.ts';
 import { type AnswerLogs, createLogServer } from './log-server.ts';
 
 export interface PageServerOptions extends CorpusSpec {
-  /** Pages over TLS, for `localhost` and one address only, and compressed. */
+  /** Serves pages over TLS and compressed; for `localhost` and one address only. */
   readonly isRemote?: boolean;
-  /** Logs, too; for one service only. */
+  /** Serves logs, too; for one service only. */
   readonly hasLogs?: boolean;
 }
 
@@ -46,7 +46,7 @@ export function loopbackHost(index: number): string {
   return `127.1.${number >> 8}.${number & 0xff}`;
 }
 
-/** What one address is doing: its page is patched in place, so that one answer follows the other. */
+/** The state of one address. Its page is patched in place, so `tail` makes one answer wait for the other. */
 interface Address {
   readonly source: PageSource;
   tail: Promise<void>;
@@ -82,12 +82,12 @@ class PageServer {
     return { origins, samplesPerPage: this.#addresses[0]?.source.sampleCount ?? 0 };
   }
 
-  /** What was served since it was asked the last time. */
+  /** Returns the polls that were served since the last call. */
   takeServed(): readonly Poll[] {
     return this.#polls.splice(0);
   }
 
-  /** From now on every request is refused, or served again. Resolves when what was begun has been served. */
+  /** Begins or stops to refuse every request. Resolves when all answers that have begun are over. */
   async pause(isPaused: boolean): Promise<void> {
     this.#isPaused = isPaused;
     await Promise.all(this.#addresses.map(({ tail }) => tail));
@@ -118,7 +118,7 @@ class PageServer {
     const timeMs = Math.max(Date.now(), address.lastTimeMs + 1);
     address.lastTimeMs = timeMs;
     const page = address.source.render(timeMs);
-    // The bridge asks this machine for plain pages; here it stands for another one.
+    // The bridge asks its own machine for uncompressed pages. Ignores that: this server stands for another machine.
     const isPacked =
       this.#options.isRemote === true && request.headers['accept-encoding'] !== undefined;
     const body = isPacked ? await gzipAsync(page.bytes, { level: 6 }) : page.bytes;
@@ -130,7 +130,7 @@ class PageServer {
     await this.#send(index, page, { response, body });
   }
 
-  /** Counts the page once it is out; one that the client gave up is none. */
+  /** Notes the page once it is sent to its end; a page that the client gave up does not count. */
   #send(
     address: number,
     page: RenderedPage,

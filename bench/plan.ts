@@ -1,5 +1,5 @@
-// What runs after what, and for how long: the groups of the scenarios, without those that the command line has not chosen
-// or that this machine does not have.
+// The order of the batches, and how long they take. A batch is a group of a scenario, without contenders that the
+// command line has not chosen or that this machine does not have.
 
 import type { Scenario } from './scenarios.ts';
 
@@ -11,7 +11,7 @@ export interface Batch {
   readonly run: number;
 }
 
-/** Each scenario in all of its runs, the first of all before the second of any: an hour that was bad spoils one. */
+/** Plans the first run of all scenarios before the second run of any, so that one bad hour spoils only one run. */
 export function planBatches(
   scenarios: readonly Scenario[],
   isWanted: (contender: string) => boolean,
@@ -29,7 +29,7 @@ export function planBatches(
   ).flat();
 }
 
-/** A group is whole, or there is nothing to compare: then whoever is left runs once, alone. */
+/** Only whole groups can be compared. If there is none, the wanted contenders of one group run. */
 function groupsOf(
   { groups }: Scenario,
   isWanted: (contender: string) => boolean,
@@ -40,10 +40,10 @@ function groupsOf(
   return left.slice(0, 1);
 }
 
-/** Beside the polls: pages are laid out, programs start, and what is on its way arrives. */
+/** The time besides the polls: laying out pages, starting programs, and waiting for samples on their way. */
 const AROUND_SECONDS = 20;
 const START_SECONDS = 8;
-/** Contenders wait between two tries. */
+/** The time that a contender may wait before its next retry. */
 const RETRY_SECONDS = 30;
 
 /** About how long a batch takes, unless it must be repeated. */
@@ -57,7 +57,7 @@ export function secondsOf({ scenario }: Batch): number {
   return times * ((polls * intervalMs) / 1000 + AROUND_SECONDS);
 }
 
-/** `about 5 h 20 min` of batches. */
+/** The time that batches take, such as `about 5 h 20 min`. */
 export function timeOf(batches: readonly Batch[]): string {
   const seconds = batches.reduce((sum, batch) => sum + secondsOf(batch), 0);
   const minutes = Math.max(1, Math.round(seconds / 60));

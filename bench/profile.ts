@@ -1,7 +1,7 @@
-// `node bench/profile.ts SCENARIO [POLLS]`: where the time of ours goes. Runs the sources (their functions have names)
-// under Node's sampling profiler, and beside it the bundle without it: the profiler's own thread takes more time than a
-// small target. Prints processor time and memory of the latter poll by poll, then, of the second half, each part of the
-// main thread in nanoseconds a sample, and the functions with the most self time.
+// `node bench/profile.ts SCENARIO [POLLS]`: where our program spends its time. Runs the sources (their functions have
+// names) under Node's sampling profiler, and beside them the bundle without it: the profiler's own thread takes more
+// time than a small target. Prints the bundle's processor time and memory poll by poll. Then prints, for the second
+// half, each part of the main thread in nanoseconds a sample, and the functions with the most self time.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ interface Profile {
   }[];
 }
 
-/** Where a function lies, and the part of the program whose time it is. The first that fits counts. */
+/** The parts of the program, by the place of a function. The first pattern that matches counts. */
 const PARTS: readonly (readonly [part: string, place: RegExp])[] = [
   ['garbage collection', /^\(garbage collector\)/],
   ['V8 and libc', /^\(program\)/],
@@ -71,7 +71,7 @@ async function main([name = 'fleet', polls = String(POLLS)]: readonly string[]):
     console.log(['', ...lines].join('\n'));
 }
 
-/** What the second half of the polls took. */
+/** The samples, processor time and wall time of the second half of the polls. */
 interface Usage {
   readonly samples: number;
   readonly cpuMs: number;
@@ -106,7 +106,7 @@ async function measure(
   return usage;
 }
 
-/** Microseconds of the main thread in the second half by what `wordsOf` calls a node; most first. */
+/** Microseconds of the main thread in the second half, by the name that `wordsOf` gives a node; most first. */
 function timesBy(
   { samples, timeDeltas, nodes, startTime, endTime }: Profile,
   wordsOf: (node: Profile['nodes'][number]) => string,
@@ -127,7 +127,7 @@ function timesBy(
   return { times: sorted, wallUs: endTime - middle };
 }
 
-/** A function that is no part's own, such as one of Node, belongs to the part that called it. */
+/** Time of a function outside all parts, such as a function of Node, counts for the part that called it. */
 function timesOfParts(profile: Profile, usage: Usage): string[] {
   const { nodes } = profile;
   const callers = new Map(
@@ -143,7 +143,7 @@ function timesOfParts(profile: Profile, usage: Usage): string[] {
     return ELSEWHERE;
   };
   const { times, wallUs } = timesBy(profile, partOf);
-  // The profile's second half is longer than the polls': it has the end, too.
+  // Scales by time: the profile's second half also has the program's end, so it is longer than the polls' second half.
   const nsEach = (us: number): number =>
     (us * 1000 * (usage.wallMs * 1000)) / wallUs / usage.samples;
   const wholeNs = (usage.cpuMs * 1e6) / usage.samples;

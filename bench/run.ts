@@ -1,5 +1,5 @@
-// `npm run bench`: measures ours and what others would use instead, in every scenario, and says which goals are met. A
-// result counts only when every sample that was served has arrived; see docs/performance.md.
+// `npm run bench`: measures this project and the programs that others would use instead, in every scenario, and says
+// which goals are met. A result counts only when every sample that was served has arrived; see docs/performance.md.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -22,7 +22,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function run(options: Options): Promise<number> {
   const { output, isSmoke } = options;
-  // Read first: a file that cannot be read must not cost the results.
+  // Reads the file before anything is measured, so that an unreadable file does not cost the results.
   const before = options.isMerging && output !== null ? readResults(output) : null;
   const bench = new Bench(options, line => print([line]));
   const results = await bench.run(results => {
@@ -51,7 +51,7 @@ function print(lines: readonly string[]): void {
   for (const line of lines) console.log(line);
 }
 
-// So that what was started ends, too: each program adds a listener for that.
+// Exits on a signal, so that `exit` listeners end the started programs. Each program adds a listener: hence no maximum.
 process.setMaxListeners(0);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 

@@ -1,6 +1,6 @@
-// What is measured: how much is scraped, how often, and by whom. Those of a group run side by side, each with pages and a
-// sink of its own, so that whatever else the machine does meets both alike; ratios are taken within a group. A group is
-// never more than two: they are measured on two cores.
+// The scenarios: how much is scraped, how often, and by which contenders. The contenders of a group run side by side,
+// each with its own pages and sink, so that other load on the machine affects both alike; ratios are taken within a
+// group. A group has at most two contenders, because they are measured on two cores.
 
 import type { CorpusSpec } from './corpus/corpora.ts';
 
@@ -9,41 +9,41 @@ export interface PacedScenario extends CorpusSpec {
   readonly name: string;
   readonly title: string;
   readonly intervalMs: number;
-  /** Pages over TLS and compressed. */
+  /** Whether pages are served over TLS and compressed. */
   readonly isRemote?: boolean;
   /** Polls of each page before the window of measurement. */
   readonly warmPolls: number;
-  /** How many polls of each page the window is long. */
+  /** The length of the window, in polls of each page. */
   readonly polls: number;
-  /** Whether logs are pulled, too, by those who can. */
+  /** Whether logs are pulled, too, by the contenders that can. */
   readonly hasLogs?: boolean;
   readonly groups: readonly (readonly string[])[];
 }
 
-/** Something other than the cost of a steady state; see runs/. */
+/** A scenario that is not the cost of a steady state of one size; see runs/. */
 export interface SpecialScenario {
   readonly kind: 'growth' | 'start' | 'drain' | 'floor';
   readonly name: string;
   readonly title: string;
-  /** Series of the sizes that are measured, for growth; of the page otherwise. */
+  /** The numbers of series to measure, for growth; the number of series of the page, otherwise. */
   readonly sizes: readonly number[];
   readonly intervalMs: number;
   readonly warmPolls: number;
-  /** How often it is started, for a start; polls of the window or of the backlog, or pages of the floor, otherwise. */
+  /** The number of starts, polls of the window (growth), polls of the backlog (drain), or pages (floor). */
   readonly rounds: number;
   readonly groups: readonly (readonly string[])[];
-  /** Left out unless it is named: it takes most of the machine's memory. */
+  /** Whether it is left out unless it is named, because it takes most of the machine's memory. */
   readonly isOnlyByName: boolean;
 }
 
 export type Scenario = PacedScenario | SpecialScenario;
 
-/** What others use instead, each as it ships; the cheapest of them beside ours is the best peer. */
+/** The programs that others use instead, each as it ships; the cheapest one beside ours is the best peer. */
 export const PEERS: readonly string[] = ['vmagent', 'prometheus-agent', 'collector'];
-/** Ours with a look at its event loop: never measured for its cost. */
+/** Beside `ours`, a copy that notes pauses of its event loop. Its cost is never reported. */
 const PROBED = ['ours', 'ours-probed'];
 const PLAIN = ['ours', 'plain-stack'];
-/** As for a back end that does not take zstd. */
+/** The cost with a back end that does not take zstd. */
 const GZIP = ['ours-gzip', 'vmagent'];
 const WITH_VMAGENT = ['ours', 'vmagent'];
 const WITH_PEERS = PEERS.map(peer => ['ours', peer]);
@@ -56,11 +56,11 @@ function size(
   return { addresses, services, series };
 }
 
-/** Own telemetry and V8's idle work come once a minute: a window holds whole ones. */
+/** Own telemetry and V8's idle work come once a minute, so a window is a whole number of minutes. */
 const WINDOW_MS = 60_000;
-/** Where a minute holds few polls: memory counts ten minutes after the start, gaps between two polls of a page. */
+/** The window of scenarios with few polls a minute. After WARM_MS, it ends ten minutes after the start. */
 const IDLE_WINDOW_MS = 5 * 60_000;
-/** By then V8 has compiled what the pages run through, and heaps have their size. */
+/** By then V8 has compiled the code that pages run through, and heaps have their size. */
 const WARM_MS = 5 * 60_000;
 const WARM_POLLS = 40;
 
@@ -162,7 +162,7 @@ const SCENARIOS: readonly Scenario[] = [
     intervalMs: 4000,
     groups: [...WITH_PEERS, PROBED],
   }),
-  // What most run: the processes stand idle most of the time, and memory after ten minutes is what counts.
+  // The most common deployment: the process is idle most of the time, and its memory after ten minutes counts.
   paced({
     name: 'sidecar',
     title: '1 service x 1,200 series, every 15 s, logs on',
@@ -195,7 +195,7 @@ const SCENARIOS: readonly Scenario[] = [
     rounds: 20,
     groups: ['ours', ...PEERS].map(contender => [contender]),
   }),
-  // The heaviest last: what is measured is kept when it is broken off.
+  // The heaviest scenarios come last: if the bench breaks off there, the earlier results are saved already.
   paced({
     name: 'targets-large',
     title: '200 addresses x 5,000 series, every 10 s',
@@ -220,7 +220,7 @@ const SCENARIOS: readonly Scenario[] = [
   }),
 ];
 
-/** About two minutes: that all contenders run, everything arrives, and nothing is broken. Its figures say little. */
+/** Checks in about two minutes that all contenders run and that everything arrives. Its figures say little. */
 const SMOKE: readonly Scenario[] = [
   paced({
     name: 'fleet',
@@ -285,7 +285,7 @@ export function pacedScenario(name: string): PacedScenario {
   return found;
 }
 
-/** Those of the given names; null: all that need not be named. */
+/** The scenarios with the given names; for null, all scenarios but those that run only by name. */
 export function chosenScenarios(
   isSmoke: boolean,
   names: readonly string[] | null,

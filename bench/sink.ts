@@ -1,5 +1,5 @@
-// The back end of a bench, in a process of its own: takes OTLP over HTTP and remote write, unpacks and reads every
-// request, and keeps what verify.ts needs to say whether everything arrived. Commands come from the parent; see child.ts.
+// The back end of a bench, in a separate process: takes OTLP over HTTP and remote write, unpacks and reads every
+// request, and keeps the figures that verify.ts needs. Commands come from the parent; see child.ts.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
@@ -57,7 +57,7 @@ class Sink {
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request, REQUEST_BYTES_MAX);
-    // The client gave it up, and sends it again or not: what does not come is found to be missing.
+    // The client gave the request up. If it does not send it again, verify.ts finds the samples missing.
     if (body.kind !== 'whole') return;
     if (!this.isOpen) {
       response.writeHead(503, { 'content-length': 0 }).end();

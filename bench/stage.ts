@@ -1,4 +1,4 @@
-// What stands around one measured program: the pages, the sink, and what has been served and received so far.
+// The surroundings of one measured program: its pages, its sink, and a record of what has been served and received.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import type { SinkCalls, SinkCounts } from './sink.ts';
 import { findLosses, sumPolls } from './verify.ts';
 
 const CA_FILE = join(checkoutFolder, 'test/support/tls/ca.pem');
-/** How long nothing may arrive before what is missing counts as lost. */
+/** After this long without an arrival, the missing samples count as lost. */
 const QUIET_MS = 15_000;
 const LOOK_MS = 100;
 
@@ -64,12 +64,12 @@ export class Stage implements AsyncDisposable {
     return this.#pages.calls.pause(isPaused);
   }
 
-  /** Takes note of what has been served up to now. */
+  /** Adds the polls served since the last look to `polls`. */
   async look(): Promise<void> {
     for (const poll of await this.#pages.calls.take()) this.polls.push(poll);
   }
 
-  /** Waits until every address was polled so often. */
+  /** Waits until every address has been polled `count` times; throws after `withinMs`. */
   async polled(count: number, withinMs: number): Promise<void> {
     const isDone = async (): Promise<boolean> => {
       await this.look();
@@ -87,19 +87,19 @@ export class Stage implements AsyncDisposable {
     return sumPolls(this.polls).samples - (await this.counts()).samples;
   }
 
-  /** Waits until little is on its way, or as long as it may. */
+  /** Waits until at most `samplesMax` samples are on their way, but no longer than `withinMs`. */
   async caughtUp(samplesMax: number, withinMs: number): Promise<void> {
     await comesTrue(async () => (await this.behind()) <= samplesMax, withinMs);
   }
 
-  /** When the sink accepted the first sample, by the wall clock; waits for it. */
+  /** Waits for the first sample, and returns the wall-clock time at which the sink accepted it. */
   async firstAccepted(withinMs: number): Promise<number> {
     const hasCome = async (): Promise<boolean> => (await this.counts()).firstSampleAtMs > 0;
     if (!(await comesTrue(hasCome, withinMs))) throw new Error('nothing was sent');
     return (await this.counts()).firstSampleAtMs;
   }
 
-  /** Serves no more, waits for what is on its way, and says what is missing: [] when everything arrived. */
+  /** Serves no more pages, waits for the samples on their way, and says what is missing: [] when everything arrived. */
   async settle(contender: Pick<Contender, 'isRounded'>): Promise<readonly string[]> {
     await this.pausePages(true);
     await this.look();
@@ -111,7 +111,7 @@ export class Stage implements AsyncDisposable {
     return [...failures, ...findLosses({ polls: this.polls, received, corpus, isRounded })];
   }
 
-  /** Waits until as many samples have arrived as were served, or nothing comes any more. */
+  /** Waits until as many samples have arrived as were served, or until no more arrive. */
   async #arrived(): Promise<void> {
     const served = sumPolls(this.polls).samples;
     for (;;) {
@@ -127,7 +127,7 @@ export class Stage implements AsyncDisposable {
   }
 }
 
-/** Looks until it is so, or the time is over. */
+/** Checks `is` until it is true, or until the time is over: then false. */
 async function comesTrue(is: () => Promise<boolean>, withinMs: number): Promise<boolean> {
   const endMs = Date.now() + withinMs;
   for (;;) {
@@ -137,7 +137,7 @@ async function comesTrue(is: () => Promise<boolean>, withinMs: number): Promise<
   }
 }
 
-/** Runs something with a contender, and stops that whatever happens. */
+/** Starts a contender, runs `work` with it, and stops the contender whatever happens. */
 export async function withContender<T>(
   contender: Contender,
   task: Task,

@@ -1,5 +1,5 @@
-// Whether everything that was served arrived, once and with its value: by timestamp, by series, and value by value for the
-// series that are followed. No result counts before that.
+// Checks that every served sample arrived, once and with its value: by timestamp, by series, and value by value for the
+// series that are followed. A result counts only after this check.
 
 import { addTally, isSameTally, newTally, type Tally } from './corpus/checksum.ts';
 import type { CorpusName } from './corpus/corpora.ts';
@@ -14,7 +14,7 @@ export interface Delivery {
   readonly isRounded: boolean;
 }
 
-/** What is wrong, in words; [] when everything arrived. At most a few lines. */
+/** The problems, in words, at most PROBLEMS_MAX of them; [] when everything arrived. */
 export function findLosses(delivery: Delivery): readonly string[] {
   const { corpus } = delivery;
   const byWhole = corpus === 'captured' ? wholeLosses(delivery) : timeLosses(delivery);
@@ -31,7 +31,7 @@ export function sumPolls(polls: readonly Poll[]): Tally {
   return total;
 }
 
-/** Pages without timestamps: all values of all pages together. */
+/** For pages without timestamps: compares all values of all pages together. */
 function wholeLosses({ polls, received, isRounded }: Delivery): string[] {
   const served = sumPolls(polls);
   return isSameTally(served, received.total, isRounded) ? [] : [difference(served, received.total)];
@@ -61,7 +61,7 @@ function difference(served: Tally, arrived: Tally): string {
     : `${arrived.samples} of ${served.samples} samples`;
 }
 
-/** Every series of an address came as often as its page. */
+/** Checks that every series of an address came as often as its page was served. */
 function seriesLosses({ polls, received }: Delivery): string[] {
   const pages = new Map<number, { count: number; samples: number }>();
   for (const { address, tally } of polls) {

@@ -25,7 +25,7 @@ const reached = new Set<string>();
 declare('dist/types/index.d.ts');
 for (const file of globSync('dist/types/**/*.d.ts')) if (!reached.has(file)) rmSync(file);
 
-/** Keeps the declarations of a file and of all that it imports; they name each other as the sources do. */
+/** Keeps the declarations of a file and of all files that it imports, and changes `.ts` in their imports to `.js`. */
 function declare(file: string): void {
   if (reached.has(file)) return;
   reached.add(file);

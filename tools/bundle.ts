@@ -1,6 +1,6 @@
-// The two bundles of the package: the program (src/main.ts, where each verb is a chunk of its own, loaded on demand) and the
-// library (src/index.ts). Both contain all that they use, so that the package installs nothing else. They share no chunk: the
-// program's are cut for its start. Also lists which packages the bundles contain.
+// Makes the two bundles of the package: the program (src/main.ts, where each verb is a chunk that is loaded on demand)
+// and the library (src/index.ts). Both contain everything that they use, so that the package installs nothing else. They
+// share no chunk, because the program's chunks are cut for a fast start. Also lists the packages in the bundles.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -17,11 +17,11 @@ export interface Manifest {
   readonly license: string;
 }
 
-/** A package of which a bundle contains a part. */
+/** A package that a bundle contains, whole or in part. */
 export interface Part extends Manifest {
-  /** As the lock file names it: `node_modules/pino`. */
+  /** The package's key in the lock file: `node_modules/pino`. */
   readonly place: string;
-  /** Of its licence; '' if the package has no such file. */
+  /** The text of its licence; '' if the package has no such file. */
   readonly licenceText: string;
 }
 
@@ -45,11 +45,11 @@ function bundle(input: Readonly<Record<string, string>>): Promise<RolldownBuild>
     input: { ...input },
     platform: 'node',
     plugins: [leanUndici, leanBuiltins, asciiOnly],
-    // To read a property of a module of Node's has no effect: what is not used is left out.
+    // Reading a property of one of Node's modules has no effect, so an unused one is left out.
     treeshake: { propertyReadSideEffects: false },
     transform: {
       define: {
-        // By this undici knows that it is bundled, and leaves its second parser out.
+        // Tells undici that it is bundled, so that it leaves its second parser out.
         esbuildDetection: 'true',
         PROM2OTLP_VERSION: JSON.stringify(manifest.version),
         // The image is built without a repository.
@@ -59,7 +59,7 @@ function bundle(input: Readonly<Record<string, string>>): Promise<RolldownBuild>
   });
 }
 
-/** Bundles both in memory. With `write` they also go into dist/. */
+/** Makes both bundles in memory; with `write`, also in dist/. */
 export async function bundles({ write }: { readonly write: boolean }): Promise<RolldownOutput[]> {
   const outputs: RolldownOutput[] = [];
   for (const [name, source, chunks] of [
@@ -73,9 +73,9 @@ export async function bundles({ write }: { readonly write: boolean }): Promise<R
       minify: true,
       entryFileNames: '[name].js',
       chunkFileNames: `${chunks}/[name]-[hash].js`,
-      // The bundler's own part of all chunks imports this: beside other code, chunks could wait for each other.
+      // The bundler's runtime imports this module. If it shared a chunk with other code, chunks could wait for each other.
       codeSplitting: { groups: [{ name: 'builtin-module', test: /^\0builtin:node:module$/ }] },
-      // pino and others are CommonJS and require Node's own modules, and nothing else; in an ES module that needs a require.
+      // pino and others are CommonJS: in an ES module, they need a `require`, but only for Node's own modules.
       banner: 'const require = process.getBuiltinModule;',
     };
     outputs.push(await (write ? built.write(options) : built.generate(options)));

@@ -146,7 +146,7 @@ function tagged([head, text]: readonly [string, string]): readonly string[] {
   return ['.TP', `.B ${roff(head)}`, roff(oneLine(text))];
 }
 
-/** A text without meaning for the formatter: a backslash, a hyphen, and a dot or quote at the start of a line. */
+/** Escapes text for the formatter: backslashes, hyphens, ellipses, and a dot or quote at the start of a line. */
 function roff(text: string): string {
   return text
     .replaceAll('\\', String.raw`\e`)

@@ -86,7 +86,7 @@ function exampleText(): string {
   return `${EXAMPLE_HEAD}\n${blockLines(CONFIG, '').join('\n')}\n`;
 }
 
-/** The keys of a block. Where each fits on a line with its comment, they stay close together. */
+/** The keys of a block: a table without blank lines if each key fits on one line with its comment. */
 function blockLines(block: AnyBlock, indent: string): string[] {
   const keys = keysOf(block);
   const comments = keys.map(wordsOf);
@@ -107,7 +107,7 @@ function blockLines(block: AnyBlock, indent: string): string[] {
   ]);
 }
 
-/** Of a key within a table, its comment is no sentence of its own. */
+/** The comment beside a key in a table: without the first capital and the last full stop. */
 function sentence(about: string): string {
   return about.replace(/^([A-Z])(?=[a-z' ])/, letter => letter.toLowerCase()).replace(/\.$/, '');
 }

@@ -7,7 +7,7 @@ import { dashboardJson, type DashboardSpec } from './dashboards/dashboard.ts';
 import { services } from './dashboards/services.ts';
 import { translateExpression } from './dashboards/translation.ts';
 
-/** The dashboard of prom2otlp itself fits every translation: its names have their suffixes. */
+/** The dashboard of prom2otlp itself fits every translation, because its metrics' names already have their suffixes. */
 export const dashboards: Readonly<Record<string, DashboardSpec>> = {
   prom2otlp,
   'services-with-suffixes': translated(services),

@@ -1,12 +1,12 @@
-// Finds exports that no other file imports. In: the TypeScript files that git knows. Out: a line for each such export, and
-// exit code 1 when there is one. `--tests` lists instead what of src only tests, tools and the bench import. A type that its
-// own file uses is not listed: it names the shape of an exported function's parameter or result.
+// Finds exports that no other file imports. In: the TypeScript files that git does not ignore. Out: a line for each such
+// export, and exit code 1 when there is one. `--tests` lists instead the exports of src that only tests, tools and the
+// bench import. A type that its own file uses is not listed: it is the type of a function's parameter or result.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Who imports an export: a file of src, or one of the other folders. */
+/** An export, and whether a file of src or of another folder imports it. */
 interface ExportUse {
   readonly file: string;
   readonly name: string;
@@ -14,7 +14,7 @@ interface ExportUse {
   readonly isUsedElsewhere: boolean;
 }
 
-/** What imports them is not in the repository: the users of the package, and the test runner. */
+/** Files that are imported from outside of the repository: by users of the package, and by the test runner. */
 const OUTSIDE = new Set([
   'src/index.ts',
   'vitest.config.ts',
@@ -25,12 +25,12 @@ const DECLARATION =
   /^export (?:abstract )?(?:async )?(const|let|function\*?|class|interface|type) (\w+)/gm;
 const LIST = /^export (?:type )?\{([^}]*)\}(?: from '([^']+)')?/gm;
 const IMPORT = /(?:^|[\s;])import (?:type )?([\w*{][^'"()]*?) from '(\.[^']+)'/gm;
-/** The whole module: nothing tells which of its exports are used. */
+/** A dynamic import counts as a use of all exports, since it does not name them. */
 const DYNAMIC = /import\(\s*'(\.[^']+)'\s*\)/g;
-/** Names that are taken out of a module at once. */
+/** A dynamic import that does name them, by destructuring. */
 const TAKEN = /const \{([^}]*)\} = await import\(\s*'(\.[^']+)'\s*\)/g;
 
-/** Every export of `files` (path to text), and who imports it. */
+/** Every export of `files` (texts by path), and whether it is imported. */
 export function exportUses(files: ReadonlyMap<string, string>): readonly ExportUse[] {
   const inSource = new Set<string>();
   const elsewhere = new Set<string>();
@@ -66,7 +66,7 @@ function exportsOf(text: string): readonly string[] {
   return [...declared, ...listed];
 }
 
-/** What a text imports, as pairs of the path in it and a name there; `*` for all names. */
+/** The imports of a text, as pairs of a path as written and a name exported there; `*` for all names. */
 function importsOf(text: string): readonly (readonly [path: string, name: string])[] {
   const found: [string, string][] = [];
   for (const [, clause = '', path = ''] of text.matchAll(IMPORT)) {
@@ -84,7 +84,7 @@ function importsOf(text: string): readonly (readonly [path: string, name: string
   return found;
 }
 
-/** The names in braces: as they are called where they come from, and where they go to. */
+/** The names in braces: for `a as b`, `inner` is `a` and `outer` is `b`; otherwise both are the same. */
 function namesIn(list: string): readonly (readonly [inner: string, outer: string])[] {
   return list
     .split(',')

@@ -1,13 +1,13 @@
-// What makes the bundle small in memory, as plugins of the bundler: only what is used of undici, Node's own modules
-// without those that nobody asked for, and text that V8 keeps in one byte a character. What the program does stays the
-// same; docs/decisions/0030-memory-and-pauses.md has the measurements.
+// Plugins of the bundler that make the bundle small in memory, but do not change what the program does: they keep only the
+// used part of undici, load only the needed modules of Node, and write text that V8 keeps in one byte a character.
+// docs/decisions/0030-memory-and-pauses.md has the measurements.
 
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'rolldown';
 
 /**
- * Of undici the bundle has the dispatchers that src uses, over HTTP/1.1. The rest (fetch, WebSocket, caches, mocks, HTTP/2,
- * a second parser) is never called, and costs 6 MB of a small daemon's memory.
+ * Keeps only undici's dispatchers that src uses, over HTTP/1.1. The rest (fetch, WebSocket, caches, mocks, HTTP/2, a second
+ * parser) is never called, and costs 6 MB of a small daemon's memory.
  */
 export const leanUndici: Plugin = {
   name: 'lean-undici',
@@ -28,7 +28,7 @@ const LOADED: ReadonlyMap<string, string> = new Map([
   [NOTHING, 'export default {};'],
   [
     USED_OF_UNDICI,
-    // As undici's own index.js puts them together.
+    // Combines the parts as undici's own index.js does.
     `
   import Dispatcher from '${undici}dispatcher/dispatcher.js';
   import request from '${undici}api/api-request.js';
@@ -40,8 +40,8 @@ const LOADED: ReadonlyMap<string, string> = new Map([
   ],
   [
     TIMERS,
-    // Its own timers wake the process twice a second for as long as a connection is kept open. Node's do at the end of
-    // the time only; like its own, they keep no process alive.
+    // undici's own timers wake the process twice a second while a connection is open. Node's timers wake it only when
+    // the time is over. Like undici's, they do not keep the process alive.
     `
   const start = (callback, ms, value) => setTimeout(callback, ms, value).unref();
   const stop = timer => clearTimeout(timer);
@@ -51,12 +51,12 @@ const LOADED: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * An import of a module of Node's as an ES module reads all of its exports, also those that load others on demand: `crypto`
- * so loads all of Web Crypto, `process` its reports. Asked for as below, a module brings what it is built of.
+ * An ES import of one of Node's modules reads all of its exports, even those that load other modules on demand: so `crypto`
+ * loads all of Web Crypto, and `process` its reports. `process.getBuiltinModule` loads only the module itself.
  */
 export const leanBuiltins: Plugin = {
   name: 'lean-builtins',
-  // The bundler's runtime is not changed: a module of its own here may get into a chunk that needs the runtime first.
+  // Does not change imports of the bundler's runtime: the new module might get into a chunk that needs the runtime first.
   resolveId: (source, importer, { kind }) =>
     source.startsWith('node:') && kind === 'import-statement' && importer !== RUNTIME
       ? `${BUILTIN}${source}`
@@ -79,7 +79,7 @@ function exportsOf(name: string): string {
   ].join('\n');
 }
 
-/** One character beyond Latin-1 makes V8 keep the whole text of a chunk in two bytes a character. */
+/** Escapes all other characters: one beyond Latin-1 makes V8 keep the whole text of a chunk in two bytes a character. */
 export const asciiOnly: Plugin = {
   name: 'ascii-only',
   generateBundle: (_options, bundle) => {

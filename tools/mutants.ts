@@ -1,12 +1,12 @@
 // A mutation test: which small faults in src do the unit tests find? In: a seed, a count, a part of src. It draws that many
 // faults, makes one at a time in a scratch copy of the last commit (`.mutants/tree`), and runs the unit test files that reach
 // the fault, the nearest by imports first, until a test fails. Out: a Markdown table; exit code 1 when a fault survived.
-// `.mutants/results.jsonl` keeps what ran: a second start continues, and on a later commit only the survivors and the faults
-// of changed files run again.
+// `.mutants/results.jsonl` keeps the outcomes. A second start continues; on a later commit, only survivors and the faults of
+// changed files run again.
 //   node tools/mutants.ts --seed 7 --count 120 [--under src/pipeline] [--deadline 60]
 // A first run without faults shows which test files reach which block of code. It does not see child processes. A fault that
-// the compiler refuses does not count: another one is drawn. A run ends at its deadline, which comes on top of twice the time
-// that its test files take without a fault; such a fault counts as killed.
+// the compiler refuses does not count, and another one is drawn. A run is stopped after the deadline plus twice the time that
+// its test files take without a fault; such a fault counts as killed.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -32,15 +32,15 @@ export interface Mutant {
   readonly start: number;
   readonly end: number;
   readonly text: string;
-  /** Where the block around it begins, just after the brace; null outside of all blocks. */
+  /** The position just after the opening brace of the block around the fault; null outside of all blocks. */
   readonly probe: number | null;
-  /** What is changed, as the table shows it. */
+  /** The change in words, as the table shows it. */
   readonly change: string;
 }
 
 interface Outcome {
   readonly mutant: Mutant;
-  /** Of the mutated file, without the fault. */
+  /** The digest of the file without the fault. */
   readonly sha: string;
   readonly commit: string;
   readonly outcome: 'killed' | 'survived';
@@ -49,9 +49,9 @@ interface Outcome {
   readonly seconds: number;
 }
 
-/** Data and page texts: a wrong entry is a wrong fact, which no test can know better. */
+/** Data and texts: a wrong entry is a wrong fact, and no test knows the right one. */
 const EXCLUDED = /^src\/(catalog\/(?!drift|lookup|table)|status\/page-assets|index\.ts|.*\.d\.ts$)/;
-/** Numbers above are sizes and durations, where one more or less has no meaning. */
+/** Larger numbers are sizes and durations, where one more or less has no meaning. */
 const LARGEST_COUNT = 64;
 
 const SWAPS: Partial<Record<SyntaxKind, string>> = {
@@ -204,7 +204,7 @@ class Compiler {
     return source;
   }
 
-  /** Exported names have their types written out, so that an error shows in the file itself. */
+  /** Checks only the mutated file: exported names have explicit types, so an error shows in the file itself. */
   accepts(mutant: Mutant): boolean {
     const path = join(this.#root, mutant.file);
     this.#changed = { path, text: mutated(readFileSync(path, 'utf8'), mutant) };
@@ -255,10 +255,10 @@ export function drawn(root: string, under: string, seed: number, count: number):
   return result;
 }
 
-/** Imports, dynamic imports and `new URL` of modules: all of them are relative paths in quotes. */
+/** Matches imports, dynamic imports and `new URL` of modules: all of them are relative paths in quotes. */
 const RELATIVE_MODULE = /'(\.{1,2}\/[^'\n]+\.ts)'/g;
 
-/** For each file of src, the unit test files that reach it, with the number of imports between. */
+/** For each file, the unit test files that reach it, with the number of imports between them. */
 export function testsByFile(root: string): ReadonlyMap<string, ReadonlyMap<string, number>> {
   const files = globSync('{src,test,tools,bench}/**/*.ts', { cwd: root });
   const imports = new Map(
@@ -284,8 +284,8 @@ export function testsByFile(root: string): ReadonlyMap<string, ReadonlyMap<strin
 }
 
 /**
- * The nearest test files first. In the survey each test file loads its own modules, so that it also reaches what runs while
- * they load, and the setup notes which places it reaches.
+ * The configuration runs the nearest test files first. In the survey, each test file loads its own modules, so that it also
+ * reaches code that runs while they load, and the setup notes which places it reaches.
  */
 const CONFIG_FILE = 'mutants.config.ts';
 const SETUP_FILE = 'mutants.setup.ts';
@@ -392,7 +392,7 @@ class Scratch {
     }
   }
 
-  /** The nearest first; among those equally near, the shortest. */
+  /** The test files that reach the fault, the nearest first, and of equally near ones the fastest first. */
   #testsOf(mutant: Mutant): readonly string[] {
     const { seconds, reached } = this.#survey;
     const id = reachedId(mutant);
@@ -408,7 +408,7 @@ function reachedId({ file, probe }: Mutant): string {
   return `${file}:${probe}`;
 }
 
-/** Calls that note which blocks around the faults are reached. */
+/** Adds a call to each block around a fault that notes when the block is reached. */
 function withProbes(text: string, mutants: readonly Mutant[]): string {
   const places = new Map(mutants.map(mutant => [mutant.probe ?? -1, reachedId(mutant)]));
   let result = text;
@@ -456,7 +456,7 @@ async function vitest(
       NO_COLOR: '1',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own: the deadline ends the workers, too.
+    // Makes a new process group, so that the deadline ends the workers, too.
     detached: true,
   });
   let output = '';
@@ -472,7 +472,7 @@ async function vitest(
   return { code, output };
 }
 
-/** Outcomes that still hold at `commit`: kills of files that have not changed, and what ran on it. */
+/** The outcomes that still hold at `commit`: kills in files that have not changed, and all outcomes at `commit`. */
 function known(results: string, root: string, commit: string): ReadonlyMap<string, Outcome> {
   const lines = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n') : [];
   const outcomes = lines

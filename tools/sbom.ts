@@ -1,5 +1,5 @@
-// `node tools/sbom.ts`: the list of components (SBOM) as CycloneDX on stdout: the packages of which the bundles contain a
-// part, with the versions and digests of the lock file.
+// `node tools/sbom.ts` prints the list of components (SBOM) as CycloneDX: the packages in the bundles, with the versions
+// and digests of the lock file.
 
 import { readFileSync } from 'node:fs';
 import { bundles, manifest, partsOf } from './bundle.ts';

@@ -1,5 +1,5 @@
-// The heavy suites at their full size, one after the other: `npm run test:full`. .ci/run runs the same suites at the
-// sizes of its budget table. The sizes come in by the environment; a test names the one it reads.
+// Runs the heavy suites at their full size, one after the other: `npm run test:full`. .ci/run runs the same suites at the
+// sizes of its budget table. The sizes are environment variables; each test names the variable that it reads.
 
 import { spawnSync } from 'node:child_process';
 

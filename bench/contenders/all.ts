@@ -15,7 +15,7 @@ export const CONTENDERS: readonly Contender[] = [
   plainStack,
 ];
 
-/** Throws for a name that is none. */
+/** Throws when no contender has this name. */
 export function contenderOf(name: string): Contender {
   const contender = CONTENDERS.find(contender => contender.name === name);
   if (contender === undefined) throw new Error(`there is no contender ${name}`);

@@ -1,5 +1,5 @@
-// This project as it is shipped: the bundle, with flags and environment of the Dockerfile, the durable queue, the status
-// page and its own telemetry on.
+// This project as it is shipped: the bundle, with the flags and the environment of the Dockerfile, and with the durable
+// queue, the status page and its own telemetry on.
 
 import { execFileSync } from 'node:child_process';
 import { cp, writeFile } from 'node:fs/promises';
@@ -11,15 +11,15 @@ import { API_KEY } from '../page-server.ts';
 import { type Contender, type RunningContender, startNode, type Task } from './contender.ts';
 
 export interface BridgeOptions {
-  /** The checkout's sources, whose functions have names, instead of the bundle. */
+  /** Runs the checkout's sources, whose functions have names, instead of the bundle. */
   readonly isFromSources?: boolean;
-  /** With a look at the event loop; see loop-probe.ts. */
+  /** Notes pauses of the event loop; see loop-probe.ts. */
   readonly isProbed?: boolean;
-  /** As for a back end that takes gzip alone; the sink takes zstd as well. */
+  /** Sends gzip, as to a back end that does not take zstd; the sink takes both. */
   readonly isGzip?: boolean;
-  /** Series that it may remember; null: as shipped. */
+  /** The limit of series that it may remember; null for the default. */
   readonly seriesMax?: number | null;
-  /** More flags for Node: a profiler. */
+  /** More flags for Node, such as a profiler's. */
   readonly nodeFlags?: readonly string[];
 }
 
@@ -49,7 +49,7 @@ export function bridge(options: BridgeOptions = {}): BridgeContender {
 const PROGRAM = 'bin/prom2otlp.js';
 let installed: Promise<string> | null = null;
 
-/** What a package holds, built once: a folder of its own, so that a build beside the bench changes nothing. */
+/** A folder with the contents of the package, built once and copied, so that a later build does not change it. */
 function installedFolder(): Promise<string> {
   return (installed ??= install());
 }

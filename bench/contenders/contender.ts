@@ -1,43 +1,43 @@
-// What the bench needs of a program that it measures: whether this machine has it, how to start it for given pages and a
-// sink, and which process to look at.
+// The interface of a measured program: whether this machine has it, how to start it for given pages and a sink, and
+// which process to look at.
 
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 
-/** The task: the same for all. */
+/** The task of a contender, the same for all of them. */
 export interface Task {
-  /** One page each, below PAGE_PATH; all ask for the same key. */
+  /** Each origin has one page, at PAGE_PATH. All pages need the same key. */
   readonly origins: readonly string[];
-  /** Ids of the services on each of them. */
+  /** The ids of the services on the page of each origin. */
   readonly services: readonly (readonly string[])[];
   readonly intervalMs: number;
-  /** The authority of pages over TLS, a PEM file; null for plain http. */
+  /** A PEM file with the authority that signed the pages' certificate; null for plain http. */
   readonly caFile: string | null;
   readonly hasLogs: boolean;
-  /** Base address; OTLP below /v1, remote write below /api/v1. */
+  /** The base address: OTLP is below /v1, remote write below /api/v1. */
   readonly sinkUrl: string;
 }
 
 export interface RunningContender {
   readonly pid: number;
-  /** Where its pauses are noted; none for most. */
+  /** The file in which its pauses are noted; most contenders have none. */
   readonly pausesFile?: string | null;
   stop(): Promise<void>;
 }
 
 export interface Contender {
-  /** Short, as on the command line and in results: `prometheus-agent`. */
+  /** The short name, as on the command line and in results: `prometheus-agent`. */
   readonly name: string;
   readonly title: string;
-  /** Whether the last bits of values may differ: it reads decimals in haste. */
+  /** Whether the last bits of values may differ, because its parser of decimals is fast but inexact. */
   readonly isRounded: boolean;
-  /** Its version, or why this machine has none. */
+  /** The program's version, or why this machine does not have it. */
   prepare(): Promise<{ readonly version: string } | { readonly absent: string }>;
-  /** Resolves when it runs; it may have scraped by then. */
+  /** Resolves when the program runs; it may have scraped by then. */
   start(task: Task): Promise<RunningContender>;
 }
 
-/** Starts Node.js with what it writes in a file, and nothing else in its environment; `signal` ends it. */
+/** Starts Node.js with its output in the file `log` and only `env` as its environment; `stop` sends `signal`. */
 export function startNode(
   args: readonly string[],
   {
@@ -65,7 +65,7 @@ export function startNode(
   return { pid: child.pid ?? 0, stop };
 }
 
-/** The scrape jobs of one task as Prometheus writes them; vmagent spells the header in its own way. */
+/** The scrape jobs of one task in Prometheus' format. The header is an argument: vmagent spells it in another way. */
 export function scrapeJobs(task: Task, headerLines: string): string {
   const [first = ''] = task.origins;
   const url = new URL(first);

@@ -1,4 +1,4 @@
-// The plain stack for many addresses: one of them after the other within the interval, as a schedule would spread them.
+// The plain stack for many addresses, whose scrapes are spread evenly over the interval, as a scheduler would do it.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ const { urls, key, otlp, intervalMs } = JSON.parse(
   readFileSync(process.argv[2] ?? '', 'utf8'),
 ) as PlainTask;
 
-/** One thread does not get on by doing more at once, but exports that wait for it for too long are given up. */
+/** Cycles that may still begin: more at once do not help one thread, and exports that wait too long time out. */
 let free = 4;
 const waiting: (() => void)[] = [];
 
@@ -36,7 +36,7 @@ async function follow(url: string, index: number): Promise<void> {
   let nextMs = Date.now() + (index / urls.length) * intervalMs;
   for (;;) {
     await sleep(Math.max(0, nextMs - Date.now()));
-    // What cannot keep up leaves rounds out, and never runs beside itself.
+    // An address that cannot keep up leaves rounds out; its rounds never overlap.
     nextMs += intervalMs * Math.max(1, Math.ceil((Date.now() - nextMs) / intervalMs));
     try {
       await inTurn(() => stack.cycle());

@@ -1,5 +1,5 @@
-// The plain stack of test/reference: the named packages alone. Bundled before it is started, as one would ship it: types
-// that Node strips at the start would cost it memory.
+// The plain stack of test/reference, which is built of the named packages alone. It is bundled before its start, as it
+// would be shipped: stripping types at the start would cost it memory.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ async function bundle(file: string): Promise<void> {
   const built = await rolldown({
     input: join(checkoutFolder, 'bench/contenders/plain-main.ts'),
     platform: 'node',
-    // In one file the plain stack would take itself for the program.
+    // In one file, `import.meta.main` would be true in the plain stack's module, too: it would run as the program.
     transform: { define: { 'import.meta.main': 'false' } },
     logLevel: 'silent',
   });

@@ -1,5 +1,5 @@
-// The programs that others use for the same: vmagent and a Prometheus agent, which send remote write, and the official
-// Collector with its Prometheus receiver, which sends OTLP. Each with its defaults, but that timestamps of pages count.
+// The programs that others use for the same task: vmagent and a Prometheus agent, which send remote write, and the
+// official Collector with its Prometheus receiver, which sends OTLP. Each has its defaults and honors timestamps.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export const vmagentContender: Contender = {
     vmagent.start({
       scrapeConfig: `scrape_configs:${scrapeJobs(task, `    headers: ["X-API-Key: ${API_KEY}"]`)}`,
       remoteWriteUrl: `${task.sinkUrl}/api/v1/write`,
-      // A page of a fleet is larger than the 16 MiB that it takes at most.
+      // The fleet's page is larger than the 16 MiB that vmagent accepts by default.
       flags: ['-promscrape.maxScrapeSize=1GiB'],
     }),
 };
@@ -62,7 +62,7 @@ function prometheusJobs(task: Task): string {
   return `scrape_configs:${scrapeJobs(task, headers)}`;
 }
 
-/** Only what `npm run test:parts` has built or downloaded: a bench does not begin with minutes of that. */
+/** Uses only parts that `npm run test:parts` has built or downloaded: doing that here would take minutes. */
 async function prepare(
   part: Preparable,
   cacheName: string,

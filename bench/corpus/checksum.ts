@@ -1,14 +1,14 @@
-// What the page server says of a page, and the sink of what arrived, so that the two can be compared without keeping
-// either: numbers that do not depend on the order of the samples. The checksum is over the values' bits, so it tells any
-// value that changed on its way; the sum is for contenders that round the last digit of a value.
+// Tallies of samples: the page server tallies each page, and the sink tallies the samples that arrive. The two are
+// compared without keeping any samples, and the order of the samples does not matter. The checksum is over the values'
+// bits, so it shows any value that changed on its way; the sum is for contenders that round the last digit of a value.
 
-/** Of all samples with one timestamp, or of a whole page. */
+/** The tally of all samples with one timestamp, or of a whole page. */
 export interface Tally {
   samples: number;
   /** 32 bits. */
   checksum: number;
   sum: number;
-  /** Sum of the values' sizes: what a rounding error is measured by. */
+  /** Sum of the absolute values, which a rounding error is compared with. */
   size: number;
 }
 
@@ -37,7 +37,7 @@ export function addTally(to: Tally, from: Tally): void {
   to.size += from.size;
 }
 
-/** Sums of doubles depend a little on their order; a decimal read in haste is off by some of the last bits. */
+/** Sums of doubles depend a little on their order; a fast, inexact parser gets the last bits of a decimal wrong. */
 const ROUNDING = 1e-12;
 
 /** Whether two tallies are of the same samples; `isRounded` forgives the last bits of values. */

@@ -1,6 +1,6 @@
-// What the pages of a bench are made of, as lines. The engine corpus is the service's own page form: names, TYPE and HELP
-// habits and the five common labels come from the simulator, every line has a timestamp, and every value moves. The
-// others are variations of it, and a page as a real exporter writes it.
+// The lines of the pages of a bench. The engine corpus has the form of the service's own pages: names, TYPE and HELP
+// habits and the five common labels come from the simulator, every line has a timestamp, and every value moves. Two
+// corpora are variations of it; the last one is a page as a real exporter writes it.
 
 import { readFileSync } from 'node:fs';
 import { hashText } from '../../src/simulator/load.ts';
@@ -18,7 +18,7 @@ import {
 const CORPORA = ['engine', 'histograms', 'churning', 'captured'] as const;
 export type CorpusName = (typeof CORPORA)[number];
 
-/** The pages of one bench: `addresses` of them, each with so many services and series. */
+/** The pages of one bench: one for each address, each with `services` services of `series` series each. */
 export interface CorpusSpec {
   readonly corpus: CorpusName;
   readonly addresses: number;
@@ -30,13 +30,13 @@ export interface CorpusPage {
   readonly lines: readonly CorpusLine[];
   /** Whether lines end in a timestamp. */
   readonly isTimed: boolean;
-  /** Of its samples, how many make up one OTLP point each: the sizes of its histograms. */
+  /** The number of samples in each of its histograms, which become one OTLP point each. */
   readonly histograms: readonly number[];
 }
 
 const SEED = 7;
 
-/** Ids of the services on one address, as they stand in the `namespace` label; unique over all addresses. */
+/** The ids of the services on one address, which are the values of the `namespace` label; unique over all addresses. */
 export function serviceIds(spec: CorpusSpec, address: number): readonly string[] {
   return servicesOf(spec, address).map(({ id }) => id);
 }
@@ -61,7 +61,7 @@ function engineLines(spec: CorpusSpec, address: number): readonly CorpusLine[] {
   const services = servicesOf(spec, address);
   const all = services.flatMap(service => corpusSeries(service, spec.series, SEED));
   return pageLines(all).map(({ series: { name, shape, hash, service }, metadata, key }) => {
-    // Without the one TYPE line that lacks its blank: the plain stack would give the page up for it.
+    // Mends the one TYPE line that lacks its space: the plain stack would refuse the whole page for it.
     const before = `${metadata.replace(/^#TYPE /m, '# TYPE ')}${key} `;
     if (shape.kind === 'uptime') return uptimeLine(before);
     if (shape.kind !== 'counter') return swayingLine(before, hash);
@@ -70,7 +70,7 @@ function engineLines(spec: CorpusSpec, address: number): readonly CorpusLine[] {
   });
 }
 
-/** One in five of the tables is a passing one. */
+/** Every fifth table is short-lived: its series are replaced by new ones. */
 function churning(line: CorpusLine): CorpusLine {
   const at = line.before.lastIndexOf('table="table_');
   if (at < 0) return line;
@@ -82,7 +82,7 @@ function churning(line: CorpusLine): CorpusLine {
 const BOUNDS = ['0.001', '0.005', '0.01', '0.05', '0.1', '0.25', '0.5', '1', '2.5', '5', '+Inf'];
 const HISTOGRAM_LINES = BOUNDS.length + 2;
 
-/** A third of each service's series as they are, and histograms of statements in the place of the others. */
+/** Keeps the first third of the lines and replaces the others with histograms of statements. */
 function withHistograms(
   spec: CorpusSpec,
   address: number,
@@ -111,7 +111,7 @@ function withHistograms(
   };
 }
 
-/** A real exporter's page: no timestamps, no common labels, types as they are; its values are made to move. */
+/** A real exporter's page without timestamps and common labels. Its types are kept; its values are made to move. */
 function capturedPage(): CorpusPage {
   const file = new URL('../../test/fixtures/captures/engine.prom', import.meta.url);
   const types = new Map<string, string>();

@@ -6,28 +6,28 @@
 //   a double             its mantissa of 53 bits as a fraction of 2^53, with the 17 digits that any double may need
 
 export interface CorpusLine {
-  /** HELP and TYPE where they stand here, name, labels and the blank. */
+  /** The HELP and TYPE lines directly above, if there are any, then name, labels and the space. */
   readonly before: string;
-  /** The first mantissa; as many digits as it has are written, at every poll. */
+  /** The first mantissa; every poll writes as many digits as this one has. */
   readonly first: number;
   readonly step: number;
-  /** Infinity for what only rises. */
+  /** Infinity for a value that only rises. */
   readonly span: number;
   readonly places: number;
   readonly exponent: number | null;
   /** Written as 0.ddddddddddddddddd: see DOUBLE. */
   readonly isDouble: boolean;
-  /** Seconds since the server's start instead of a mantissa that moves by itself. */
+  /** The value is the seconds since the server's start instead of a mantissa that moves by itself. */
   readonly isUptime: boolean;
-  /** Where in `before` five digits stand that make another series of it, or -1. */
+  /** The offset in `before` of five digits that are changed to make a new series, or -1. */
   readonly churnAt: number;
-  /** A few series are followed one by one: under this name, or null. */
+  /** The name under which this series is followed by itself; null for most series. */
   readonly followedAs: string | null;
 }
 
 const FIXED = { isDouble: false, isUptime: false, churnAt: -1, followedAs: null } as const;
 
-/** Mantissas of so many digits are exact in a double. */
+/** Mantissas of at most this many digits, as they are made here, are exact in a double. */
 const DIGITS_MAX = 16;
 
 /** Doubles from 0.5 up to 1, by their mantissas. */
@@ -38,7 +38,7 @@ export const DOUBLE: Readonly<Record<'divisor' | 'mantissaMin' | 'digits' | 'len
   length: 19,
 };
 
-/** What only rises: a count, small as it stands or, from a million on, with an exponent. */
+/** A count, which only rises. From a million on, it is written with an exponent. */
 export function risingLine(before: string, hash: number): CorpusLine {
   const digits = 3 + (hash % 9);
   const first = firstOf(digits, hash);
@@ -49,7 +49,7 @@ export function risingLine(before: string, hash: number): CorpusLine {
     : { ...line, ...withLastDigit(first, step), places: digits - 1, exponent: digits - 1 };
 }
 
-/** What goes up and down: whole numbers, sizes with an exponent, decimals, doubles with all their digits. */
+/** A value that goes up and down: a whole number, a size with an exponent, a decimal, or a double with all digits. */
 export function swayingLine(before: string, hash: number): CorpusLine {
   const share = (hash >>> 4) % 100;
   if (share >= 90) return doubleLine(before, hash);
@@ -70,7 +70,7 @@ function doubleLine(before: string, hash: number): CorpusLine {
   return { ...FIXED, before, first, step, span, places: 0, exponent: null, isDouble: true };
 }
 
-/** A value that is what it is; only its time moves. */
+/** A value that never changes; only its timestamp moves. */
 export function steadyLine(before: string): CorpusLine {
   return { ...FIXED, before, first: 1, step: 0, span: Infinity, places: 0, exponent: null };
 }
@@ -102,13 +102,13 @@ const DECIMAL = (hash: number): Shape => {
 };
 const FULL = (): Shape => ({ digits: DIGITS_MAX, places: DIGITS_MAX - 1, exponent: null });
 
-/** A number with so many digits that has room to rise by more than half. */
+/** A number of `digits` digits that can rise by more than half without another digit. */
 function firstOf(digits: number, hash: number): number {
   if (digits === 1) return 2 + (hash % 3);
   return Math.floor(10 ** (digits - 1) * (1 + 3 * fraction(hash)));
 }
 
-/** Exporters cut trailing zeros off: the last digit is another one, and stays. */
+/** Exporters cut trailing zeros off: the last digit is made 1 to 9, and steps of whole tens keep it up to the span. */
 function withLastDigit(first: number, step: number): { first: number; step: number } {
   return { first: first - (first % 10) + 1 + (first % 9), step: Math.max(10, step - (step % 10)) };
 }

@@ -1,12 +1,12 @@
 // One generated page that is laid out once and patched for every poll: values and timestamps are written into their
-// places, and what was written is tallied on the way. It must cost little, since it runs beside what is measured.
+// places, and every written value is tallied. This must cost little, since it runs beside the measured programs.
 
 import { addValue, newTally, type Tally } from './checksum.ts';
 import type { CorpusPage } from './corpora.ts';
 import { type CorpusLine, DOUBLE } from './line.ts';
 
 export interface RenderedPage {
-  /** Valid until the next page. */
+  /** Valid until the next page is rendered. */
   readonly bytes: Buffer;
   readonly timeMs: number;
   readonly tally: Tally;
@@ -18,7 +18,7 @@ const TIME_DIGITS = 13;
 const HALF = 1e8;
 const ZERO = 0x30;
 const DOT = 0x2e;
-/** For uptimes: long enough ago that they have six digits, as they are laid out. */
+/** The servers' age at the start: an uptime of three days has the six digits that it is laid out with. */
 const STARTED_AGO_MS = 3 * 86_400_000;
 const CHURN_EVERY = 10;
 const CHURN_FIRST = 10_000;
@@ -27,13 +27,13 @@ export class PageSource {
   readonly sampleCount: number;
   readonly #isTimed: boolean;
   readonly #bytes: Buffer;
-  /** Columns over the lines; a million objects would cost more than their page. */
+  /** One array per field, indexed by line: a million objects would cost more than their page. */
   readonly #firsts: Float64Array;
   readonly #steps: Float64Array;
   readonly #spans: Float64Array;
-  /** What each mantissa has moved by. */
+  /** How far each mantissa has moved. */
   readonly #moved: Float64Array;
-  /** What makes a mantissa the value: a power of ten. */
+  /** The divisor that turns a mantissa into the value: a power of ten, or 2^53 for a double. */
   readonly #divisors: Float64Array;
   /** Where each value ends, without its exponent. */
   readonly #ends: Uint32Array;
@@ -131,7 +131,7 @@ export class PageSource {
     const start = end - (this.#lengths[index] ?? 0);
     const places = this.#places[index] ?? 0;
     const dotAt = places > 0 ? end - 1 - places : -1;
-    // Whole numbers of 32 bits divide much faster.
+    // Integers of 32 bits divide much faster, so the mantissa is split into two of them.
     let high = mantissa < HALF ? 0 : Math.floor(mantissa / HALF) | 0;
     let low = (mantissa - high * HALF) | 0;
     let at = end - 1;
@@ -153,7 +153,7 @@ export class PageSource {
       throw new Error(`a value of the corpus has outgrown its place: ${mantissa}`);
   }
 
-  /** Only the digits that are others than at the poll before. */
+  /** Writes only the digits that have changed since the poll before. */
   #writeTimes(timeMs: number): void {
     const time = String(timeMs);
     let same = 0;
@@ -167,7 +167,7 @@ export class PageSource {
     this.#lastTime = time;
   }
 
-  /** One in so many of the passing series gives way to another one. */
+  /** Replaces every tenth (CHURN_EVERY) of the short-lived series with a new one. */
   #churn(): void {
     for (let i = this.#poll % CHURN_EVERY; i < this.#churning.length; i += CHURN_EVERY) {
       const number = CHURN_FIRST + (this.#churned++ % (100_000 - CHURN_FIRST));
@@ -176,7 +176,7 @@ export class PageSource {
   }
 }
 
-/** Exact: mantissas have at most 16 digits, and so has the power. */
+/** Mantissas and divisors are exact in a double, so that a value is rounded only once: by its division. */
 function divisorOf({ places, exponent, isDouble }: CorpusLine): number {
   if (isDouble) return DOUBLE.divisor;
   const power = places - (exponent ?? 0);

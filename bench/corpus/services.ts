@@ -16,7 +16,7 @@ export function corpusServices(count: number): readonly SimulatedService[] {
   });
 }
 
-/** Exactly `count` series: those of any single server, then those of more and more tables. */
+/** Exactly `count` series: first the series that any single server has, then the series of more and more tables. */
 export function corpusSeries(
   service: SimulatedService,
   count: number,

@@ -1,4 +1,4 @@
-// The machine that a result is of.
+// The machine and the commit that a result was measured with.
 
 import { execFileSync } from 'node:child_process';
 import { arch, cpus, loadavg, release, totalmem } from 'node:os';
@@ -23,7 +23,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** True if figures of both may be compared. The kernel may be a newer one. */
+/** True if figures of both may be compared. The kernels may differ. */
 export function isSameMachine(one: Machine, other: Machine): boolean {
   return one.processor === other.processor && one.cores === other.cores && one.node === other.node;
 }

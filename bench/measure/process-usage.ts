@@ -1,22 +1,22 @@
-// What a process has used, from /proc. Processor time is that of /proc/PID/stat, in ticks of 10 ms. Where the clocks of its
-// threads, in nanoseconds, agree with it (no thread has ended meanwhile), these are taken instead: a tick is much for a
-// process that works for some of them only.
+// Reads the processor time and memory of a process from /proc. /proc/PID/stat counts processor time in ticks of 10 ms.
+// The clocks of the threads count nanoseconds, and are used instead if they agree with the ticks, that is, if no thread
+// has ended meanwhile: ticks are too coarse for a process that works little.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
 export interface ProcessUsage {
-  /** User and system, since its start: as the kernel's ticks, and as the clocks of the threads that there are. */
+  /** User and system time since its start: by the kernel's ticks, and by the clocks of its present threads. */
   readonly tickedMs: number;
   readonly threadsMs: number;
   readonly residentBytes: number;
-  /** Of the resident memory, what no file holds: the share of programs and libraries is apart. */
+  /** The resident memory that no file backs, so without the pages of programs and libraries. */
   readonly anonymousBytes: number;
   readonly peakBytes: number;
 }
 
 const TICK_MS = 1000 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-/** User and system time are cut to whole ticks each, at both ends. */
+/** User and system time are each cut to whole ticks, at both looks. */
 const TICKS_APART_MAX = 4;
 
 /** Throws when there is no such process. */
@@ -40,7 +40,7 @@ export function cpuMsBetween(from: ProcessUsage, to: ProcessUsage): number {
 
 function tickedMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // Behind the name, which may hold blanks: fields 14 and 15 of proc(5).
+  // Splits only the text after the name, which may contain spaces. These are fields 14 and 15 of proc(5).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
@@ -52,7 +52,7 @@ function threadsMs(pid: number): number {
       const text = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8');
       nanoseconds += Number(text.split(' ')[0]);
     } catch {
-      // It has ended meanwhile.
+      // The thread has ended meanwhile.
     }
   }
   return nanoseconds / 1e6;

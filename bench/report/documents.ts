@@ -1,5 +1,5 @@
-// The tables of README.md and docs/performance.md, made of the committed results. A document marks the place of a table by
-// two comments of HTML; what stands between them is never written by hand.
+// The tables of README.md and docs/performance.md, made from the committed results. Two HTML comments in a document mark
+// the place of a table; the text between them is never written by hand.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { CONTENDERS } from '../contenders/all.ts';
@@ -30,7 +30,7 @@ export function writeTables(): void {
   for (const { file } of DOCUMENTS) writeFileSync(file, withTables(file, results));
 }
 
-/** A document's text with its tables as the results have them. */
+/** Returns the text of a document with its tables made from the results. */
 export function withTables(file: string, results: Results): string {
   const tables = DOCUMENTS.find(document => document.file === file)?.tables ?? {};
   let text = readFileSync(file, 'utf8');
@@ -46,7 +46,7 @@ function replace(text: string, name: string, lines: readonly string[]): string {
   return `${text.slice(0, from)}${begin}\n${lines.join('\n')}\n${text.slice(to)}`;
 }
 
-/** Each program in each of the large scenarios: what a sample costs, and how many times ours that is. */
+/** The cost of a sample for each program in each of the large scenarios, and how many times our cost that is. */
 function comparisonTable(results: Results): string[] {
   const columns = ['fleet', 'targets-large', 'targets'];
   const titles = ['200 services in one page', '200 pages of 5,000', '200 pages of 500, every 2 s'];
@@ -87,7 +87,7 @@ function describe(results: Results): string {
   return `Measured ${describeTaken(results)}; ${versions.join(', ')}. ${describeRuns(results)}`;
 }
 
-/** When, of which sources, and on what: of each scenario, where they are not all of the same run. */
+/** The day, commit and machine of the results. Where these differ, each is followed by its scenarios. */
 function describeTaken({ taken }: Results): string {
   const runs = Map.groupBy(
     Object.entries(taken),
@@ -106,7 +106,7 @@ function describeMachine({ processor, cores, memoryBytes, node }: Machine): stri
   return `${cores} cores (${processor}) with ${gigabytes} GiB and Node ${node}`;
 }
 
-/** Where there is no spread. */
+/** Says which scenarios were run only once, and so have no spread. */
 function describeRuns({ paced }: Results): string {
   const runs = Map.groupBy(paced, ({ scenario }) => scenario);
   const once = [...runs].filter(([, of]) => of.every(({ run }) => run === 0)).map(([name]) => name);
@@ -124,7 +124,7 @@ function otherLines(results: Results): string[] {
     .flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }
 
-/** [] without rows. */
+/** The lines of the table in Markdown; [] without rows. */
 function markdown({ head, rows }: Table): string[] {
   if (rows.length === 0) return [];
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;

@@ -1,6 +1,6 @@
-// What the project has set itself, held against the results: at most so much, as a ratio within one run wherever there is
-// a program to compare with. A goal is met only beyond the spread: by the worst of its runs. One whose runs are missing or
-// incomplete is neither met nor missed.
+// The goals that the project has set itself, compared with the results. A goal is an upper limit: of a ratio within one
+// run, wherever there is a program to compare with. A goal is met only if its worst run meets it. A goal whose runs are
+// missing or incomplete is neither met nor missed.
 
 import { isSameMachine } from '../measure/machine.ts';
 import { PEERS } from '../scenarios.ts';
@@ -53,10 +53,10 @@ export function goalLines(results: Results): string[] {
 interface Judged {
   readonly name: string;
   readonly atMost: number;
-  /** One of each run. */
+  /** One value of each run. */
   readonly values: readonly number[];
   readonly show: (value: number) => string;
-  /** What `atMost` is a share of, or otherwise says more than the figure. */
+  /** The words after `atMost`: what it is a share of, or its unit. */
   readonly of?: string;
 }
 
@@ -92,7 +92,7 @@ function ratioGoal(
   return judge({ name, atMost, values, show: share, of: ` of ${other}` });
 }
 
-/** Of the cheapest of those that were measured beside ours, in each run. */
+/** Our cost as a share of the cheapest peer's, which is chosen in each run from the peers measured beside ours. */
 function bestPeerGoal(results: Results, scenario: string, atMost: number): Goal {
   const ratios = PEERS.flatMap(peer =>
     ratiosOf(results, scenario, ['ours', peer]).map(ratio => ({ ...ratio, peer })),
@@ -202,7 +202,7 @@ function startGoals({ start }: Results): Goal[] {
 
 const THREE_POLLS_US_MAX = 12;
 
-/** Where there are a million series. */
+/** Goals for the first pages of the scenario with a million series. */
 function firstPageGoals(results: Results): Goal[] {
   const agent = ratiosOf(
     results,
@@ -261,13 +261,13 @@ function drainGoals({ drain }: Results): Goal[] {
 const MILLION_BYTES_MAX = 550e6;
 const FLAT_WITHIN = 0.25;
 const LARGE_SERIES = 5_000_000;
-/** A poll that takes longer than its interval costs the next one: twice the interval lies between two. */
+/** A poll that takes longer than its interval makes the next one drop out: then two polls are two intervals apart. */
 const GAP_MAX = 1.5;
 
 function growthGoals({ growth }: Results): Goal[] {
   const million = growth.filter(size => size.series === 1_000_000 && isSound(size));
   const large = growth.filter(size => size.series === LARGE_SERIES && isWhole(size));
-  // What the process costs by itself is shared by more and more series: that is no matter of growth.
+  // Compares the cost of added samples only: the fixed cost of the process, shared by more series, would hide growth.
   const uneven = million.map(({ run }) => {
     const costs = growth
       .filter(size => size.run === run && isSound(size))

@@ -25,7 +25,7 @@ export function resultLines(results: Results): string[] {
   ];
 }
 
-/** What must not happen: a run that broke off, samples that did not arrive, ours too slow for a scenario. */
+/** The results that make the bench fail: runs that broke off, lost samples, scenarios that ours is too slow for. */
 export function problemsOf(results: Results): string[] {
   const lost = [...results.paced, ...results.start, ...results.drain].flatMap(result =>
     result.losses.map(loss => `${nameOf(result)}: ${loss}`),
@@ -94,7 +94,7 @@ export function costTable(results: Results): Table {
   return { head, rows };
 }
 
-/** What was measured beside it. */
+/** The tables of growth, starts, drains and pauses. */
 export function otherTables(results: Results): readonly Table[] {
   return [growthTable, startTable, drainTable, pausesTable].map(tableOf => tableOf(results));
 }
@@ -147,7 +147,7 @@ function drainTable({ drain }: Results): Table {
   return { head, rows };
 }
 
-/** The longest of all runs. */
+/** The longest pauses of all runs, by scenario. */
 function pausesTable({ paced }: Results): Table {
   const probed = paced.flatMap(({ scenario, pauses }) =>
     pauses === null ? [] : [{ scenario, ...pauses }],
@@ -173,7 +173,7 @@ export function floorLines({ floor }: Results): string[] {
   return [`The floor under a page of the fleet: ${spread(ns, count)} ns a sample.`];
 }
 
-/** Columns as wide as what stands in them; [] without rows. */
+/** The table as lines, each column as wide as its widest cell; [] without rows. */
 export function aligned({ head, rows }: Table): string[] {
   if (rows.length === 0) return [];
   const all = [head, ...rows];

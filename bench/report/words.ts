@@ -1,6 +1,6 @@
-// What stands for several runs, and figures as words, the same in terminal and documents.
+// The median of several runs, and figures as text, the same in the terminal and in documents.
 
-/** Of an even number, the mean of the two in the middle; NaN of none. */
+/** The mean of the two middle values if their number is even; NaN without values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;
@@ -17,12 +17,12 @@ export function percent(value: number, digits = 2): string {
   return `${value.toFixed(digits)} %`;
 }
 
-/** A number with a comma at the thousands. */
+/** A whole number with commas between the thousands. */
 export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** `0.38 (0.36 to 0.41)`: the median of the runs, and between what they lie. */
+/** `0.38 (0.36 to 0.41)`: the median of the runs, with the lowest and the highest. */
 export function spread(values: readonly number[], show: (value: number) => string): string {
   const middle = show(median(values));
   if (values.length < 2) return middle;

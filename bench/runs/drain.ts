@@ -1,5 +1,5 @@
-// How fast a backlog leaves: the back end refuses everything for some polls, then takes it again, while pages are no
-// longer served. What was scraped meanwhile must arrive, too.
+// Measures how fast a backlog is sent: the back end refuses everything for some polls, then takes requests again, while
+// pages are no longer served. Everything scraped meanwhile must arrive, too.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contender } from '../contenders/contender.ts';
@@ -10,9 +10,9 @@ import { sumPolls } from '../verify.ts';
 export interface DrainResult {
   readonly run: number;
   readonly contender: string;
-  /** Of the backlog. */
+  /** The samples of the backlog. */
   readonly samples: number;
-  /** From the moment that the back end takes requests again to the first and to the last of them. */
+  /** The time from when the back end takes requests again to the first and to the last request. */
   readonly firstMs: number;
   readonly lastMs: number;
   readonly samplesPerSecond: number;
@@ -22,7 +22,7 @@ export interface DrainResult {
 
 const INTERVAL_MS = 1000;
 const SERVICE_SERIES = 1000;
-/** Contenders wait between two tries, some of them for half a minute. */
+/** Long enough for the back-off of every contender, which can be half a minute. */
 const FIRST_WITHIN_MS = 120_000;
 
 export async function runDrain(

@@ -1,4 +1,4 @@
-// The floor under a page of the fleet, by bench/floor.ts in a process of its own.
+// Runs bench/floor.ts in a separate process, and reads the floor under a page of the fleet from its output.
 
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
-// Ours alone with more and more series, in pages of at most 5,000 and all at one pace: what a series costs in processor
-// time and memory, and whether that stays the same. What the process costs by itself, whatever it scrapes, is in the
-// first 10,000: what counts is what comes on top of them.
+// Measures our program alone with more and more series, in pages of at most 5,000 and all at one pace: the processor
+// time and memory per series, and whether they stay the same. The first 10,000 series include the fixed cost of the
+// process, so only the cost of further series counts.
 
 import { bridge } from '../contenders/bridge.ts';
 import type { CorpusSpec } from '../corpus/corpora.ts';
@@ -14,10 +14,10 @@ export interface GrowthResult extends Window {
   readonly run: number;
   readonly series: number;
   readonly intervalMs: number;
-  /** Above those of the base, for each series and each sample more than there; null up to the base. */
+  /** Memory and time above the base, divided by the series and samples above the base; null up to the base. */
   readonly bytesPerAddedSeries: number | null;
   readonly nsPerAddedSample: number | null;
-  /** The longest time between two polls of one page: twice the interval where one was left out. */
+  /** The longest time between two polls of one page: twice the interval if a poll was left out. */
   readonly gapMs: number;
   readonly losses: readonly string[];
 }
@@ -26,10 +26,10 @@ type Measured = Omit<GrowthResult, 'bytesPerAddedSeries' | 'nsPerAddedSample'>;
 
 const BASE_SERIES = 10_000;
 const PAGE_SERIES_MAX = 5000;
-/** More than this, and prom2otlp is told to remember them: 3,000,000 as shipped. */
+/** For more series than this, the configuration raises the limit of remembered series, by default 3,000,000. */
 const UNTOLD_SERIES_MAX = 2_000_000;
 
-/** One interval for all sizes, so that a poll has the same number of wake-ups. */
+/** Uses one interval for all sizes, so that wake-ups are equally frequent. */
 export async function runGrowth(
   scenario: SpecialScenario,
   run: number,
@@ -43,7 +43,7 @@ export async function runGrowth(
 export function grown(size: Measured, base: Measured): GrowthResult {
   if (size.series <= base.series)
     return { ...size, bytesPerAddedSeries: null, nsPerAddedSample: null };
-  // Over windows of the same length.
+  // Scales the base to the length of this size's window.
   const share = size.windowMs / base.windowMs;
   const cpuMs = size.cpuMs - base.cpuMs * share;
   const samples = size.samples - base.samples * share;

@@ -1,5 +1,5 @@
-// One contender in one scenario, paced as in production: it warms up, then a window of whole intervals is measured, then
-// pages stop and everything that was served must arrive.
+// Measures one contender in one scenario, at the pace of production: the contender warms up, then a window of whole
+// intervals is measured, then the pages stop and everything that was served must arrive.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contender, RunningContender } from '../contenders/contender.ts';
@@ -14,21 +14,21 @@ import { sumPolls } from '../verify.ts';
 export interface PacedResult {
   readonly scenario: string;
   readonly contender: string;
-  /** Those of a group ran side by side: ratios are taken within it. */
+  /** The group's index. Contenders of one group ran side by side: ratios are taken within it. */
   readonly group: number;
-  /** The how many-th run of the scenario, from 0. */
+  /** The number of the run of the scenario, from 0. */
   readonly run: number;
-  /** Of the pages served within the window; all of them arrived, or the result does not count. */
+  /** The samples of the pages served within the window. The result counts only if all of them arrived. */
   readonly samples: number;
   readonly windowMs: number;
   readonly cpuMs: number;
   readonly nsPerSample: number;
   /** Share of one core. */
   readonly cpuPercent: number;
-  /** Mean within the window, at its end, and the highest of its life. */
+  /** Resident memory: the mean of the window, at the window's end, and the highest since the process began. */
   readonly residentBytes: number;
   readonly lastBytes: number;
-  /** Of `lastBytes`, what no file holds; null in results from before it was measured. */
+  /** The part of `lastBytes` that no file backs; null in results from before it was measured. */
   readonly anonymousBytes: number | null;
   readonly peakBytes: number;
   readonly wireBytesPerSample: number;
@@ -38,29 +38,29 @@ export interface PacedResult {
   readonly load: number;
   /** From the start of the process to the window; null in results from before it was measured. */
   readonly first: FirstMinutes | null;
-  /** Of `ours-probed`; null for all others. */
+  /** The pauses of `ours-probed`; null for all others. */
   readonly pauses: Pauses | null;
-  /** Why it could not keep the pace, or null; such a result does not count. */
+  /** Why the contender could not keep the pace; the result counts only if this is null. */
   readonly tooSlow: string | null;
-  /** What did not arrive; the result counts only without any. */
+  /** What did not arrive; the result counts only if this is empty. */
   readonly losses: readonly string[];
 }
 
-/** What a program costs until it is warm: its start, and the first pages. */
+/** The cost of a program until it is warm: its start, and the first pages. */
 export interface FirstMinutes {
   readonly seconds: number;
   readonly samples: number;
   readonly cpuMs: number;
   readonly peakBytes: number;
-  /** Processor time from the start on, in µs a series, when all pages were served once, and three times. */
+  /** Processor time since the start, in µs a series, once all pages have been served once, and three times. */
   readonly firstPollUs: number;
   readonly threePollsUs: number;
 }
 
-/** A window begins in the middle between two polls of a single page, so that it holds whole ones. */
+/** With a single page, a window begins at this share of the interval after a poll, so that it holds whole polls. */
 const PHASE = 0.6;
 
-/** A machine that is busy otherwise may take a while for the first pages. */
+/** Extra time for the first pages, because the machine may be busy otherwise. */
 const WARM_EXTRA_MS = 300_000;
 
 export async function runPaced(
@@ -99,7 +99,7 @@ type FirstPages = Pick<FirstMinutes, 'samples' | 'cpuMs' | 'peakBytes'> & {
   readonly usPerSeries: number;
 };
 
-/** Some pages may have been served once more by then: what counts is a sample's cost, so many times. */
+/** Some pages may have been served more often by then, so µs a series is the cost of a sample times `polls`. */
 function firstPages(stage: Stage, { pid }: RunningContender, polls: number): FirstPages {
   const { tickedMs: cpuMs, peakBytes } = processUsage(pid);
   const { samples } = sumPolls(stage.polls);
@@ -111,9 +111,9 @@ export type Window = Omit<
   'scenario' | 'contender' | 'group' | 'run' | 'losses' | 'first' | 'pauses'
 >;
 
-/** Of the samples of one poll of all pages: more on its way, and a window would begin or end with work of others. */
+/** The share of one poll of all pages that may be on its way when a window begins or ends: work of another window. */
 const BEHIND_MAX = 0.05;
-/** Intervals that a window waits for that, before it and at its end. */
+/** The intervals that a window waits for that, at its beginning and at its end. */
 const CATCH_UP_INTERVALS = 2;
 
 export async function measureWindow(
@@ -158,16 +158,16 @@ export async function measureWindow(
   };
 }
 
-/** Of the samples that should have been served. */
+/** The share of the wanted samples that may be missing or still on their way. */
 const SLOW_SHARE = 0.1;
 
-/** Why the work of a window is not that of the samples served in it; null where it is. */
+/** Why the work of a window is not the work for the samples served in it; null if it is. */
 export function paceProblem(window: {
   readonly samples: number;
   readonly wanted: number;
-  /** How much more was on its way at the end than at the beginning. */
+  /** How many more samples were on their way at the end than at the beginning. */
   readonly behind: number;
-  /** Samples of a page: whether one more falls into the window is chance. */
+  /** The samples of a page, because one page more or less in the window is chance. */
   readonly page: number;
 }): string | null {
   const { samples, wanted, behind, page } = window;
@@ -187,7 +187,7 @@ function cpuOf(
   return { cpuMs, nsPerSample: (cpuMs * 1e6) / samples, cpuPercent: (cpuMs / elapsedMs) * 100 };
 }
 
-/** Of what arrived within the window, which may have been served a little before it. */
+/** The bytes per sample of the requests that arrived in the window; they may hold samples served just before it. */
 function bytesOf(
   before: SinkCounts,
   after: SinkCounts,

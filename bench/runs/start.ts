@@ -1,5 +1,5 @@
-// How long a contender takes from the start of its process to the first point that the sink has accepted. The page is
-// there at once, and the scrape interval is short, so that no schedule is measured.
+// Measures the time from the start of a contender's process to the first point that the sink accepts. The page is there
+// at once, and the scrape interval is short, so that the schedule does not count.
 
 import type { Contender } from '../contenders/contender.ts';
 import { Stage, withContender } from '../stage.ts';
@@ -7,7 +7,7 @@ import { Stage, withContender } from '../stage.ts';
 export interface StartResult {
   readonly run: number;
   readonly contender: string;
-  /** One for each time that it was started, shortest first. */
+  /** The time of each start, shortest first. */
   readonly milliseconds: readonly number[];
   readonly losses: readonly string[];
 }

@@ -1,4 +1,4 @@
-// Reads a metrics request in JSON into Received, as the official exporter's own transport sends it.
+// Reads a metrics request in JSON, as the official exporter sends it, into Received.
 
 import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { judgeName, type Received } from './received.ts';
@@ -48,7 +48,7 @@ function addAttributes(hash: SeriesHash, { attributes = [] }: AnyPoint): void {
     hash.addTexts(key, value?.stringValue ?? JSON.stringify(value));
 }
 
-/** A histogram as the samples of the text: cumulative buckets, count, sum. */
+/** Reads a histogram as the samples that it was made from: cumulative buckets, count, sum. */
 function readValues(point: AnyPoint, take: (value: number) => void): void {
   const { asDouble, asInt, bucketCounts } = point;
   if (bucketCounts === undefined) {

@@ -1,5 +1,5 @@
 // Reads a metrics request in protobuf into Received, by the field numbers of opentelemetry/proto/metrics/v1. It shares
-// nothing with src/: what it finds is what counts.
+// nothing with src/, so that a fault there cannot hide itself here.
 
 import { Fields } from './protobuf.ts';
 import type { Received } from './received.ts';
@@ -7,7 +7,7 @@ import { SeriesHash } from './series.ts';
 
 const NO_RECORDED_VALUE = 1;
 
-/** Fields of a metric that hold its data points, and what these are. */
+/** The fields of a metric that hold its data points, with the kind of the points. */
 const DATA: Readonly<Record<number, 'number' | 'histogram' | 'summary'>> = {
   5: 'number',
   7: 'number',
@@ -21,7 +21,7 @@ export function readOtlpProtobuf(body: Buffer, received: Received): void {
 
 class Reader {
   readonly #received: Received;
-  /** One for each level of nesting. */
+  /** One reader of fields for each level of nesting. */
   readonly #request: Fields;
   readonly #resourceMetrics: Fields;
   readonly #scopeMetrics: Fields;
@@ -63,7 +63,7 @@ class Reader {
     }
   }
 
-  /** Fields may come in any order: what stands around the points is looked for first. */
+  /** Reads the resource before the points, since fields may come in any order. */
   #enterResource(resourceMetrics: Fields): void {
     this.#resource.reset();
     this.#service = '';
@@ -92,7 +92,7 @@ class Reader {
     }
   }
 
-  /** False for a metric that the contender has added. */
+  /** Reads the metric's name before its points. Returns false for a metric that the contender has added. */
   #enterMetric(metric: Fields): boolean {
     while (metric.next()) {
       if (metric.number !== 1) continue;
@@ -137,7 +137,7 @@ class Reader {
     if (this.#isFollowed) this.#received.follow(timeMs, service, value);
   }
 
-  /** As the samples of the text: cumulative buckets, then count and sum. */
+  /** Reads a histogram as the samples that it was made from: cumulative buckets, then count and sum. */
   #readHistogram(parent: Fields): void {
     const point = this.#point.enter(parent.start, parent.end);
     const { view } = point;
@@ -211,7 +211,7 @@ class Reader {
   }
 }
 
-/** From nanoseconds as a double, which is off by at most some hundreds of them. */
+/** Takes nanoseconds as a double, which is rounded by at most some hundreds of nanoseconds. */
 function toMs(nanoseconds: number): number {
   return Math.round(nanoseconds / 1e6);
 }

@@ -1,17 +1,17 @@
-// As much of protobuf as the sink needs: fields of a message as offsets into the request. It trusts what it reads (a
-// contender's own encoder) but never reads past the end.
+// The part of protobuf that the sink needs: reads the fields of a message as offsets into the request. It trusts the
+// encoders of the contenders, but never reads past the end.
 
 export interface Field {
   number: number;
   wireType: number;
-  /** Of a varint: its value, cut to 32 bits. */
+  /** The value of a varint, cut to 32 bits. */
   value: number;
-  /** Where the value stands. */
+  /** The offsets of the value. */
   start: number;
   end: number;
 }
 
-/** Walks the fields of `bytes[start, end)`; use one per level of nesting. */
+/** Walks the fields of `bytes[start, end)`; each level of nesting needs its own. */
 export class Fields implements Field {
   readonly bytes: Buffer;
   readonly view: DataView;
@@ -28,7 +28,7 @@ export class Fields implements Field {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  /** Begins with a message. */
+  /** Begins to walk the message in `bytes[start, end)`. */
   enter(start: number, end: number): this {
     this.#at = start;
     this.#limit = end;
@@ -92,7 +92,7 @@ export class Fields implements Field {
   }
 }
 
-/** A varint of 64 bits, signed, where it stands: remote write's times. */
+/** Reads the varint at `start` as a signed integer of 64 bits, such as a remote write timestamp. */
 export function readInt64(bytes: Buffer, start: number): number {
   let low = 0;
   let high = 0;

@@ -1,5 +1,5 @@
-// What the sink knows of the samples that arrived: tallies by timestamp, how often each series came, and the values of the
-// few series that are followed one by one. Samples that contenders add on their own account are left out.
+// The sink's record of the samples that arrived: tallies by timestamp, how often each series came, and the values of the
+// few series that are followed one by one. Samples that contenders add themselves are left out.
 
 import { addTally, addValue, newTally, type Tally } from '../corpus/checksum.ts';
 import type { Fields } from './protobuf.ts';
@@ -11,18 +11,18 @@ export interface ReceivedReport {
   readonly total: Tally;
   /** How many series came how many times. */
   readonly seriesByCount: ReadonlyMap<number, number>;
-  /** `time name` to values. */
+  /** Values by `time name`. */
   readonly followed: ReadonlyMap<string, number>;
 }
 
-/** What the sink needs to know of a metric by its name. */
+/** The facts that the sink derives from a metric's name. */
 export interface MetricName {
-  /** None of the pages': left out. */
+  /** True for a metric that is on no page: it is left out. */
   readonly isAdded: boolean;
   readonly isFollowed: boolean;
 }
 
-/** Names of what a contender says of itself and of its scrapes. */
+/** Names of the metrics that contenders add about themselves and their scrapes. */
 const ADDED = /^(?:up|scrape_.*|prom2otlp_.*|target_info|otel_scope_info)$/;
 const FOLLOWED = 'engine_global_status_questions';
 
@@ -30,12 +30,12 @@ export function judgeName(name: string): MetricName {
   return { isAdded: ADDED.test(name), isFollowed: name === FOLLOWED };
 }
 
-/** Judges names as they stand in a request: making text of each would cost more than all else. */
+/** Judges names by their bytes in a request: decoding each to a string would cost more than everything else. */
 class MetricNames {
   readonly #hash = new SeriesHash();
   readonly #known = new Map<number, { readonly high: number; readonly name: MetricName }>();
 
-  /** Of the field's text. */
+  /** Judges the name that the field holds. */
   judge(field: Fields): MetricName {
     const { low, high } = this.#hash.reset().add(field.view, field.start, field.end);
     // Small integers are cheap keys of a Map.
@@ -67,7 +67,7 @@ export class Received {
     this.#samples++;
   }
 
-  /** One point of a series, by a hash of its identity. */
+  /** Counts one point of a series, given by a hash of its identity. */
   point(series: SeriesHash): void {
     this.#counts.add(series);
   }

@@ -1,11 +1,12 @@
-// Reads a remote write request (version 1, protobuf) into Received: time series 1 with labels 1 and samples 2.
+// Reads a remote write request (version 1, protobuf) into Received. Field 1 of a request is a time series, whose field 1
+// is a label and field 2 a sample.
 // https://prometheus.io/docs/specs/prw/remote_write_spec/
 
 import { Fields, readInt64 } from './protobuf.ts';
 import type { MetricName, Received } from './received.ts';
 import { SeriesHash } from './series.ts';
 
-/** The NaN that ends a series. */
+/** The two halves of the staleness marker, a NaN that ends a series. */
 const STALE_LOW = 2;
 const STALE_HIGH = 0x7ff00000;
 

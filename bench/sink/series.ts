@@ -1,7 +1,7 @@
-// Series without their names: a hash of what makes a series one of its own, and how often each came. A million of them
-// at every poll must cost the bench little, so there is no object per series.
+// Identifies a series by a hash of its name and labels, and counts how often each came. A million of them at every poll
+// must cost the bench little, so there is no object per series.
 
-/** A hash of bytes that several can be added to in any order; 64 bits, so that a million series stay apart. */
+/** A hash to which parts can be added in any order. It has 64 bits, so that a million series stay apart. */
 export class SeriesHash {
   low = 0;
   high = 0;
@@ -36,7 +36,7 @@ export class SeriesHash {
   /** Adds a name with its value, as text. */
   addTexts(name: string, value: string): this {
     const length = name.length + value.length;
-    // So that `a` with `bc` is not `ab` with `c`.
+    // Hashes the name's length as well, so that `a` with `bc` differs from `ab` with `c`.
     let low = 0x811c9dc5 ^ name.length;
     let high = 0x2545f491;
     for (let at = 0; at < length; at++) {
@@ -86,7 +86,7 @@ export class SeriesCounts {
     return series;
   }
 
-  /** Where a series stands, or the free slot that is its own. */
+  /** The slot of a series, or the free slot where it belongs. */
   #slotOf(low: number, high: number): number {
     let slot = (Math.imul(low ^ high, 0x9e3779b1) >>> 8) & this.#mask;
     while (this.#counts[slot] !== 0 && (this.#lows[slot] !== low || this.#highs[slot] !== high))

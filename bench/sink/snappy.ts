@@ -1,10 +1,10 @@
-// Unpacks a block of snappy, which remote write is sent in. Format: the length as a varint, then literals and copies; see
+// Unpacks a block of snappy, the compression of remote write. Format: the length as a varint, then literals and copies,
 // https://github.com/google/snappy/blob/main/format_description.txt
 
-/** Up to here a loop is faster than a call. */
+/** Up to this many bytes, a loop copies faster than a call. */
 const LOOP_BYTES_MAX = 32;
 
-/** Throws for what is damaged, or longer than `maxBytes`. */
+/** Throws when the block is damaged, or unpacks to more than `maxBytes`. */
 export function unpackSnappy(packed: Buffer, maxBytes: number): Buffer {
   let at = 0;
   let length = 0;
@@ -31,7 +31,7 @@ export function unpackSnappy(packed: Buffer, maxBytes: number): Buffer {
       const { size, offset, tagBytes } = readCopy(packed, at, tag);
       at += tagBytes;
       check(offset > 0 && offset <= written && written + size <= length);
-      // What is copied may overlap with what is written: a run of repetitions.
+      // The source may overlap with the target: a repeated pattern.
       if (offset >= size && size > LOOP_BYTES_MAX)
         bytes.copyWithin(written, written - offset, written - offset + size);
       else for (let i = written; i < written + size; i++) bytes[i] = bytes[i - offset] ?? 0;
@@ -45,7 +45,7 @@ export function unpackSnappy(packed: Buffer, maxBytes: number): Buffer {
 interface Copy {
   readonly size: number;
   readonly offset: number;
-  /** Behind the tag's first byte. */
+  /** The number of bytes after the tag's first byte. */
   readonly tagBytes: number;
 }
 

@@ -7,7 +7,7 @@ import { withSuffixes } from './translation.ts';
 
 export interface Query {
   readonly expr: string;
-  /** How a series is named: `{{label}}` is its label. */
+  /** The name of a series in the legend; `{{label}}` is replaced by the value of that label. */
   readonly legend: string;
 }
 
@@ -16,7 +16,7 @@ export interface Panel {
   /** One of Grafana's units: `short`, `s`, `bytes`, `reqps`, `percentunit`, … */
   readonly unit: string;
   readonly queries: readonly Query[];
-  /** Lines over time, unless it says otherwise. */
+  /** By default, lines over time. */
   readonly type?: 'timeseries' | 'stat' | 'state-timeline';
   readonly description?: string;
 }
@@ -40,7 +40,7 @@ export interface DashboardSpec {
   readonly rows: readonly Row[];
 }
 
-/** Lines over time. */
+/** A panel of lines over time. */
 export function panel(title: string, unit: string, ...queries: readonly Query[]): Panel {
   return { title, unit, queries };
 }
@@ -161,7 +161,7 @@ function panelJson(panel: Panel): Record<string, unknown> {
   };
 }
 
-/** What its metrics are, in the words of the catalog and of docs/telemetry.md. */
+/** Describes the metrics of a panel in the words of the catalog and of docs/telemetry.md. */
 function describe(queries: readonly Query[]): string {
   const names = new Set(queries.flatMap(({ expr }) => expr.match(/[a-z]\w+/g) ?? []));
   const texts = [...names].flatMap(name => {

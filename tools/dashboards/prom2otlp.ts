@@ -12,12 +12,12 @@ import {
 
 const OF = 'instance=~"$daemon"';
 
-/** The value as it stands. */
+/** The current value. */
 function now(metric: string, legend: string): Query {
   return { expr: `prom2otlp_${metric}{${OF}}`, legend };
 }
 
-/** `instance`, and another label unless it is that. */
+/** `instance`, and `by` if that is another label. */
 function labelsOf(by: string): readonly string[] {
   return by === 'instance' ? [by] : ['instance', by];
 }
@@ -31,12 +31,12 @@ function speed(metric: string, by: string): Query {
   return { expr: rate(metric, by), legend: legendOf(...labelsOf(by)) };
 }
 
-/** The mean of something that is counted in seconds. */
+/** The mean duration: the growth of a counter of seconds divided by the growth of a counter of events. */
 function mean(seconds: string, count: string, by: string): Query {
   return { expr: `${rate(seconds, by)} / ${rate(count, by)}`, legend: legendOf(...labelsOf(by)) };
 }
 
-/** A gauge with a reason is another series for another reason; the last one is found for some minutes. */
+/** The minimum over the label `reason`: each reason is another series, and queries find the old one for some minutes. */
 function worst(metric: string, by: string, legend: string): Query {
   return { expr: `min by (${by}) (prom2otlp_${metric}{${OF}})`, legend };
 }

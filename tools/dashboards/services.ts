@@ -1,4 +1,4 @@
-// The dashboard of the database services: what each family has to say, a row for each.
+// The dashboard of the database services, with a row of panels for each family of series.
 
 import {
   type DashboardSpec,
@@ -12,12 +12,12 @@ import {
 const OF = 'job=~"$service"';
 const SERVER = '{{job}} {{server_name}}';
 
-/** The value as it stands, for each server. */
+/** The current value of each server. */
 function now(metric: string, legend: string = SERVER): Query {
   return { expr: `${metric}{${OF}}`, legend };
 }
 
-/** The values of all series with the same labels together. */
+/** The sum, minimum or maximum of the series with the same values of `labels`. */
 function all(how: 'sum' | 'min' | 'max', metric: string, ...labels: readonly string[]): Query {
   const by = ['job', ...labels];
   return { expr: `${how} by (${by.join(', ')}) (${metric}{${OF}})`, legend: legendOf(...by) };
@@ -36,7 +36,7 @@ function speed(
   return { expr: rate(metric, `job, ${by}`), legend };
 }
 
-/** How much the one grows while the other grows by 1. */
+/** How much the counter `one` grows while the counter `other` grows by 1. */
 function ratio(one: string, other: string, by: string, legend: string): Query {
   return { expr: `${rate(one, by)} / ${rate(other, by)}`, legend };
 }

@@ -1,12 +1,12 @@
 // The names that a Prometheus gives to our metrics with its default `otlp.translation_strategy`,
 // UnderscoreEscapingWithSuffixes: the unit and `_total` are appended where the name lacks them. In: an expression with
-// the names that prom2otlp sends. Out: the same with the names of such a Prometheus. Names that are not in the catalog
-// are prom2otlp's own, which have their suffixes already; a test with a real Prometheus sees to both.
+// the names that prom2otlp sends. Out: the same expression with that Prometheus' names. Names that are not in the catalog
+// are prom2otlp's own, which have their suffixes already. A test with a real Prometheus checks both.
 
 import { CATALOG } from '../../src/catalog/all.ts';
 import type { CatalogEntry } from '../../src/catalog/catalog.ts';
 
-/** Of the units that the catalog has. */
+/** The suffixes of the units in the catalog. */
 const UNIT_SUFFIXES: Readonly<Record<string, string>> = {
   s: 'seconds',
   ms: 'milliseconds',
@@ -30,7 +30,7 @@ export function withSuffixes(name: string): string {
   };
   add(UNIT_SUFFIXES[main]);
   if (per !== undefined) add(`per_${per === 's' ? 'second' : per}`);
-  // A guess makes no counter (decision 2).
+  // A guessed counter is sent as a gauge, unless the page itself declares it (decision 2).
   if (entry.type !== 'counter' || entry.isGuess) return words.join('_');
   return [...words.filter(word => word !== 'total'), 'total'].join('_');
 }

@@ -1,5 +1,5 @@
-// Run by `npm ci`, after the packages are installed: puts the Node.js of this package into node_modules/.bin, where npm's
-// scripts find it first. npm 11 has done so; npm 10 removes the link together with the packages of other platforms.
+// `npm ci` runs this after it has installed the packages. Links the Node.js of this package into node_modules/.bin, where
+// npm's scripts find it first. npm 11 makes this link itself; npm 10 removes it with the packages of other platforms.
 
 import { existsSync, linkSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
