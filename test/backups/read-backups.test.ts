@@ -50,7 +50,7 @@ describe('schedules', () => {
         schedule: '0 2 * * *',
         status: 'Scheduled',
         isSuspended: true,
-        // Moves with every run, which is not a change.
+        // Null, since the time moves with every run, which is no change of the schedule.
         scheduledAtMs: null,
       },
     ]);

@@ -1,4 +1,4 @@
-// The tables of the documents are those of the committed results.
+// The tables in the documents show the committed results.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// When a goal counts as met: beyond the spread of its runs, and against the program that ran beside.
+// A goal counts as met beyond the spread of its runs, and compared with the program that ran beside it.
 
 import { expect, test } from 'vitest';
 import { type Goal, goalsOf, judge } from '../../bench/report/goals.ts';
@@ -16,7 +16,7 @@ const NONE: Results = {
 };
 const [SOUND] = readResults(LATEST).paced;
 
-/** `costs` are those of the contenders of one group. */
+/** The results of one group; `costs` has the nanoseconds per sample of each contender. */
 function group(
   scenario: string,
   [group, run]: readonly [group: number, run: number],

@@ -1,4 +1,4 @@
-// What runs beside what, how often and for how long: never more than two at a time.
+// Which contenders run side by side (never more than two), how often and for how long.
 
 import { expect, test } from 'vitest';
 import { CONTENDERS } from '../../bench/contenders/all.ts';

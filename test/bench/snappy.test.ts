@@ -1,4 +1,4 @@
-// Blocks of snappy as its format description has them, by hand: no packer is at hand that the reader could be held to.
+// Snappy blocks written by hand after the format description: no compressor is available to compare the reader with.
 
 import { expect, test } from 'vitest';
 import { unpackSnappy } from '../../bench/sink/snappy.ts';
@@ -10,15 +10,15 @@ function check(packed: readonly number[], text: string): void {
 const LETTERS = [...Buffer.from('abcd')];
 
 test('literals and copies', () => {
-  // A literal of four.
+  // A literal of four bytes.
   check([4, 0x0c, ...LETTERS], 'abcd');
-  // Its length in a byte of its own.
+  // The same literal, with its length in a separate byte.
   check([4, 0xf0, 3, ...LETTERS], 'abcd');
-  // A copy with one byte of offset: four from four before.
+  // A copy with a one-byte offset: four bytes, from four bytes before.
   check([8, 0x0c, ...LETTERS, 0x01, 4], 'abcdabcd');
-  // Two bytes of offset, two from four before.
+  // A copy with a two-byte offset: two bytes, from four bytes before.
   check([6, 0x0c, ...LETTERS, 0x06, 4, 0], 'abcdab');
-  // Four bytes of offset, and a copy that overlaps with itself: a run.
+  // A copy with a four-byte offset that overlaps itself: a run.
   check([9, 0x0c, ...LETTERS, 0x13, 1, 0, 0, 0], 'abcdddddd');
 });
 

@@ -1,14 +1,14 @@
-// V8 gives up optimized code whose assumptions fail, and makes it anew. If each page does that again, it costs more than
-// the page: it once took a third of the time of pages with new series, and no test saw it.
+// V8 gives up optimized code whose assumptions fail, and compiles the function again. If every page causes this, it can
+// cost more than the page: it once took a third of the time of pages with new series, and no test saw it.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 const POLLS = 40;
 const GIVEN_UP = /^\[bailout .*reason: ([^)]*)\).* deoptimizing \S+ <JSFunction (\S+)/gm;
-/** Functions meet cases that they have not met before. */
+/** How often one function's code may be given up, since it meets cases that it has not met before. */
 const GIVEN_UP_MAX = 8;
-/** Code made within its first loop cannot know what follows the loop. */
+/** Code compiled during a function's first loop lacks type feedback for the code after the loop. */
 const OF_FIRST_USE = 'Insufficient type feedback';
 /** The bench's own function, which makes the pages. */
 const OF_THE_PAGES = '#writeTimes';

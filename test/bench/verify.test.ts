@@ -1,4 +1,4 @@
-// The bench's own judge: what was served and did not arrive is found, whatever the way it went missing.
+// The bench's check of the received samples finds every sample that is missing, duplicate, changed or invented.
 
 import { expect, test } from 'vitest';
 import { pageOf } from '../../bench/corpus/corpora.ts';
@@ -16,7 +16,7 @@ interface Line {
   readonly timeMs: number;
 }
 
-/** The page as its text says, read by other means than the bench's and the program's. */
+/** Reads the samples from the page's text, without the parsers of the bench and of the program. */
 function readPage(text: string): Line[] {
   return text
     .split('\n')
@@ -116,7 +116,7 @@ test('any number of series are distinguished and counted', () => {
     counts.add(hash.reset().add(view, 0, length));
     view.setUint32(length - 4, 0);
   };
-  // As many bytes as two steps take, as three that overlap, and too few for one.
+  // The bytes of two steps of the hash, of three steps that overlap, and too few for one step.
   for (const length of [16, 21, 7]) {
     for (let series = 0; series < 30_000; series++) add(series, length);
     add(0, length);

@@ -104,7 +104,7 @@ describe('backups credentials encode', () => {
 
   test('prints them only on request', async () => {
     const { s3, files } = shell;
-    // The shell itself refuses what looks like them.
+    // The shell of the tests fails if a verb prints one of its secrets.
     const other = files.write('other.ini', readFileSync(s3, 'utf8').replaceAll(/canary/gi, 'some'));
     const out = await shell.shows(`backups credentials encode --storage s3 --file ${other} -o -`);
     expect(Buffer.from(out, 'base64').toString()).toBe(readFileSync(other, 'utf8'));

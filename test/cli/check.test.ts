@@ -1,4 +1,4 @@
-// `check`: its verdict, warnings, and the effective values; and what a probe keeps to itself.
+// `check`: its verdict, warnings and effective values, and the secrets that a probe does not print.
 
 import { describe, expect, test } from 'vitest';
 import { verb } from '../../src/cli/check.ts';

@@ -1,4 +1,4 @@
-// `health` against status servers as the daemon has them.
+// `health` against status servers like the daemon's.
 
 import { expect, onTestFinished, test } from 'vitest';
 import { verb } from '../../src/cli/health.ts';

@@ -1,5 +1,5 @@
-// What follows from the declarations of the verbs: help of every verb and action, docs/cli.md, the man page, completion.
-// Bash completes here as a user has it complete; the other shells are started where the machine has them.
+// The texts that follow from the declarations of the verbs: the help of every verb and action, docs/cli.md, the man
+// page and the completion. Bash completes here as for a user; the other shells, if installed, only parse their script.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ describe('help', () => {
   });
 });
 
-/** Words of a shell command, without what other programs add to it. */
+/** The words of a shell command for prom2otlp, without pipes, redirections and other programs. */
 function wordsOf(verb: string, example: string): readonly string[] {
   const joined = example.replaceAll(/\\\n\s*/g, '');
   const own = RegExp(`prom2otlp (${verb}\\b.*?)(?: [|&>].*|\\)|$)`, 's').exec(joined)?.[1];
@@ -81,7 +81,7 @@ test.each(examples)('the example is legal: %s', async (example, verb) => {
   const [name, ...args] = wordsOf(verb.name, example);
   expect(name).toBe(verb.name);
   expect(findAction(verb, args)).toBeDefined();
-  // An action that gets as far as its context has been given legal arguments.
+  // An action that uses its context has accepted its arguments.
   const isReached = new Error('reached');
   const context = new Proxy(
     {},
@@ -99,7 +99,7 @@ test.each(examples)('the example is legal: %s', async (example, verb) => {
 describe('completion', () => {
   const script = completionScript('bash', verbs);
 
-  /** What bash offers after these words; the last one is being typed. */
+  /** The completions that bash offers after these words; the last word is being typed. */
   function completed(...words: string[]): readonly string[] {
     const call = [
       `COMP_WORDS=(prom2otlp ${words.map(word => `'${word}'`).join(' ')})`,
@@ -134,7 +134,7 @@ describe('completion', () => {
     try {
       execFileSync(shell, ['-n'], { input: text });
     } catch (error) {
-      // Without the shell there is only the text to look at.
+      // If the shell is not installed, only the text is checked.
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     }
   });

@@ -1,4 +1,4 @@
-// `init` against a simulator: what it writes is a configuration that loads, and contains nothing but data of the service.
+// `init` against a simulator: it writes a configuration that loads and takes nothing but data from the service.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

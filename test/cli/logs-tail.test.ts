@@ -1,5 +1,5 @@
-// `logs tail` against a service that grows, fails and replaces its archives between two looks; `logs retention` against one
-// that does not do what it is told.
+// `logs tail` against a service that fails, and whose archives grow and are replaced between two looks.
+// `logs retention` against a service that does not do what it was asked.
 
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
@@ -20,10 +20,10 @@ class Service {
   status = 200;
   isDamaged = false;
   downloads = 0;
-  /** In place of the next download. */
+  /** Answers downloads in place of the archives, unless it is null. */
   answer: ((response: ServerResponse) => void) | null = null;
 
-  /** With these lines in its first archive. */
+  /** Puts these lines into the first archive. */
   constructor(...lines: readonly string[]) {
     this.write(FIRST, ...lines);
   }
@@ -33,7 +33,7 @@ class Service {
   }
 }
 
-/** Tails the archives; with looks, it follows them: each happens before a further look, and then the user stops it. */
+/** Tails the archives. With `looks`, follows them: calls each function before a further look, and then stops. */
 async function tail(
   service: Service,
   looks: readonly (() => unknown)[] = [],

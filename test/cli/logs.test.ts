@@ -141,7 +141,7 @@ describe('logs download', () => {
 test('logs tail shows the last lines as the server wrote them', async () => {
   const command = 'logs tail --type audit-log --server sessions-0 --from 3d --lines 3';
   const lines = (await shell.shows(command)).trim().split('\n');
-  // Three of each day that the span touches; just after midnight the last day has fewer.
+  // Three lines of each day that the span touches; just after midnight the last day has fewer.
   expect([9, 10, 11, 12]).toContain(lines.length);
   const format = /^sessions-0 audit-log \d{8} \d\d:\d\d:\d\d,sessions-0,/;
   expect(lines.filter(line => !format.test(line))).toEqual([]);

@@ -1,4 +1,5 @@
-// What the verbs for restores, schedules and sessions print of answers that lack fields, or hold what must not be shown.
+// The output of the verbs for restores, schedules and sessions if an answer lacks fields, or holds text that must not
+// be shown.
 
 import { describe, expect, test } from 'vitest';
 import { verb as agent } from '../../src/cli/agent.ts';
@@ -11,7 +12,7 @@ import { callVerb, type Printed } from '../support/verb-context.ts';
 
 const ACCESS = '[default]\naws_access_key_id=AKIA\naws_secret_access_key=canary\nregion=eu-1\n';
 
-/** What is printed when a GET is answered by an empty list or by `answer`, and a POST by `answer`. */
+/** The output if all requests get `answer`, except that the list before a new restore is empty. */
 async function ask(
   verb: Verb,
   args: string,

@@ -1,5 +1,5 @@
-// Mistakes on the command line: each is told in one line, in the words of the command line; nothing is sent, and nothing
-// is printed that could be taken for data.
+// Mistakes on the command line: each is reported in one line, in the words of the command line. Nothing is sent, and
+// nothing is printed that could be taken for data.
 
 import { test } from 'vitest';
 import { SERVICE, useShell } from '../support/service-shell.ts';
@@ -57,14 +57,14 @@ test.each([
 test.each([
   ['services --key k', 'cannot run services: unknown option "--key"; did you mean --key-file?'],
   ['services --config no-such-file', 'there is no such file'],
-  // What is named is the argument that was typed, not a place in a configuration that does not exist.
+  // The message names the argument that was typed, not a place in a configuration that does not exist.
   [`services --key-file ${lines}`, '--key-file: the value holds a line break'],
   ['services --key-file no-such-file', '--key-file: cannot read'],
   [`services --service-id 'a b'`, '--service-id: expected the id'],
   [`services --config ${config} --base-url ${simulator.url}`, '--base-url URL, not both'],
   [`services --config ${config} --key-file ${lines}`, '--key-file goes with'],
   [`services --config ${config} --service-id x`, 'there is no service "x"'],
-  // No option allows it.
+  // No option allows plain HTTP.
   [
     'services --base-url http://api.example.com',
     'use https, or set `insecure: true` in the configuration',

@@ -1,4 +1,4 @@
-// What `check --probe` says of a service and a back end that answer in all their ways, and which settings its hints name.
+// The output of `check --probe` for various answers of a service and a back end, and the settings that its hints name.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { verb as check } from '../../src/cli/check.ts';
@@ -13,7 +13,7 @@ const PAGE = 'engine_up{namespace="db1"} 1\nengine_up{namespace="db2"} 1\n';
 const directory = useDirectory();
 let backEnd: BackEnd;
 let service: HttpTestServer;
-/** By key; 200 for others. */
+/** The status of the service's answers by API key; 200 for other keys. */
 let statuses: Readonly<Record<string, number>> = {};
 
 beforeAll(async () => {

@@ -52,25 +52,25 @@ function queue(
   return callVerb(verb, [action, '--config', file, ...args], options);
 }
 
-/** The queue as the daemon has it; close it before a drain. */
+/** Opens the queue as the daemon does; close it before a drain. */
 function open(): Queue {
   const config = loadConfig({ file, environment: {} });
   return openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
 }
 
-/** What `inspect --json` prints. */
+/** The output of `inspect --json`. */
 async function inspection(): Promise<unknown> {
   return JSON.parse((await queue('inspect', ['--json'])).out);
 }
 
-/** Changes the file of the queue behind its back. */
+/** Changes the file of the queue as another program would. */
 function damage(sql: string): void {
   const database = new DatabaseSync(join(directory.path, 'queue', 'queue.sqlite'));
   database.exec(sql);
   database.close();
 }
 
-/** Of what is printed, or of a file. */
+/** The number of lines of an output or of a file. */
 const lineCount = (text: string): number => text.split('\n').length - 1;
 
 async function fill(...batches: readonly Batch[]): Promise<void> {

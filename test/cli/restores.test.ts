@@ -1,4 +1,4 @@
-// `restores` with good and bad input. What it must never do: erase data that was not meant, erase it twice, show a secret.
+// `restores` with good and bad input. It must never erase data that was not meant, erase data twice, or show a secret.
 
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ const shell = await useShell();
 const UNCONFIRMED = `restores create --service-id ${SERVICE} --key nightly/2026-03-04.gz --bucket gs://my-backups --method enginebackup --credentials-file ${shell.gs}`;
 const CREATE = `${UNCONFIRMED} --yes-erase ${SERVICE}`;
 
-/** A terminal at which this is typed. */
+/** A terminal at which a user types this text. */
 function fakeTerminal(typed: string): { terminal: Terminal; seen: () => string } {
   const input = Object.assign(new PassThrough(), { isTTY: true });
   const screen = Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
@@ -58,7 +58,7 @@ describe('restores create', () => {
     for (const typed of ['yes\n', '\n', '\u0003', '\u0004']) {
       const [refused, why] = await answer(typed);
       expect([refused, why]).toEqual([2, expect.stringContaining('nothing was sent')]);
-      // What the shell prints next begins on a line of its own.
+      // After Ctrl-C or Ctrl-D, the next output of the shell begins on a new line.
       expect(why.endsWith('\n')).toBe(['\u0003', '\u0004'].includes(typed));
     }
     expect(await restoresThere()).toHaveLength(before + 1);
@@ -72,7 +72,7 @@ describe('restores create', () => {
 
   test('finds the restore whose answer was lost, and does not start it twice', async () => {
     const before = await restoresThere();
-    // The list before is answered, then the answer to the POST is cut off.
+    // The first list is answered, then the answer to the POST is cut off.
     shell.simulator.setFaults({ path: '/backup/v1/restores', cut: 'length', method: 'POST' });
     const { code, out, err } = await shell.type(`${CREATE} --json`);
     expect(err).toContain('the restore may have begun anyway');

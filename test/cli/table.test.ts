@@ -24,7 +24,7 @@ test('numbers are recognised', () => {
   const check = (cells: string[], want: boolean): void => expect(isRight(...cells)).toBe(want);
   check(['1'], true);
   check(['-0.5', '98%', '+7'], true);
-  // A missing number does not make a text of the column.
+  // A missing number does not turn a column of numbers into text.
   check(['1', '', '-'], true);
   check(['-', '-'], false);
   check(['1', 'none'], false);
@@ -41,7 +41,7 @@ test('long texts are cut to the available width, the longest first; numbers neve
     'NAME                COUNT  MESSAGE',
     'database-one  123,456,789  the connection was ref…',
   ]);
-  // Both texts at the shortest; the line is longer than asked for.
+  // Both texts have their least width, so that the line is longer than the width.
   expect(table(rows, 20)).toEqual([
     'NAME            COUNT  MESSAGE',
     'databas…  123,456,789  the con…',

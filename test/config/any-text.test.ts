@@ -1,4 +1,4 @@
-// Whatever the text is: a Config or an OperatorError, never anything else, and every mistake has its place.
+// Any text gives a Config or an OperatorError, never anything else, and every mistake has its place.
 
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
@@ -11,7 +11,7 @@ const example = readFileSync(
   new URL('../../config/prom2otlp.example.yaml', import.meta.url),
   'utf8',
 );
-/** Without comments, so that a mutation mostly hits something. */
+/** The example without comments, so that most mutations hit a key or a value. */
 const text = example.replaceAll(/^ *#.*\n|\n(?=\n)| +#.*$/gm, '');
 
 function check(text: string): void {
@@ -25,7 +25,7 @@ function check(text: string): void {
   }
 }
 
-/** What has a meaning in YAML, or to us. */
+/** Characters that have a meaning in YAML or in the configuration. */
 const MARKS = '\t \n : - { } [ ] " \' > # ? ~ \r \u0000 \uFEFF'.split(' ');
 const BEGINNINGS = ['  ', ': ', '- ', '? ', '&a ', '*a', '!t ', '|\n', '---\n', '%YAML 1.1\n'];
 const TEXTS = ['${env:NAME}', '${file:x}', '${env:NONE}', '<<: ', '__proto__: 1\n'];

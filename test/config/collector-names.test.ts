@@ -1,5 +1,5 @@
-// config/collector-names.yaml: the names that it gives to a page of the service, compared with those that dashboards for
-// the Collector's receiver ask for: name, attribute, and the values of the attribute.
+// Applies config/collector-names.yaml to a page of the service. Compares the name, the attribute and the attribute's
+// values of each metric with those that dashboards for the Collector's receiver query.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 import type { OtlpPoint } from '../support/otlp-points.ts';
 import { T0, Target } from '../support/target.ts';
 
-/** By metric: its attribute and that attribute's values; null for none. `…`: among others. */
+/** Each metric with its attribute and the attribute's values; null: no attribute. `…`: and others. */
 const EXPECTED: Readonly<Record<string, readonly [attribute: string, ...values: string[]] | null>> =
   {
     'mysql.uptime': null,
@@ -43,7 +43,7 @@ async function pointsOfPage(): Promise<readonly OtlpPoint[]> {
   try {
     const headers = { 'x-api-key': 'k' };
     const answer = await fetch(`${simulator.url}/observability/v2/metrics`, { headers });
-    // The first one has a replica.
+    // The first service has a replica.
     const [service] = simulator.world.services;
     const target = new Target({ services: [service?.id ?? ''], metrics: { rename } });
     return target.page((clock.nowMs() - T0) / 1000, await answer.text()).points;

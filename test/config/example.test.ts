@@ -1,5 +1,5 @@
-// What follows from the declared keys, against the program: the files are those that tools/config-schema.ts writes, the
-// example shows every key with its true default, and the JSON Schema judges as the program does.
+// The files that follow from the declared keys: they are as tools/config-schema.ts writes them, the example shows every
+// key with its true default, and the JSON Schema accepts and refuses the same texts as the program.
 
 import { globSync, readFileSync, readdirSync } from 'node:fs';
 import { isScalar, parseDocument, visit } from 'yaml';
@@ -13,7 +13,7 @@ import { verb } from '../../src/cli/schema.ts';
 import { generatedFiles } from '../../tools/config-schema.ts';
 import { callVerb } from '../support/verb-context.ts';
 
-/** A node of the JSON Schema, as far as it is looked at here. */
+/** A node of the JSON Schema, with the members that the tests read. */
 interface JsonSchemaNode {
   readonly properties?: Readonly<Record<string, JsonSchemaNode>>;
   readonly items?: JsonSchemaNode;
@@ -64,7 +64,7 @@ describe('the example', () => {
         shown.add(keys.join('.'));
       },
     });
-    // The example lists its services: what stands instead of the list is in docs/configuration.md.
+    // The example lists its services; docs/configuration.md describes `auto`, which replaces the list.
     const optional = /^(?:services\.(?:api\.|auto\b)|metrics\.(?:overrides|rename)\.)/;
     const missing = [...keysByLevel(CONFIG)]
       .flatMap(([level, keys]) => keys.map(key => `${level}.${key}`))

@@ -1,5 +1,5 @@
-// The corpus: each *.bad.yaml holds one mistake, and its first line says its place and which words the
-// message must have. Each *.good.yaml loads.
+// The corpus: each *.bad.yaml holds one mistake, and its first line says the mistake's place and the words
+// that the message must have. Each *.good.yaml loads.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ const pathOf = (name: string): string => new URL(name, directory).pathname;
 const mistakesIn = (name: string): readonly Mistake[] =>
   mistakesOf(() => loadConfig({ file: pathOf(name), environment }));
 
-/** There is one, with the place and the words that the first line of the file says. Gives what is shown. */
+/** Expects one mistake, with the place and the words of the file's first line. Returns its text. */
 function expectOne(mistakes: readonly Mistake[], name: string): string {
   const [first = ''] = readFileSync(pathOf(name), 'utf8').split('\n');
   const [, place, words] = /^# expect: (\d+:\d+) (.+)$/.exec(first) ?? [];

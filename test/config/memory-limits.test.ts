@@ -1,4 +1,4 @@
-// What the memory of the process makes of the limits: lowered where the YAML leaves them out, kept where it sets them.
+// The memory of the process lowers the limits that the YAML leaves out, and keeps those that the YAML sets.
 
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -12,7 +12,7 @@ import {
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-/** What Node says where a control group of the first version sets no limit. */
+/** The limit that Node.js reports if a control group of version 1 sets none. */
 const NO_LIMIT = 18_446_744_073_709_552_000;
 
 function configOf(memory: MemoryReadings | null, limits = ''): Config {
@@ -72,7 +72,7 @@ describe('limits that the YAML leaves out', () => {
         expect(limits[key]).toBeGreaterThanOrEqual(all[i - 1]?.[key] ?? 1);
       }
     expect({ ...all.at(-1), memoryBytes: Infinity }).toEqual(USUAL);
-    // Nothing to say where nothing is lower.
+    // There is no note if no limit is lowered.
     expect(memoryNotes(configOf(container(4 * GIB)).memory)).toEqual([]);
     // 600,000 series of 128 bytes a line have always had room in 512 MiB.
     expect(all[3]?.bodyBytes).toBeGreaterThan(128 * 600_000);

@@ -1,4 +1,4 @@
-// `services: auto`: who comes, who goes, and who stays. A timeline is written as pages, a minute apart.
+// `services: auto`: which services come, go and stay. The tests show pages a minute apart.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { AutoConfig } from '../../src/config/config.ts';
@@ -55,7 +55,7 @@ async function open(
   return discovery;
 }
 
-/** Ids, or `id=name`. */
+/** The services on a page: `id`, or `id=name`. */
 type Page = readonly string[];
 
 function sighting(ids: Page, isComplete = true) {
@@ -66,7 +66,7 @@ function sighting(ids: Page, isComplete = true) {
   return { names: new Map(pairs), isComplete };
 }
 
-/** The same page every minute. */
+/** Shows the same page every minute, `count` times. */
 async function pages(
   discovery: Discovery,
   count: number,
@@ -79,7 +79,7 @@ async function pages(
   }
 }
 
-/** A list that has seen one page. */
+/** A discovery that has seen one page. */
 async function seen(ids: Page, ...how: Parameters<typeof open>): Promise<Discovery> {
   const discovery = await open(...how);
   await pages(discovery, 1, ids);
@@ -184,7 +184,7 @@ describe('a service goes', () => {
   test('though a page shrinks step by step', async () => {
     const discovery = await open();
     for (let left = 100; left > 0; left--) await pages(discovery, 1, many(left));
-    // 99 minutes after the first one was missing, 40 are due, and a fifth has gone.
+    // 99 minutes after the first page, 40 services are due to go, but only a fifth of all has gone.
     expect(discovery.services).toHaveLength(80);
     expect(discovery.heldBack).toBe(20);
   });
@@ -304,7 +304,7 @@ describe('the list', () => {
 });
 
 describe('the state of a service that is gone', () => {
-  /** What pulling logs and reading backups leaves behind. */
+  /** Stores what log pulls and backup reads store for a service. */
   function leaveState(id: string): void {
     const partition = JSON.stringify([id, 'source', 'error-log']);
     const stored = {

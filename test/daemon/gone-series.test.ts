@@ -1,4 +1,4 @@
-// Where the series of a service are while it is gone: in the queue, once, below the address of its API.
+// While a service is gone, the queue keeps its series once, under the address of its API.
 
 import { beforeEach, expect, test } from 'vitest';
 import { bringBack, forgotten, keyOf, setAside } from '../../src/daemon/gone-series.ts';

@@ -42,13 +42,13 @@ const DELTA = configOf({ otlp: { temporality: 'delta' } });
 interface Setup {
   readonly telemetry: OwnTelemetry;
   readonly counters: Counters;
-  /** A counter that was there at the start. */
+  /** A counter that is registered before the telemetry starts. */
   readonly requests: Counter<readonly ['service']>;
-  /** Adds so many requests of orders, and sends. */
+  /** Adds this number to the requests of the service `orders`, and flushes. */
   readonly count: (requests: number) => Promise<void>;
-  /** Every point of that counter that was queued. */
+  /** The points of `requests` that were queued. */
   readonly sent: () => readonly OtlpPoint[];
-  /** The rows of every request that was queued. */
+  /** The points of each batch that was queued. */
   readonly queued: OtlpPoint[][];
   readonly causes: unknown[];
 }
@@ -56,7 +56,7 @@ interface Setup {
 const STORED: CommitOutcome = { kind: 'stored' };
 const FAILED: CommitOutcome = { kind: 'failed', message: 'disk full' };
 
-/** Telemetry over a queue that gives these answers, and keeps the rows that it has stored. */
+/** Starts telemetry with a queue that gives these answers, and keeps the points that it stored. */
 function start({
   config = configOf(),
   answer = () => STORED,

@@ -39,12 +39,12 @@ test('a busy event loop shows for one to two minutes', async () => {
   const { clock, process } = start();
   const { loopDelay: delay, loopTime: active } = process;
   const activeBefore = active.get();
-  // It looks now and then: the first block may have been over before its first look.
+  // The delay is measured now and then: the first block may be over before the first measurement.
   const blocked = (): number => {
     block(500);
     return delay.get();
   };
-  // Waiting does not count.
+  // An idle event loop has no delay.
   await sleep(300);
   expect(delay.get()).toBeLessThan(0.25);
   await expect.poll(blocked, { timeout: 5000 }).toBeGreaterThan(0.25);

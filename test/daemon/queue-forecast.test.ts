@@ -4,7 +4,7 @@ import { Counters, renderCounters } from '../../src/lib/counters.ts';
 import type { QueueStats } from '../../src/pipeline/queue/commit.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
-/** A queue of 1000 bytes, and looks at it every ten seconds. */
+/** A queue of 1000 bytes, with a forecast that looks at it every ten seconds. */
 function setUp() {
   const clock = new FakeClock();
   const counters = new Counters();

@@ -1,4 +1,4 @@
-// What a reload leaves behind: nothing. Whether the former daemon can be collected is asked of the collector itself.
+// A reload leaves nothing of the former daemon: the garbage collector, which the test runs, collects the daemon.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -14,7 +14,7 @@ import { tempDirectory, until } from '../support/program.ts';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Port 1 of this machine refuses at once. */
+/** Uses port 1 of this machine, which refuses connections at once. */
 const configText = (name: string, header: string = name, key: string = 'test-key'): string =>
   JSON.stringify({
     api: { base_url: 'http://127.0.0.1:1', key },
@@ -26,7 +26,7 @@ const configText = (name: string, header: string = name, key: string = 'test-key
     log: { level: 'error' },
   });
 
-/** A supervisor of a configuration, which can be loaded again with another text; and how to run it. */
+/** Opens a supervisor with this configuration, which `reload` replaces by another text. */
 async function supervise(text: string) {
   const directory = tempDirectory();
   const file = directory.write('config.json', text);

@@ -1,5 +1,5 @@
-// A service's series follow it over reloads and restarts, whichever service of its target is the first, and however long
-// it is down.
+// A service keeps its series over reloads and restarts, whichever service of its target is the first, and however long
+// the service is down.
 
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -57,7 +57,7 @@ async function open(services: readonly string[], more?: object): Promise<void> {
   daemon = await Daemon.open({ config: configOf(services, more), clock, logger });
 }
 
-/** What is queued of a cycle's counters: the services and how much they grew. */
+/** Runs a cycle with a counter for each service. Returns the queued growth, as `service growth`. */
 async function grown(minute: number, values: Record<string, number>) {
   const found: string[] = [];
   const queue = daemon.queue as { commit: Queue['commit'] };
@@ -91,7 +91,7 @@ async function restart(services: readonly string[]): Promise<void> {
 
 const WAYS = { reload, restart };
 
-/** Rounds of services: the last round is the first one again. */
+/** Rounds of services. The last round equals the first. */
 const ROUNDS: readonly string[] = [
   'a b, a b@key, a b',
   'a b, a@key b, a b',
@@ -123,7 +123,7 @@ for (const [how, become] of Object.entries(WAYS))
     const [grownBy, lost] = [10 * (minute - 1), 20 * others.length];
     for (const id of ['a', 'b']) {
       expect(sums[id], id).toBeLessThanOrEqual(grownBy);
-      // A round without the service, or a baseline in each: nothing else is lost.
+      // Only a baseline in each round and a round without the service may be missing.
       expect(sums[id], id).toBeGreaterThanOrEqual(grownBy - lost - 30);
     }
   });
@@ -136,7 +136,7 @@ test('a service with an entry is sent by its own target alone', async () => {
   await reload(['a', 'b@host'], more);
   await grown(2, { a: 2, b: 2 });
   expect((await grown(3, { a: 3, b: 3 })).sort()).toEqual(['a 1', 'b 1']);
-  // Each target sees the service of the other one, too.
+  // Each target also sees the service of the other target.
   expect(scrapeStatus(daemon).unconfigured).toEqual([]);
 });
 
@@ -159,7 +159,7 @@ for (const [how, become] of Object.entries(WAYS))
     await become(['a', 'b']);
     expect(await grown(2, { b: 115 })).toEqual(['b 100']);
     await become(['b']);
-    // After a restart nobody knows any more where the state was: a baseline, and nothing twice.
+    // After a restart the former state is not found: the page is a baseline, and nothing is sent twice.
     expect(await grown(3, { b: 125 })).toEqual(how === 'reload' ? ['b 10'] : []);
     expect(await grown(4, { b: 126 })).toEqual(['b 1']);
   });

@@ -1,4 +1,4 @@
-// What the log says of a target's pages: bounded, whatever the page holds.
+// The log lines about a target's pages are bounded, whatever the pages hold.
 
 import { expect, test } from 'vitest';
 import { createLogger, ThrottledLog } from '../../src/lib/log.ts';

@@ -1,5 +1,4 @@
-// Daemons that take one another's place, some of them before a page came: what the last one shows is what one that
-// lived through all of it would have shown.
+// Daemons that replace one another, some before they saw a page, show the same as one daemon that saw all pages.
 
 import { expect, test } from 'vitest';
 import { memoryOf } from '../../src/daemon/targets.ts';
@@ -7,7 +6,7 @@ import { T0, Target } from '../support/target.ts';
 
 const OPTIONS = { services: ['db1', 'db2'], temporality: 'delta' } as const;
 
-/** A counter without an uptime and a gauge of each service, both stamped. */
+/** A page with a counter and a gauge of each service, both with timestamps, and without an uptime. */
 function pageText(ids: readonly string[], value: number, atS: number): string {
   return ids
     .flatMap(id => [
@@ -25,7 +24,7 @@ async function successor(former: Target): Promise<Target> {
   return next;
 }
 
-/** `heirs` is how often the place is taken between two pages. */
+/** `heirs` says how often the daemon is replaced between two pages. */
 async function shown(heirs: number): Promise<readonly (readonly string[])[]> {
   let target = new Target(OPTIONS);
   const all: (readonly string[])[] = [];
@@ -35,7 +34,7 @@ async function shown(heirs: number): Promise<readonly (readonly string[])[]> {
   };
   await then(() => target.page(0, pageText(['db1', 'db2'], 100, 0)).shown);
   await then(() => target.page(60, pageText(['db1', 'db2'], 110, 60)).shown);
-  // The same page once more, a page without the second service.
+  // The same page again, then a page without the second service.
   await then(() => target.page(120, pageText(['db1', 'db2'], 110, 60)).shown);
   await then(() => target.page(180, pageText(['db1'], 125, 180)).shown);
   await then(() => target.page(240, pageText(['db1', 'db2'], 130, 240)).shown);
@@ -55,7 +54,7 @@ test('a clock that was set back by minutes makes no time go back', async () => {
   target.page(0, text(1));
   target.page(60, text(2));
   expect(target.page(120, text(3), { wall: -180 }).shown).toEqual(['gauge x{} 3 @90']);
-  // The second one is replaced before it sees a page.
+  // The second target is replaced before it sees a page.
   target = await successor(await successor(target));
   const { shown, own } = target.page(180, text(4), { wall: -120 });
   expect(shown).toEqual(['gauge x{} 4 @120']);

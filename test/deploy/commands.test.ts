@@ -1,5 +1,5 @@
-// The two commands of README.md in a clean clone, with the oldest Node.js and npm that it names. .ci/run itself is the
-// proof for the newer npm. Then as somebody else: another user, without a home, who may write nothing there.
+// Runs the two commands of README.md in a clean clone, with the oldest Node.js and npm that it names (.ci/run itself
+// covers the newer npm). Runs them again as another user, who has no home and may write nothing there.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { type Clone, sharedClone } from './support/clone.ts';
 
 const NODE = '20.20.2';
 const NPM = '10.9.9';
-/** Nobody, who owns no file. */
+/** The id of the user and of the group `nobody`, who owns no file. */
 const NOBODY = 65_534;
 
 let clone: Clone;
@@ -26,12 +26,12 @@ beforeAll(async () => {
   clone = await sharedClone();
 });
 
-/** Runs a command in the clone, with the old programs. */
+/** Runs a command in the clone, with the old Node.js and npm. */
 function withOld(command: string): Promise<string> {
   return clone.run(`export PATH=${old}:/usr/bin:/bin\n${command}`);
 }
 
-/** The commands of README.md, with less of what the second half of each does. */
+/** The commands of README.md, shortened: the start lasts 2 s, and the tests are one file. */
 async function commands(): Promise<{ install: string; start: string; test: string }> {
   const readme = await readFile(join(checkoutFolder, 'README.md'), 'utf8');
   const lines = [...readme.matchAll(/^(npm ci) && (npm (?:start|test))$/gm)];
@@ -52,7 +52,7 @@ test(`work with Node.js ${NODE} and npm ${NPM}`, async () => {
   expect(await withOld(`${install} 2>&1`)).not.toMatch(/warn|EBADENGINE/i);
   expect(await withOld(start)).toContain('metrics that arrived');
   expect(await withOld(test)).toMatch(/Tests .*passed/);
-  // Without npm, too.
+  // The program also starts without npm.
   expect(await withOld('node bin/prom2otlp.js version')).toMatch(/^prom2otlp \S+ \(node v2[46]/);
 });
 

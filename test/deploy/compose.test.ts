@@ -1,5 +1,5 @@
-// The compose file: it is what the specification of compose allows, and all that it mounts is there. Its Collector and
-// its Prometheus run with the same files in test/real/dashboards.test.ts.
+// The compose file is valid by the specification of compose, and all files that it mounts exist. Its Collector and its
+// Prometheus run with the same files in test/real/dashboards.test.ts.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ describe.skipIf(skip !== null)('deploy/compose', () => {
   test('locks the daemon down, and exposes nothing beyond this machine', async () => {
     const { services } = await checkCompose(file);
     expect(services['prom2otlp']).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
-    // Without it, every new container is another instance to the back end.
+    // Without a fixed host name, every new container is another instance to the back end.
     expect(services['prom2otlp']?.hostname).toBe('prom2otlp');
     const ports = Object.values(services).flatMap(({ ports }) => ports ?? []);
     expect(ports.map(({ host_ip }) => host_ip)).toEqual(ports.map(() => '127.0.0.1'));
@@ -45,7 +45,7 @@ describe.skipIf(skip !== null)('deploy/compose', () => {
     const text = read('etc/prom2otlp.yaml');
     const secrets = [...text.matchAll(/\$\{file:([^}]+)\}/g)].map(([, name]) => name);
     expect(secrets).toEqual(read('etc/.gitignore').trim().split('\n'));
-    // A file that is mounted alone stays the one that it was when the container started.
+    // The folder is mounted: a file mounted alone would not change when the host's file is replaced.
     expect(services['prom2otlp']?.volumes).toContainEqual(
       expect.objectContaining({ source: join(folder, 'etc'), target: '/etc/prom2otlp' }),
     );

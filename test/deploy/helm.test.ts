@@ -1,5 +1,5 @@
-// The chart: what comes out of it is what the API of Kubernetes takes, in each variant that docs/install.md names, and has
-// the properties of the kustomizations.
+// The objects that the chart renders are valid for the API of Kubernetes, in each variant that docs/install.md names,
+// and have the properties of the kustomizations.
 
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
@@ -80,8 +80,8 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     const { spec: other } = kindOf(kustomized.objects, 'StatefulSet');
     const [container] = spec.template.spec.containers;
     const [otherContainer] = other.template.spec.containers;
-    // All but the names of volumes, and where the same rules about users are.
-    // Otherwise a pod that never gets ready keeps the StatefulSet from taking the correction.
+    // The names of volumes may differ, and so may the level (pod or container) of the rules about users.
+    // Without `Parallel`, a pod that never gets ready keeps the StatefulSet from rolling out a correction.
     expect([spec.podManagementPolicy, other.podManagementPolicy]).toEqual(['Parallel', 'Parallel']);
     const same = ['ports', 'env', 'resources', 'startupProbe', 'livenessProbe', 'readinessProbe'];
     for (const key of same) expect(container[key]).toEqual(otherContainer[key]);
@@ -171,7 +171,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
         expect(JSON.parse(String(text))).toHaveProperty('panels');
   });
 
-  // Twice the same metrics, under two instances, would double every sum of a dashboard.
+  // The same metrics under two instances would double every sum on a dashboard.
   test.each([
     ['no ServiceMonitor', {}, true],
     ['a ServiceMonitor', { serviceMonitor: { enabled: true } }, false],
@@ -200,7 +200,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
   ])('is valid with %s', async (_what, values) => {
     const { problems, objects } = await checkChart(chart, values);
     expect(problems).toEqual([]);
-    // A pod gets it, with eleven characters after it, as a label, which has 63 at most.
+    // A pod gets this name plus eleven characters as a label, and a label has at most 63.
     expect(kindOf(objects, 'StatefulSet').metadata.name).toMatch(/^[a-z0-9-]{1,51}[a-z0-9]$/);
   });
 
@@ -256,7 +256,8 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     expect(spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
     const [container] = spec.template.spec.initContainers;
     expect(container).toMatchObject({ name: 'prom2otlp', restartPolicy: 'Always' });
-    // It would hold for the whole pod: the kubelet would end it, with a queue far below the limit of its volume.
+    // A limit of ephemeral storage would hold for the whole pod: the kubelet would evict it although the queue is far
+    // below the limit of its volume.
     expect(container.resources).toEqual({
       requests: { cpu: '20m', memory: '128Mi', 'ephemeral-storage': '64Mi' },
       limits: { memory: '256Mi' },

@@ -73,7 +73,7 @@ describe.skipIf(skip !== null)('the image', () => {
     return (await answer.json()) as StatusReport;
   }
 
-  /** Points that wait, or undefined while nobody answers. */
+  /** The number of queued points; undefined while the daemon does not answer. */
   const waiting = async (): Promise<number | undefined> => {
     const report = await status().catch(() => null);
     return report?.queue.find(({ signal }) => signal === 'metrics')?.points;
@@ -100,7 +100,7 @@ describe.skipIf(skip !== null)('the image', () => {
     await expect(shell).rejects.toThrow(/not found|no such file/);
   });
 
-  // By their numbers in the header of a program, with the places where each looks for its loader.
+  // Each architecture with its number in the header of an ELF file, and the path of its loader.
   test.each([
     ['amd64', 62, 'lib64/ld-linux-x86-64.so.2'],
     ['arm64', 183, 'lib/ld-linux-aarch64.so.1'],
@@ -164,7 +164,7 @@ describe.skipIf(skip !== null)('the image', () => {
     console.log(`resident memory in the container: ${(bytes / MB).toFixed(0)} MB`);
     // Half of the limit that deploy/kubernetes gives it.
     expect(bytes).toBeLessThan(128 * 1024 * 1024);
-    // After 30 s it would be killed, and the exit code 137.
+    // After 30 s podman would kill it, and the exit code would be 137.
     await podman(['stop', '--time', '30', 'bridge']);
     expect(await podman(['inspect', '--format', '{{.State.ExitCode}}', 'bridge'])).toBe('0');
     const output = await logsOf('bridge');

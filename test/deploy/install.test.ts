@@ -1,5 +1,5 @@
-// The starts of docs/install.md by npm, Docker, Helm and Kubernetes, command by command as they stand there; systemd's is in
-// systemd.test.ts. Docker is podman here. There is no cluster: what kubectl is told is held against the manifests.
+// Runs the commands of docs/install.md for npm, Docker, Helm and Kubernetes exactly as printed; systemd.test.ts runs
+// those for systemd. Docker is podman here. There is no cluster: kubectl's arguments are compared with the manifests.
 
 import { chown, readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -37,7 +37,7 @@ afterAll(async () => {
   await receiver.close();
 });
 
-// Each way starts a daemon of its own, which knows nothing of those before.
+// Each test starts another daemon, which knows nothing of the daemons before.
 beforeEach(() => receiver.gate.anotherSender());
 
 /** The two files that every start begins with. */
@@ -52,7 +52,7 @@ async function writeFiles(): Promise<void> {
   await writeFile(join(clone.folder, 'prom2otlp.yaml'), configurationFor(place));
 }
 
-/** What installs, packs and builds is done once in a run; other tests have perhaps done it. */
+/** Runs a command. Installs, packs and builds only once per run: another test may have done it. */
 function runOf(command: string): Promise<string> {
   return /^(npm|docker build) (?!install)/.test(command) ? clone.once(command) : clone.run(command);
 }
@@ -90,15 +90,15 @@ test.skipIf(noContainers !== null)('by Docker', async () => {
   await chown(join(clone.folder, 'api-key'), 1000, 1000);
   try {
     for (const command of commandsOf('Docker')) {
-      // The neighbours of this test are on the loopback interface; the document says how to reach those.
+      // The simulator and the receiver listen on loopback; the document says how a container reaches it.
       const output = await runOf(command);
       if (command.includes('--probe')) expect(output).toContain('orders');
     }
     await pointsArrive();
-    // It keeps the archive in a temporary file.
+    // `logs tail` needs a temporary file, for the archive.
     const tail = 'docker exec prom2otlp node bin/prom2otlp.js logs tail --type error-log';
     expect(await clone.run(tail)).not.toBe('');
-    // As editors and tools that distribute configurations do it.
+    // Replaces the file by a rename, as editors and tools that distribute configurations do.
     const mounted = join(clone.folder, 'etc/prom2otlp.yaml');
     await writeFile(
       `${mounted}.new`,
@@ -156,7 +156,8 @@ test.skipIf(noKubecheck !== null)('by Kubernetes', async () => {
   const { problems, objects } = await checkObjects(join(clone.folder, folder));
   expect(problems).toEqual([]);
 
-  // Everything is in the namespace that is made, and the Secret has what the pod mounts and the configuration names.
+  // Everything is in the namespace that the commands create. The Secret has the name that the pod mounts, and the files
+  // that the configuration names.
   expect(new Set(objects.map(object => object.metadata.namespace))).toEqual(new Set(['prom2otlp']));
   expect(namespace).toBe('create namespace prom2otlp');
   const workload = objects.find(({ kind }) => kind === 'StatefulSet');

@@ -1,5 +1,5 @@
-// The kustomizations: what comes out of them is what the API of Kubernetes takes, to the last field, and has the
-// properties that docs/install.md promises. That the check finds mistakes is tested with mistakes.
+// The objects of the kustomizations are valid for the API of Kubernetes, to the last field, and have the properties
+// that docs/install.md promises. Objects with mistakes show that the check finds them.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,7 +63,7 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
     const { terminationMessagePath: file } = container;
     expect(container.env).toContainEqual({ name: 'PROM2OTLP_TERMINATION_MESSAGE', value: file });
     expect(file).toBe('/dev/termination-log');
-    // For an end without a last word, as one for want of memory.
+    // For an end without a message, such as a kill for lack of memory.
     expect(container.terminationMessagePolicy).toBe('FallbackToLogsOnError');
   });
 
@@ -85,7 +85,7 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
     );
     const secret = volumes.find(volume => volume.secret !== undefined);
     expect(secret.secret.secretName).toBe('prom2otlp');
-    // A file of a mounted folder is renewed when the Secret changes; one with subPath is not.
+    // When the Secret changes, a file in a mounted folder changes too; a file mounted by subPath does not.
     const mount = mounts.find(({ name }) => name === secret.name);
     expect(mount).not.toHaveProperty('subPath');
     const text: string = configMap.data['prom2otlp.yaml'];
@@ -119,7 +119,7 @@ describe.skipIf(skip !== null)('in particular', () => {
     const { objects } = await checkObjects(join(source, 'shards'));
     const { spec } = kindOf(objects, 'StatefulSet');
     const text: string = kindOf(objects, 'ConfigMap').data['prom2otlp.yaml'];
-    // In the pod, so that another number restarts each of them.
+    // The pod has the number as a variable, so that another number restarts every pod.
     expect(text).toContain(`count: \${env:SHARDS}\n`);
     expect(bridgeOf(objects).container.env).toContainEqual({
       name: 'SHARDS',

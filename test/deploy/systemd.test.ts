@@ -1,5 +1,5 @@
-// The systemd unit: it is right, it takes the daemon nearly everything that it does not need, and it starts. The start
-// is a real one, by the commands of docs/install.md, on a machine with a systemd of its own.
+// The systemd unit is valid, denies the daemon nearly everything that it does not need, and starts. The start is a real
+// one, by the commands of docs/install.md, on a machine that runs its own systemd.
 
 import {
   copyFileSync,
@@ -26,10 +26,10 @@ import { type Machine, machinePart, startMachine } from './support/machine.ts';
 const skip = await reasonToSkip([machinePart]);
 const unit = join(checkoutFolder, 'deploy/systemd/prom2otlp.service');
 
-/** docs/runbooks.md: the commands beside the unit. */
+/** docs/runbooks.md, which has the commands to run beside the stopped unit. */
 const runbooks = readFileSync(join(checkoutFolder, 'docs/runbooks.md'), 'utf8');
 
-/** Of systemd's scale from 0 (locked down) to 10. */
+/** On systemd's scale from 0 (locked down) to 10. */
 const EXPOSURE_MAX = 1.5;
 const PORT = 18_080;
 
@@ -37,7 +37,7 @@ describe.skipIf(skip !== null)('the unit', () => {
   test('is valid, according to systemd', async () => {
     const { code, stdout, stderr } = await runAny('systemd-analyze', ['verify', '--man=no', unit]);
     expect([code, stdout]).toEqual([0, '']);
-    // systemd before 254 does not know the pauses that grow.
+    // systemd before 254 does not know growing pauses.
     const unknown =
       /^.*: Unknown key (?:name )?'(RestartSteps|RestartMaxDelaySec)' .*, ignoring\.\n/gm;
     expect(stderr.replaceAll(unknown, '')).toBe('');
@@ -83,7 +83,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
     await machine?.stop();
   });
 
-  /** What the commands take from the clone, and the two files that their reader has made. */
+  /** Copies the files that the commands take from the clone, and writes the two files of the reader. */
   function bring(): void {
     const home = join(machine.root, 'root/clone');
     mkdirSync(home, { recursive: true });
@@ -107,7 +107,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md
   const property = (name: string): Promise<string> =>
     inMachine(`systemctl show --property ${name} --value prom2otlp`);
 
-  /** Points that wait, and whether the service is up; undefined while nobody answers. */
+  /** The queued points, and whether the service is up; undefined while the daemon does not answer. */
   async function state(node = 'node'): Promise<{ points: number; isUp: boolean } | undefined> {
     const ask = `fetch('http://127.0.0.1:9464/status.json').then(a => a.text()).then(console.log)`;
     const { stdout } = await machine.run(node, '-e', ask);

@@ -1,5 +1,4 @@
-// What the documents name exists: files, verbs, configuration keys, alerts; and what they say in numbers is so. Documents that
-// name files can be tested.
+// The files, verbs, configuration keys and alerts that the documents name exist, and the documents' numbers are true.
 
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -49,7 +48,7 @@ test('every verb in a document is one of the program', () => {
   expect(unknown).toEqual([]);
 });
 
-/** The verbs of the commands in a document: after `npx`, in code style, and at the beginning of a line of a block of code. */
+/** The verbs of the commands in a document: after `npx`, in code style, or first on a line of a code block. */
 function commandsIn(text: string): string[] {
   const blocks = [...text.matchAll(/^ *```.*\n([^]*?)^ *```/gm)].map(([, code = '']) => code);
   return [
@@ -58,7 +57,7 @@ function commandsIn(text: string): string[] {
   ].map(([, verb = '']) => verb);
 }
 
-// They are numbered without holes, each number once, and a link shows the number of what it leads to.
+// The decisions are numbered without gaps, each number once. A link shows the number of the decision that it leads to.
 describe('docs/decisions', () => {
   const names = readdirSync(join(root, 'docs/decisions'))
     .filter(name => /^\d{4}-/.test(name))
@@ -80,8 +79,8 @@ describe('docs/decisions', () => {
   });
 });
 
-// Its defaults are those of the program, its table follows from its formula, and the settings that it shows are those that
-// the tests with real servers use.
+// Its defaults are those of the program, its table follows from its formula, and the window that it sets for Prometheus
+// is as long as the queue keeps metrics.
 describe('docs/delivery.md', () => {
   const text = read('docs/delivery.md');
   const example = parse(read('config/prom2otlp.example.yaml')) as {
@@ -90,7 +89,7 @@ describe('docs/delivery.md', () => {
   const { max_bytes: maxBytes, max_age: maxAge } = example.queue.metrics;
   const GIB = 2 ** 30;
   const HOUR_MS = 3_600_000;
-  /** As the text has it: in a request of 1,000 points, and in larger ones. */
+  /** The bytes of a point that the text states: in a large request, and in one of 1,000 points. */
   const [LARGE_BYTES, SMALL_BYTES] = /takes (\d+) bytes in .*, and (\d+) in one/
     .exec(text)
     ?.slice(1)
@@ -131,7 +130,7 @@ interface RuleFile {
   }[];
 }
 
-// A section for each alert and no other, each with its meaning, how to see it, and what to do.
+// Each alert has a section, which says what the alert means, how to see it and what to do. There are no other sections.
 describe('docs/runbooks.md', () => {
   const rules = parse(read('deploy/helm/alerts/prom2otlp.rules.yaml')) as RuleFile;
   const alerts = rules.groups.flatMap(group => group.rules);

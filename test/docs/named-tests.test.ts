@@ -1,5 +1,5 @@
-// Tests that docs/mapping.md and docs/service-coverage.md name exist: `[start](../test/….test.ts) “F5:”, “F5b:”`, a file and the
-// beginnings of titles. Every rule and every section of the specification has its row.
+// The tests that docs/mapping.md and docs/service-coverage.md name exist. A test is a file and how titles begin:
+// `[start](../test/….test.ts) “F5:”, “F5b:”`. Every rule and every section of the specification has its row.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ function titlesIn(file: string): readonly string[] {
   );
 }
 
-/** Fails where a file or a title is not there, and where a file is named without a title. */
+/** Fails if a file or a title does not exist, or if a file is named without a title. */
 function expectToExist(named: readonly NamedTest[]): void {
   for (const { file, titles } of named) {
     expect(existsSync(join(ROOT, file)), file).toBe(true);

@@ -1,4 +1,4 @@
-// A conversation with the agent as a person at a terminal has it: keys go in, the screen comes out.
+// A conversation with the agent at a terminal: the test types keys and reads the screen.
 
 import { describe, expect, test } from 'vitest';
 import { run, until } from '../support/program.ts';
@@ -29,7 +29,7 @@ function asked(): number {
   return simulator.requests.countByPath.get(CHAT_PATH) ?? 0;
 }
 
-/** Waits until the screen shows the text, and the prompt behind it. */
+/** Waits until the screen shows the text, and then the prompt. */
 async function answered(terminal: InTerminal, text: string): Promise<void> {
   await until(`${text}, then the prompt; on the screen:\n${terminal.shown()}`, () => {
     const shown = terminal.shown();
@@ -74,7 +74,7 @@ describe.skipIf(skip !== null)('a conversation in a terminal', () => {
     simulator.resetFaults();
     terminal.type('Again?\r');
     await answered(terminal, 'You asked: Again?');
-    // The same session still: it knows what came before, though that got no answer.
+    // It is still the same session: it knows the question before, which got no answer.
     expect(terminal.shown()).toContain('Before that: Still there?');
     terminal.type(CTRL_D);
     expect(await terminal.code).toBe(0);
@@ -98,6 +98,6 @@ test('a question from a pipe and one as an argument give the same, without promp
   const { code, stdout, stderr } = await chat('How many?');
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toContain('You asked: How many?');
-  // There is nothing to read: a conversation that is over at once.
+  // With nothing to read, the conversation ends at once.
   expect(await chat('')).toEqual({ code: 0, stdout: '', stderr: '' });
 });

@@ -1,5 +1,5 @@
-// `services: auto` in the real daemon: services that appear on the page are read, those that leave it stay for a while,
-// and the last list serves a start without the API.
+// `services: auto` in the real daemon: services that appear on the page are read, services that leave it stay for a
+// while, and a start without the API uses the last list.
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,7 +16,7 @@ function configure(auto: Readonly<Record<string, unknown>>, changes = {}): strin
 
 const idsOf = ({ services }: StatusDocument): readonly string[] => services.map(({ id }) => id);
 
-/** Values of `up` of a service, in the order in which they came. */
+/** The values of a service's `up`, in order of arrival. */
 const ups = (id: string): readonly number[] =>
   rig.receiver.points
     .filter(({ serviceId, metric }) => serviceId === id && metric === 'up')
@@ -50,7 +50,7 @@ test('services come and go with the page, and no start moves', async () => {
   await until('its return', () => ups(second).at(-1) === 1, 30_000);
   await daemon.stop();
 
-  // Also of the service that was gone: its series were kept.
+  // This includes the service that was gone: its series were kept.
   expect(rig.disturbed).toEqual([]);
 });
 

@@ -1,5 +1,5 @@
-// The watch over backups as it runs: a daemon between the simulated service and a receiver, told of schedules that come
-// and go; and the verbs that look once.
+// The reports about backup schedules: of a daemon between the simulated service and a receiver, while schedules come and
+// go; and of the verbs that read the schedules once.
 
 import { expect, test } from 'vitest';
 import { useRig } from '../support/rig.ts';

@@ -1,5 +1,5 @@
-// Every bad answer of the service, through the real daemon: it gets a reason of its own, the key never leaves for
-// another host, the other service's scrapes keep their pace, and memory stays bounded.
+// Gives every bad answer of the service to the real daemon: each answer has its own reason, the key is never sent to
+// another host, the other service is scraped at its usual interval, and memory stays bounded.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
@@ -59,7 +59,7 @@ async function reasonFor(faults: Partial<Faults>): Promise<string> {
     const found = new RegExp(`service="${BAD}",reason="([a-z_]+)"} 0`).exec(await metrics());
     return found?.[1];
   });
-  // The good service is asked once a second, whatever the bad one does.
+  // The good service is scraped once a second, whatever the bad one does.
   const seconds = (performance.now() - startedMs) / 1000;
   expect(rig.simulator.requests.count - goodBefore).toBeGreaterThanOrEqual(Math.floor(seconds) - 1);
   return reason;

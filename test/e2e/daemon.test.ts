@@ -1,4 +1,4 @@
-// The daemon as a process of its own, between the simulated service and a receiver.
+// The daemon in a separate process, between the simulated service and a receiver.
 
 import { describe, expect, test } from 'vitest';
 import { useRig } from '../support/rig.ts';
@@ -33,9 +33,9 @@ describe('run', () => {
     daemon.child.kill('SIGHUP');
     await until('it was loaded again', () => daemon.stderr().includes('loaded again'));
     const { stderr } = await daemon.stop();
-    // Its timeout is a minute.
+    // The timeout of the scrape is a minute.
     expect(performance.now() - startedMs).toBeLessThan(30_000);
-    // A scrape that was given up is no failure of the service.
+    // A scrape that the daemon aborts is not reported as a failure of the service.
     expect(stderr).not.toContain('aborted');
     rig.simulator.resetFaults();
   });
@@ -108,7 +108,7 @@ test('once gives a dead back end otlp.timeout, and says why', async () => {
   expect(stderr).toContain('metrics to http://127.0.0.1:9/v1/metrics: ');
   expect(stderr).toContain('ECONNREFUSED');
   expect(code).toBe(1);
-  // It gave a minute to any back end before.
+  // Without otlp.timeout as its limit, `once` would try for a minute.
   expect(performance.now() - startedMs).toBeLessThan(30_000);
 });
 

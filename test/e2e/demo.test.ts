@@ -1,5 +1,5 @@
-// The demo as a new user sees it, and what it claims: all 160 series of the specification arrive with the type, unit
-// and start that the catalog knows.
+// The demo as a new user sees it, and a check of its claim: all 160 series of the specification arrive with the type,
+// unit and start that the catalog gives.
 
 import { expect, test } from 'vitest';
 import { CATALOG } from '../../src/catalog/all.ts';
@@ -28,7 +28,7 @@ test('the demo prints the address of its status page, shows that data flows, and
   expect(code).toBe(0);
 });
 
-/** What an entry becomes, by docs/decisions/0002-guesses-make-no-counters.md and the table of types. */
+/** The kind of an entry's points, by docs/decisions/0002-guesses-make-no-counters.md and the table of types. */
 function expectedKind(entry: CatalogEntry): string {
   if (entry.type === 'counter')
     return entry.isGuess && entry.declared !== 'counter' ? 'gauge' : 'sum';

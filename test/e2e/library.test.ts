@@ -1,5 +1,5 @@
-// The package as another program uses it: packed, installed without its neighbours, imported under its name, and its types
-// checked by a compiler that sees nothing else of it.
+// The package as another program uses it: packed, installed outside the repository, and imported by its name. A compiler
+// that sees nothing else of the repository checks its types.
 
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PACKED = ['bin', 'config', 'deploy', 'docs', 'src', 'tools', 'package.json', 'tsconfig.json'];
 const TEXTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md'];
 
-/** Of what the bundles contain, by name: what README.md names. */
+/** The packages in the bundles that README.md names. */
 const USED: readonly string[] = [
   '@grpc/grpc-js',
   '@opentelemetry/exporter-metrics-otlp-http',
@@ -30,14 +30,14 @@ const files = tempDirectory();
 const user = join(files.path, 'user');
 let simulator: Simulator;
 
-/** Not the blocking kind: the simulator answers from this process. */
+/** Runs a command without blocking: the simulator answers from this process. */
 async function execute(directory: string, command: string, ...args: string[]): Promise<string> {
   return (await promisify(execFile)(command, args, { cwd: directory })).stdout;
 }
 
 beforeAll(async () => {
   simulator = await startSimulator({ clock: systemClock, key: 'library-key' });
-  // A copy, since packing builds dist/ anew and other tests may be running the one that is there.
+  // Builds in a copy: a build replaces dist/, and other tests may be running the repository's dist/.
   const copy = join(files.path, 'copy');
   for (const name of [...PACKED, ...TEXTS])
     cpSync(join(ROOT, name), join(copy, name), { recursive: true });

@@ -1,5 +1,5 @@
-// One cause is one line: what a running daemon logs and shows when 150 services fail together, with metrics, logs and
-// backups.
+// When 150 services fail from one cause, a running daemon with metrics, logs and backups shows one problem and logs at
+// most three lines.
 
 import { expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';

@@ -1,4 +1,4 @@
-// The standard variables of OpenTelemetry exporters, each seen by what the back end gets from the real program.
+// The standard variables of OpenTelemetry exporters, each checked by the requests that the real program sends.
 
 import type { ServerOptions } from 'node:https';
 import { ServerCredentials } from '@grpc/grpc-js';
@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** Nothing of it is said to the exporters. */
+/** A configuration without settings for the exporters, so that the variables apply. */
 function config(changes: Record<string, unknown> = {}): string {
   const api = { base_url: rig.simulator.url, key: KEY };
   return rig.config({ api, metrics: {}, otlp: {}, log: { level: 'silent' }, ...changes });
@@ -31,7 +31,7 @@ function config(changes: Record<string, unknown> = {}): string {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** `OTEL_EXPORTER_OTLP_` is put before the names. */
+/** Adds the prefix `OTEL_EXPORTER_OTLP_` to the names. */
 function variables(short: Variables): Variables {
   return Object.fromEntries(
     Object.entries(short).map(([name, value]) => [`OTEL_EXPORTER_OTLP_${name}`, value]),

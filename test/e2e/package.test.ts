@@ -1,4 +1,4 @@
-// What is shipped: the files of the package, one version everywhere, and the list of components.
+// The package as it is shipped: its files, one version everywhere, and the list of components.
 
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
@@ -81,7 +81,7 @@ test('the list of components names what the bundles contain, with versions and d
     expect(purls).toContain(
       `pkg:npm/${name.replace('@', '%40')}@${manifest.devDependencies[name] ?? ''}`,
     );
-  // What only the tests use is not shipped.
+  // Packages that only the tests and the build use are not shipped.
   expect(purls.filter(purl => /vitest|fast-check|rolldown/.test(purl))).toEqual([]);
   expect(components.flatMap(({ hashes }) => hashes).map(({ content }) => content.length)).toEqual(
     components.map(() => 128),

@@ -1,4 +1,4 @@
-// The verbs for the queue beside a real daemon: what they see, and that they take nothing from it.
+// The verbs for the queue, on the queue of a real daemon: they show its contents and take nothing from the daemon.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

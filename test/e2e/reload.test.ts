@@ -1,5 +1,5 @@
 // A running daemon whose configuration changes: by SIGHUP, by files that are renamed into place, by directories that
-// are swapped as Kubernetes does. What did not change goes on undisturbed, what is wrong changes nothing.
+// are swapped as Kubernetes does. Unchanged services continue undisturbed, and a wrong configuration changes nothing.
 
 import { mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,12 +23,12 @@ function configure(
   rig.config({ services: services.map(id => ({ id })), queue, ...changes }, name);
 }
 
-/** Puts `NAME.new` in the place of a file in one step. */
+/** Replaces a file with `NAME.new` in one step. */
 function replace(name: string): void {
   renameSync(join(rig.directory.path, `${name}.new`), join(rig.directory.path, name));
 }
 
-/** The same configuration in the place of the one in use. */
+/** Replaces the configuration in use in one step. */
 function reconfigure(count: number, changes: Record<string, unknown> = {}): void {
   configure(count, changes, 'config.yaml.new');
   replace('config.yaml');
@@ -39,14 +39,14 @@ function rotate(key: string): void {
   replace('key');
 }
 
-/** Runs the daemon until it has scraped. */
+/** Starts the daemon, and waits until it has scraped and sent. */
 async function runScraping(scrapes = 1): Promise<Running> {
   const daemon = rig.run(join(rig.directory.path, 'config.yaml'));
   await until('a scrape', () => rig.receiver.requestCount >= scrapes);
   return daemon;
 }
 
-/** Until so many more scrapes have come. */
+/** Waits until `count` more requests have arrived. */
 async function moreScrapes(count: number): Promise<void> {
   const before = rig.receiver.requestCount;
   await until('more scrapes', () => rig.receiver.requestCount >= before + count);
@@ -55,7 +55,7 @@ async function moreScrapes(count: number): Promise<void> {
 const isUp = (daemon: Running, isWanted: boolean): Promise<boolean> =>
   daemon.shows(`up: ${isWanted}`, ({ services }) => services[0]?.isUp === isWanted);
 
-/** Until the page shows the one mistake of the configuration. */
+/** Waits until the status shows exactly one mistake of the configuration; returns the mistake. */
 const mistakeOf = (daemon: Running): Promise<string> =>
   daemon.shows('the mistake on the page', ({ reload }) =>
     reload?.mistakes.length === 1 ? reload.mistakes[0] : undefined,

@@ -1,5 +1,5 @@
-// `metrics.rename` in the real daemon, with the rules of config/collector-names.yaml: what arrives has the other names and
-// labels, and each series goes on under them after a restart.
+// `metrics.rename` in the real daemon, with the rules of config/collector-names.yaml: points arrive with the new names
+// and labels, and each series continues under them after a restart.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const rules = rename.map(({ match }) => new RegExp(`^(?:${match})$`, 'u'));
 const keyOf = ({ serviceId, metric, attributes }: OtlpPoint): string =>
   JSON.stringify([serviceId, metric, attributes]);
 
-/** Runs the daemon for some scrapes of all services, and gives what arrived. */
+/** Runs the daemon for three scrapes of all services, and returns the points that arrived. */
 async function runs(end: (daemon: Running) => Promise<unknown>): Promise<readonly OtlpPoint[]> {
   const queue = { directory: join(rig.directory.path, 'queue') };
   const file = rig.config({ metrics: { interval: '1s', rename }, queue });
@@ -49,7 +49,7 @@ test('names and labels arrive as the rules say, and every series goes on after a
   expect(of('mysql.handlers').join(' ')).toMatch(/\bkind=commit\b/);
   expect(of('mysql.handlers').join(' ')).not.toContain('handler=');
 
-  // The same series in each run, with the same start, and none was ended.
+  // Each run has the same series with the same starts, and no series ended.
   const starts = new Map(first.map(point => [keyOf(point), point.startNs]));
   expect(starts.size).toBeGreaterThan(200);
   for (const run of [second, third])

@@ -1,5 +1,5 @@
-// `services`, `backups` and `restores` as a user types them, through the program itself. What each of them makes of good and
-// bad input is in test/cli/.
+// `services`, `backups` and `restores` as a user types them, run with the real program. Their good and bad inputs are
+// tested in test/cli/.
 
 import { expect, test } from 'vitest';
 import { run, until } from '../support/program.ts';
@@ -10,7 +10,7 @@ const shell = await useShell();
 const skip = reasonForNoTerminal();
 const RESTORE = `restores create --service-id ${SERVICE} --key nightly/2026-03-04.gz --bucket gs://my-backups --method enginebackup --credentials-file ${shell.gs}`;
 
-/** What it prints; it succeeds without a message. */
+/** The output of a command, which must succeed without a message. */
 async function shows(command: string): Promise<string> {
   const { code, stdout, stderr } = await run(shell.wordsOf(command), SHELL_ENVIRONMENT);
   expect([code, stderr]).toEqual([0, '']);

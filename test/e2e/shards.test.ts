@@ -1,4 +1,4 @@
-// Several processes with one configuration: together they send every service, none of them twice.
+// Several processes with one configuration: together they send every service, and no service twice.
 
 import { expect, test } from 'vitest';
 import { useRig } from '../support/rig.ts';
@@ -15,7 +15,7 @@ function runShards(verb: string, file: string): Promise<readonly Finished[]> {
   return Promise.all(SHARDS.map(SHARD => run([verb, '--config', file], { SHARD })));
 }
 
-/** By service: how many points of `up` arrived since. */
+/** The number of `up` points by service, after the first `before` points. */
 function upsSince(before: number): Map<string, number> {
   const ups = new Map<string, number>();
   for (const { metric, serviceId } of rig.receiver.points.slice(before)) {

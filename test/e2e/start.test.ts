@@ -1,5 +1,5 @@
-// Starts that find their queue held, their port taken or their disk full: they wait, they run, or they end with 75, which
-// says that the same start may work later. What somebody must mend ends with 2, at once.
+// Starts with the queue in use, the port taken or the disk full: they wait, run, or exit with 75, which means that the
+// same start may work later. Starts with a mistake that somebody must fix exit with 2 at once.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -19,13 +19,13 @@ const { directory } = rig;
 
 interface Place {
   readonly name: string;
-  /** The queue's directory; by default one of its own. */
+  /** The queue's directory; by default, a directory with the place's name. */
   readonly queue?: string;
   readonly listen?: string;
   readonly token?: string;
 }
 
-/** A configuration whose back end is not there: what is scraped waits. */
+/** Writes a configuration whose back end does not exist, so that all points wait. */
 function config({ name, queue, listen = '127.0.0.1:0', token }: Place): string {
   const changes = {
     otlp: { endpoint: 'http://127.0.0.1:1' },
@@ -42,14 +42,14 @@ function config({ name, queue, listen = '127.0.0.1:0', token }: Place): string {
 const startRun = (place: Place, environment: Record<string, string> = {}): Running =>
   start(['run', '--config', config(place)], environment);
 
-/** A daemon that has its queue and its port. */
+/** Starts a daemon, and waits until it has its queue and its port. */
 async function hold(place: Place): Promise<Running> {
   const daemon = startRun(place);
   await daemon.ready();
   return daemon;
 }
 
-/** Lines that say that a start waits. */
+/** The number of log lines about a start that waits. */
 const waits = (stderr: string): number => stderr.match(/"cannot start yet: waiting"/g)?.length ?? 0;
 
 test('a FIFO without a reader does not delay the exit', async () => {
@@ -193,7 +193,7 @@ describe('a mistake that somebody must fix ends with 2, at once', () => {
   });
 });
 
-/** A database that somebody else has made. */
+/** Makes the database of another program. */
 function makeForeign(file: string): void {
   const db = new DatabaseSync(file);
   db.exec('CREATE TABLE theirs (x)');

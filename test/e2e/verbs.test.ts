@@ -1,5 +1,5 @@
-// The verbs as an operator meets them: what is wrong on the command line, files that are no pages, readers that go
-// away, signals. Mistakes end with 2 and without a stack trace; whatever a pipe takes arrives whole.
+// The verbs as an operator uses them, with bad pages, pipes whose readers are slow or close early, and signals. Mistakes
+// on the command line exit with 2 and without a stack trace. A slow reader gets the whole output.
 
 import { describe, expect, test } from 'vitest';
 import { startTcpServer } from '../support/http-server.ts';

@@ -1,5 +1,5 @@
-// A back end that is down, flaps, refuses, breaks off, keeps silent, or answers too late: the program scrapes on, and
-// whatever the back end takes in the end, it gets once, whole and in order. What it refuses for good costs that alone.
+// A back end is down, flaps, refuses, breaks off, never answers, or answers too late. The program continues to scrape,
+// and the back end gets everything that it takes, whole and in order. Only points that it always refuses are lost.
 
 import { describe, expect, test } from 'vitest';
 import type { OtlpPoint } from '../support/otlp-points.ts';
@@ -8,13 +8,13 @@ import { drained } from './support/bridge.ts';
 import type { Behaviour } from './support/sink.ts';
 import { Stage, type StageOptions } from './support/stage.ts';
 
-/** For how many scrapes, one a second, a back end is bad. */
+/** The number of scrapes, one a second, during which a back end is bad. */
 const BAD_SCRAPES = Number(process.env['OUTAGE_SECONDS'] ?? 5);
 
-/** Soon over, in tests in which the sender waits in vain. */
+/** A short timeout, for tests in which the sender waits in vain. */
 const IMPATIENT = { timeout: '1s' };
 
-/** How many requests a batch may cost, whatever is refused of it. */
+/** The most requests that a batch may cost, however much of it is refused. */
 const REQUESTS_MAX = 64;
 
 const ACCEPT: Behaviour = { kind: 'accept' };
@@ -27,10 +27,10 @@ async function endure(options: StageOptions, bad: (index: number) => Behaviour):
   const { sink } = stage;
   sink.choose = bad;
   const life = await stage.started();
-  // Nothing of this holds a scrape up.
+  // The bad back end does not delay scrapes.
   await stage.scrapes(BAD_SCRAPES);
   sink.choose = () => ACCEPT;
-  // To be told to stop is a reason to try at once.
+  // A program that is being stopped tries again at once.
   await stage.end(life);
   stage.judge();
 }
@@ -41,14 +41,14 @@ describe.concurrent('a back end that takes nothing for a while', () => {
     const { sink, bridge } = stage;
     const life = bridge.start();
     await stage.deliveries(1);
-    // Down between two requests: no answer is lost.
+    // Goes down between two requests, so that no answer is lost.
     sink.choose = () => refuse(503);
     await stage.deliveries(1);
     await sink.close();
     await stage.scrapes(BAD_SCRAPES);
     sink.choose = () => ACCEPT;
     await sink.reopen();
-    // It comes back by itself.
+    // The program finds by itself that the back end is up again.
     await drained(life);
     await stage.end(life);
     stage.judge();
@@ -94,7 +94,7 @@ describe.concurrent('a back end whose answers get lost', () => {
 
 describe.concurrent('a back end that refuses for good', () => {
   test('some points of each request: they are counted, and never sent again', async () => {
-    // A trial with zstd is the one request that is asked again after a partial success (decision 45).
+    // Without zstd: a trial of zstd is the only request that is sent again after a partial success (decision 45).
     const otlp = { compression: 'gzip' };
     await using stage = await Stage.create({ name: 'partial success', otlp });
     const { sink, bridge } = stage;
@@ -112,7 +112,7 @@ describe.concurrent('a back end that refuses for good', () => {
     sink.inspect = points => (points.length > 0 ? refuse(400) : null);
     const life = bridge.start();
     await stage.until('a batch is given up', () => hasSetAside(life));
-    // One more: the empty request.
+    // The additional request is the empty one.
     expect(sink.requests.length).toBeLessThanOrEqual(
       (REQUESTS_MAX + 1) * stage.source.requestCount,
     );
@@ -150,7 +150,7 @@ describe.concurrent('a back end that refuses for good', () => {
     ).toBe(true);
   });
 
-  /** From the second batch on, requests with one point of it are refused. Counts what is sent after the first of them. */
+  /** Refuses all requests with one point of the second batch. Counts pieces and points sent after the first refusal. */
   function poison({ sink, pagePoints }: Stage, status: number) {
     const sent = { pieces: 0, taken: 0 };
     let [value, isRefused] = [Number.NaN, false];
@@ -177,7 +177,7 @@ describe.concurrent('a back end that refuses for good', () => {
       await stage.end(life);
       expect(stage.judge({ isLossAllowed: true }).givenUp).toBe(1);
       expect(bridge.account().setAside).toBe(1);
-      // The whole batch is one more; a pause may have made it several.
+      // The whole batch is one more request, or several more after pauses.
       expect(sent.pieces).toBeLessThan(REQUESTS_MAX);
       console.log(
         `faults: ${name}: ${String(sent.pieces)} pieces of ${String(pagePoints)} points were sent`,
@@ -194,19 +194,19 @@ describe.concurrent('a back end that refuses for good', () => {
       () => sent.taken === pagePoints - 1,
     );
     expect(await hasSetAside(life)).toBe(false);
-    // What it was that it failed on is mended.
+    // The back end no longer fails on this point.
     sink.inspect = () => null;
     await stage.end(life);
     stage.judge();
   });
 });
 
-/** The series of which a point is refused. */
+/** True for points of the series in which one point is refused. */
 function isSuspect({ serviceId, attributes }: OtlpPoint): boolean {
   return serviceId === 'dbfaults02' && attributes === 'n=77';
 }
 
-/** Whether the program has given something up, as far as it can say yet. */
+/** Whether the program has set points aside; false while its status address is not known. */
 async function hasSetAside(life: Running): Promise<boolean> {
   if (life.statusUrl === undefined) return false;
   return (await life.status()).account.total.points.setAside > 0;

@@ -1,5 +1,5 @@
-// The clock of the machine is set by a month, ahead or back, while points wait in the queue: none of them is too old
-// for that, also not for the next process, and the times of what is scraped meanwhile are those of the service.
+// The clock of the machine is set a month ahead or back while points wait in the queue. No point becomes too old because
+// of that, not even for the next process, and points scraped meanwhile have the service's times.
 
 import { describe, expect, test } from 'vitest';
 import { drained } from './support/bridge.ts';
@@ -31,13 +31,13 @@ describe.skipIf(noClock !== null).concurrent('the wall clock is set', () => {
         await stage.stored();
         clock.set(days);
         await stage.stored();
-        // It believes its clock where nothing says otherwise.
+        // Checks that the program really uses the wrong clock.
         const { reportedAt } = await first.status();
         const aheadMs = Date.parse(reportedAt) - Date.now();
         expect(Math.round(aheadMs / 86_400_000)).toBe(days);
         await stage.kill(first);
         sink.choose = () => ({ kind: 'accept' });
-        // It only delivers, by the same clock.
+        // The second process only delivers, with the same clock.
         const second = bridge.start({ environment }, { metrics: { enabled: false } });
         await second.ready();
         await drained(second);

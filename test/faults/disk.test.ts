@@ -1,5 +1,5 @@
-// Disks that are full, fail, are slow or cannot be written: what is scraped meanwhile is kept in memory and delivered
-// from there, what the back end has accepted is not forgotten, and once the disk works again everything is on it.
+// Disks that are full, fail, are slow or cannot be written: points scraped meanwhile are kept in memory and delivered
+// from there, accepted points are not sent again, and once the disk works again, it has everything.
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,10 +17,10 @@ if (noStrace !== null) console.log(`faults: failing disks are skipped: ${noStrac
 const DOWN = { kind: 'refuse', status: 503, retryAfter: '1' } as const;
 const ACCEPT = { kind: 'accept' } as const;
 
-/** What the program says when it holds in memory what it cannot write. */
+/** The program's message when it keeps rows in memory because it cannot write them. */
 const TOLD = /cannot write the file of the queue/;
 
-/** With shares that suit a small disk: the space that is kept in reserve goes by them. */
+/** A stage whose queue sizes suit a small disk: the space kept in reserve depends on them. */
 function createStage(
   name: string,
   disk: SmallDisk,
@@ -57,11 +57,11 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     expect(life.stderr()).toMatch(TOLD);
     disk.clear();
     await stage.stored();
-    // What was in memory is on the disk now.
+    // The rows from memory are on the disk now, so a kill costs nothing.
     await stage.kill(life);
     stage.sink.choose = () => ACCEPT;
     await stage.bridge.finish();
-    // Where the log of the file has room left, new rows take the place of the oldest; else they wait in memory.
+    // If the write-ahead log has room left, new rows replace the oldest; otherwise they wait in memory.
     stage.judge({ kills: 1, isLossAllowed: true });
   });
 
@@ -71,7 +71,7 @@ describe.skipIf(noDisk !== null).concurrent('a disk that is full', () => {
     const large = { source: { width: 500 }, otlp: { compression: 'none' } };
     await using stage = await createStage(name, disk, large);
     stage.sink.choose = () => DOWN;
-    // The first to be given up costs a life, too.
+    // The first process is killed just when it gives up its first row.
     const first = stage.bridge.start({ failpoint: 'evict-removed' });
     await first.finished;
     await stage.kill(first);
@@ -144,7 +144,7 @@ test('a directory deleted under the program is written again, and nothing is los
 });
 
 describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
-  /** The files of the queue, log and all. */
+  /** The files of the queue, including the write-ahead log. */
   const filesOf = ({ bridge }: Stage): string[] =>
     ['queue.sqlite', 'queue.sqlite-wal'].map(name => join(bridge.directory, name));
 
@@ -171,7 +171,7 @@ describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {
       const interference = await interfere(stage, life, calls, `error=${error}`);
       await stage.deliveries(4);
       expect(life.stderr()).toMatch(TOLD);
-      // From now on the back end is down: all is on the disk once that works.
+      // From now on the back end is down, so that all rows must be on the disk once it works again.
       stage.sink.choose = () => DOWN;
       await stage.scrapes(4);
       await interference.end();

@@ -1,5 +1,5 @@
-// The process is killed again and again, at random moments and at every named place, while it scrapes, stores and
-// sends. Whatever was stored arrives, once, with its value, its time and its start.
+// The process is killed again and again, at random times and at every failpoint, while it scrapes, stores and sends.
+// Every stored point arrives once, with its value, its time and its start.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
@@ -8,15 +8,15 @@ import { randomNumbers } from '../support/random.ts';
 import type { Behaviour } from './support/sink.ts';
 import { Stage, type StageOptions } from './support/stage.ts';
 
-/** How often processes are killed in all. */
+/** The number of kills in all tests together. */
 const KILLS = Number(process.env['KILLS'] ?? 10);
 
-/** Places that nothing in these tests passes: they need a full queue, or a damaged file. */
+/** Failpoints that these tests never pass: they need a full queue, or a damaged file. */
 const ELSEWHERE: readonly string[] = ['evict-removed', 'salvage-done', 'salvage-aside'];
 const PLACES = FAILPOINTS.filter(name => !ELSEWHERE.includes(name));
 
 interface Scene extends StageOptions {
-  /** Of all kills. */
+  /** The share of all kills. */
   readonly share: number;
 }
 
@@ -54,13 +54,13 @@ describe.concurrent('killed at random moments and at every named place', () => {
     });
 });
 
-/** One place after the other, all scenes together. */
+/** Goes through the failpoints in turn, over all scenes together. */
 let placeCount = 0;
 function nextPlace(): string | undefined {
   return PLACES[placeCount++ % PLACES.length];
 }
 
-/** Mostly good, at times not there, at times one whose answers get lost. */
+/** A back end that mostly accepts, but sometimes refuses, cuts a request off, or loses an answer. */
 function someBehaviour(chance: number): Behaviour {
   if (chance < 0.8) return { kind: 'accept' };
   if (chance < 0.88) return { kind: 'refuse', status: 503, retryAfter: '1' };
@@ -76,7 +76,7 @@ async function liveAndDie(
   const pass = 1 + Math.floor(random() * 3);
   const armed = place === undefined ? {} : { failpoint: `${place}@${String(pass)}` };
   const life = stage.bridge.start(armed);
-  // At random also while it is still starting.
+  // A random time may also be while the process is still starting.
   const time =
     place === undefined ? sleep(200 + random() * 3000) : life.ready().then(() => sleep(8000));
   await Promise.race([life.finished, time.catch(() => undefined)]);

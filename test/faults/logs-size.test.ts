@@ -1,5 +1,5 @@
-// An archive with an entry as large as the limit allows passes through the program in little memory, and metrics are
-// scraped meanwhile as if it were not there.
+// The program reads an archive with an entry as large as the limit allows in little memory, and scrapes metrics meanwhile
+// as if there were no archive.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,16 +15,16 @@ import {
   serveBigArchive,
 } from './support/big-archive.ts';
 
-/** Of the entry, unpacked; the limit is 2 GiB, and the full run has 2048. */
+/** The unpacked size of the entry. The limit is 2 GiB, so the full size is 2048. */
 const ENTRY_MIB = Number(process.env['ENTRY_MIB'] ?? 200);
 const ABOVE_IDLE_MIB = 64;
-/** A scrape starts at most this much later than without logs: no turn of the loop works longer. */
+/** No turn of the event loop works longer, so a scrape starts at most this much later than without logs. */
 const TURN_MS = 50;
 
 const INTERVAL_MS = 1000;
-/** How long it runs without an archive. */
+/** How long the program runs without an archive. */
 const IDLE_MS = 10_000;
-/** Of the flags on the command lines in deploy/, the one that matters here. */
+/** The only flag of the command lines in deploy/ that matters here. */
 const SHIPPED_FLAGS = '--max-semi-space-size=1';
 const LONG_TURN = fileURLToPath(new URL('support/long-turn.ts', import.meta.url));
 
@@ -50,16 +50,16 @@ function configOf(service: BigArchiveService, directory: string): string {
 interface Lived {
   readonly peakMiB: number;
   readonly seconds: number;
-  /** By the wall clock, for people: the 95th percentile of how far scrapes stood from where they belong. */
+  /** The 95th percentile of the deviation of scrapes from their schedule; only printed. */
   readonly jitterMs: number;
-  /** Processor time of the longest turn of the loop since the archive was asked for. */
+  /** Processor time of the longest turn of the event loop since the request for the archive. */
   readonly turnMs: number;
   readonly records: number;
-  /** Errors that it has logged. */
+  /** Errors that the program has logged. */
   readonly problems: readonly string[];
 }
 
-/** Runs the daemon until the archive is through (or for some seconds, without one). */
+/** Runs the daemon until everything in the archive is sent (or for some seconds, without an archive). */
 async function live(blocks: number): Promise<Lived> {
   await using service = await serveBigArchive(blocks);
   using files = tempDirectory();
@@ -79,7 +79,7 @@ async function live(blocks: number): Promise<Lived> {
     return isRead && queue.every(({ rows }) => rows === 0);
   };
   let records = 0;
-  // Whatever happens to the test, the program does not outlive it.
+  // Ends the program even if the test fails.
   using _process = { [Symbol.dispose]: () => child.kill('SIGKILL') };
   await running.ready();
   await until('the archive is through', isThrough, 1_500_000);
@@ -102,7 +102,7 @@ async function live(blocks: number): Promise<Lived> {
 }
 
 function jitterOf(scrapes: readonly number[]): number {
-  // Without the first ones, which do not wait for their place.
+  // Leaves out the first scrapes, which do not wait for their phase.
   const phases = scrapes.slice(2).map(atMs => atMs % INTERVAL_MS);
   const base = phases.toSorted((a, b) => a - b)[Math.floor(phases.length / 2)] ?? 0;
   const off = phases

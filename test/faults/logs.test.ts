@@ -1,6 +1,6 @@
-// The process is killed again and again, at random moments and at every named place, while it downloads, commits,
-// sends and deletes logs. Every line that was ever written arrives, byte for byte; a line comes twice only where
-// the answer to an export was lost; what could not be had is told by a gap.
+// The process is killed again and again, at random times and at every failpoint, while it downloads, commits, sends
+// and deletes logs. Every line that was ever written arrives unchanged. A line comes twice only if the answer to an
+// export was lost. A gap reports lines that could not be read.
 
 import { describe, expect, test } from 'vitest';
 import { LOG_FAILPOINTS } from '../../src/lib/failpoint.ts';
@@ -9,7 +9,7 @@ import { type Delivered, HOUR, MINUTE } from '../support/log-site.ts';
 import { LogWorld, type LogWorldOptions } from './support/log-world.ts';
 import { randomNumbers } from '../support/random.ts';
 
-/** How often processes are killed in all. */
+/** The number of kills, of which each test takes a share. */
 const KILLS = Number(process.env['KILLS'] ?? 10);
 
 const PLACES = [
@@ -23,7 +23,7 @@ const GAP = 'prom2otlp.log.gap';
 
 interface Scene extends LogWorldOptions {
   readonly name: string;
-  /** Between two lives, by the service's clock. */
+  /** The time between two lives, by the service's clock. */
   readonly stepMs: number;
   /** How late lines may be. */
   readonly lateMs: number;
@@ -49,7 +49,7 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
-// Side by side: each spends most of its time on waiting for a process.
+// The tests run side by side, because each mostly waits for a process.
 describe.concurrent('killed at random moments and at every named place', () => {
   for (const scene of SCENES)
     test(`every line arrives: ${scene.name}`, async () => {
@@ -92,7 +92,7 @@ describe.concurrent('killed at random moments and at every named place', () => {
       await liveAndDie(world, life, random);
       world.clock.forward(25 * MINUTE);
     }
-    // Tries are counted in pulls that were not killed; the last of them may be one of these.
+    // Only pulls that were not killed count as tries; the last try may be one of the pulls here.
     await finish(world, { pulls: 8, stepMs: 30 * MINUTE, givenUp: [broken] });
     judge(world, KILLS, line => line.archive !== broken);
     const gaps = gapsOf(world).map(({ attributes }) => attributes['prom2otlp.gap.archive']);
@@ -103,18 +103,18 @@ describe.concurrent('killed at random moments and at every named place', () => {
 interface FinishOptions {
   readonly pulls?: number;
   readonly stepMs?: number;
-  /** Ids of archives of which errors may tell. */
+  /** Ids of archives that errors may name. */
   readonly givenUp?: readonly string[];
 }
 
-/** Every fourth life ends at a random moment, the others at the places in turn. */
+/** Every fourth life ends at a random time, the others at the failpoints in turn. */
 async function liveAndDie(world: LogWorld, life: number, random: () => number): Promise<void> {
   const place = `${PLACES[life % PLACES.length] ?? ''}${random() < 0.3 ? '@2' : ''}`;
   if (life % 4 === 3) await world.liveAndDie(null, random() * 2000);
   else await world.liveAndDie(place, 1500);
 }
 
-/** Whole pulls until nothing is held back any more, everything delivered, no error but of archives `givenUp`. */
+/** Runs whole pulls until no record is held back and all are delivered. Errors may name only the archives `givenUp`. */
 async function finish(world: LogWorld, options: FinishOptions = {}): Promise<void> {
   const { pulls = 4, stepMs = 5 * MINUTE, givenUp = [] } = options;
   world.receiver.behave = () => 200;
@@ -130,7 +130,7 @@ function gapsOf(world: LogWorld): readonly Delivered[] {
   return world.delivered.filter(({ eventName }) => eventName === GAP);
 }
 
-/** `repeatsMax`: only whole requests may come again, one for each export whose answer was lost. */
+/** Only whole requests may come again, at most `repeatsMax`: one for each export whose answer was lost. */
 function judge(
   world: LogWorld,
   repeatsMax: number,

@@ -1,5 +1,5 @@
-// A container of 256 MiB, with the flags of the image and the unit, and one service that sends whatever fills a memory:
-// the process lives, it stays within its memory, and the other services are read at every poll.
+// A container of 256 MiB, with the flags of the image and the systemd unit, and one service that sends pages which fill a
+// memory: the process survives and stays within its memory, and the other services are read at every poll.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const WAIT_MS = 300_000;
 
 const noGroup = MemoryGroup.reasonToSkip();
 if (noGroup !== null) console.log(`faults: limits of memory are skipped: ${noGroup}`);
-// A machine that judges must be able to.
+// With CI=true, the tests are never skipped.
 const isSkipped = noGroup !== null && process.env['CI'] !== 'true';
 
 const root = join(BIN, '../..');
@@ -39,7 +39,7 @@ test('the image and the unit start the program with the same flags', () => {
 });
 
 beforeAll(() => {
-  // What is shipped is the bundle: the sources take memory for their own translation.
+  // Tests the bundle, which is what ships: the sources need more memory, because Node strips their types.
   if (!isSkipped && process.env['PROM2OTLP_ENTRY'] === undefined)
     execFileSync(process.execPath, ['tools/build.ts'], { cwd: root });
 });
@@ -142,7 +142,7 @@ class Scene {
     return this.#running.memory;
   }
 
-  /** Alive, within its memory, and the others were read at every poll. */
+  /** Expects that the process lives within its memory, and that the good services were read at every poll. */
   async expectWell(polls: number): Promise<void> {
     const { now, peak } = this.memory;
     const mib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
@@ -184,14 +184,14 @@ function never(): never {
   throw new Error('this cannot be');
 }
 
-/** Ends early where the reader goes away. */
+/** Ends early when the reader goes away. */
 async function sendAll(pieces: readonly Buffer[], response: ServerResponse): Promise<void> {
   await pipeline(Readable.from(pieces), response).catch(() => undefined);
 }
 
 const TAKEN = /^$/;
 const REFUSED = /^(?:too_large|limit_memory|limit_samples)$/;
-/** Refused as a whole, or without the series for which there is no room. */
+/** The page is refused, or taken without the series that exceed a limit. */
 const EITHER = /^(?:too_large|limit_memory|limit_samples|)$/;
 
 describe.skipIf(isSkipped)('256 MiB of memory', () => {
@@ -209,7 +209,7 @@ describe.skipIf(isSkipped)('256 MiB of memory', () => {
     await scene.expectWell(CHURN_POLLS);
     const target = await scene.target('hostile');
     expect(target).toMatchObject({ state: 'up', failureCount: 0, refused: null });
-    // Series that have ended gave way to the new ones.
+    // New series have replaced ended ones.
     expect(target.series).toBeLessThan(300_000);
     await scene.stop();
   });

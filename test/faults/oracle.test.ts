@@ -1,5 +1,5 @@
-// The suite itself under test: whatever is lost, wrong, double, late or moved between the program and the back end is
-// found, to the single point; and a program that loses something does not pass.
+// Tests the suite itself: it finds every point that is lost, wrong, double, late or moved between the program and the
+// back end; and a program that loses something does not pass.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OtlpPoint } from '../support/otlp-points.ts';
@@ -24,20 +24,20 @@ describe('the ledger', () => {
     requests = stage.sink.requests.map(({ points }) => points);
   });
 
-  /** What a ledger finds in other requests than those that came. */
+  /** The findings of a ledger that gets changed requests instead of those that came. */
   function find(change: (requests: Requests) => Requests): Findings {
     const ledger = new Ledger(source);
     for (const points of change(requests)) ledger.take(points);
     return ledger.findings(lives);
   }
 
-  /** Another second request. */
+  /** Changes the second request. */
   const second =
     (change: (points: readonly OtlpPoint[]) => readonly OtlpPoint[]) =>
     (all: Requests): Requests =>
       all.map((points, i) => (i === 1 ? change(points) : points));
 
-  /** Another point of the second request: the first counter in it. */
+  /** Changes one point of the second request: the first `app_jobs_total`. */
   const counter = (change: (point: OtlpPoint) => OtlpPoint): ((all: Requests) => Requests) =>
     second(points => {
       const at = points.findIndex(({ metric }) => metric === 'app_jobs_total');
@@ -101,7 +101,7 @@ describe('the ledger', () => {
       second(points => points.filter(isUp).map(down)),
       { failedPages: 2 },
     );
-    // One point of the page is proof that it was read.
+    // A single point of the page proves that the page was read.
     const isLevel = ({ metric }: OtlpPoint): boolean => metric === 'app_level';
     check(
       second(points => points.filter(point => isUp(point) || isLevel(point)).map(down)),
@@ -145,7 +145,7 @@ test('a program that has lost something reports it', async () => {
   expect(problems.map(({ subject }) => subject)).toContain('account');
 });
 
-/** Runs the program until three pages have arrived; anew where the machine was too busy to read one in time. */
+/** Runs the program until three pages have arrived. Starts again if the machine was too busy to read a page in time. */
 async function deliverThreePages({
   name,
   ...options

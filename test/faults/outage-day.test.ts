@@ -1,6 +1,6 @@
-// An outage of a day: 10 services with 1,000 series each, polled once a minute, on a clock that runs fast. Everything
-// comes afterwards, whole, in order and with its own times, while scraping goes on; memory stays as it was. The full
-// size by OUTAGE_POLLS=1440: so the figures of docs/delivery.md were measured.
+// An outage of a day: 10 services with 1,000 series each, polled once a minute, on a clock that runs fast. Afterwards,
+// all points arrive, whole, in order and with their own times, while scraping continues; memory does not grow much. The
+// full size is OUTAGE_POLLS=1440; the figures of docs/delivery.md were measured with it.
 
 import { expect, test } from 'vitest';
 import { formatBytes } from '../../src/lib/format.ts';
@@ -9,7 +9,7 @@ import { expectBalance, NO_FIGURES, report } from './support/figures.ts';
 
 const FULL_POLLS = 1440;
 const POLLS = Number(process.env['OUTAGE_POLLS'] ?? 60);
-/** Memory is judged where it has had time to settle. */
+/** Memory is checked only at the full size, where it has time to settle. */
 const IS_FULL = POLLS >= FULL_POLLS;
 const USUAL_POLLS = IS_FULL ? 240 : 20;
 const RSS_FACTOR_MAX = 1.5;
@@ -41,9 +41,9 @@ test('a back end gets everything after a day of outage', async () => {
   });
   expectBalance(account, points);
   expect(account).toMatchObject({ rejected: 0, setAside: 0, evicted: 0, queued: 0 });
-  // Each poll is a row, but for the last ones, which may be on their way.
+  // Each poll is a row, except for the last polls, which may be on their way.
   expect(queued.rows).toBeGreaterThan(0.9 * POLLS);
-  // On a busy machine scrapes fail, since a minute is a quarter of a second: the day must have had most of its pages.
+  // A minute is only a quarter of a second, so scrapes fail on a busy machine. But most pages must have been read.
   expect(queued.points).toBeGreaterThan(PAGE_POINTS * (IS_FULL ? POLLS / 2 : 1));
   if (IS_FULL)
     expect(Math.max(outage.rssBytes, drain.rssBytes)).toBeLessThanOrEqual(

@@ -1,6 +1,6 @@
-// The power goes while the durable queue is at work: what it had said was done is done when it is opened again, the
-// account balances, and the order holds. The writes and fsyncs of real processes are recorded, and the disk is rebuilt
-// as a power cut leaves it (support/recorded-disk.ts), at POWER_CUTS places of the record.
+// The power fails while the durable queue works: every operation that it had reported as done is done when it is opened
+// again, the account balances, and the rows are in order. The writes and fsyncs of real processes are recorded, and the
+// disk is rebuilt as a power cut leaves it (support/recorded-disk.ts), at POWER_CUTS places of the record.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { randomNumbers } from '../support/random.ts';
 import { Disk, DiskRecorder, type DiskEvent } from './support/recorded-disk.ts';
 
-/** See there: `mix` tells what it has done, and each of its commits is of so many points. */
+/** The mode `mix` of this process prints each operation that is done; each of its commits has POINTS points. */
 const VICTIM = join(import.meta.dirname, '../support/queue-victim.ts');
 const CUTS = Number(process.env['POWER_CUTS'] ?? 20);
 const POINTS = 8;
@@ -33,14 +33,14 @@ if (process.env['CI'] === 'true')
     expect(noRecorder).toBeNull();
   });
 
-/** What a queue holds and has counted; rows by the number of the commit that they came with. */
+/** The content and the account of a queue; the points of its rows by the number of their commit. */
 interface Content {
   readonly rows: Readonly<Record<Signal, ReadonlyMap<number, number>>>;
   readonly cursor: number;
   readonly account: Readonly<Record<string, number>>;
 }
 
-/** What must be there once so many of the operations that were told are done. */
+/** The content that a queue must have after these operations. */
 function contentAfter(operations: readonly string[]): Content {
   const rows = { metrics: new Map<number, number>(), logs: new Map<number, number>() };
   let cursor = 0;
@@ -96,7 +96,7 @@ function toldIn(events: readonly DiskEvent[]): readonly string[] {
     .filter(operation => operation !== RENEWED);
 }
 
-/** Cuts the power at many places of a record, and gives what was found wrong, in words. */
+/** Cuts the power at many places of a record, and returns the problems, in words. */
 async function cutPower(
   recorder: DiskRecorder,
   events: readonly DiskEvent[],
@@ -125,7 +125,7 @@ async function cutPower(
     const words = `cut at event ${String(place)} of ${String(events.length)}: ${JSON.stringify(cut)}`;
     try {
       const { corruptCount, ...content } = await look(join(target, 'queue'));
-      // The operation on the way is done or not.
+      // The operation under way may be done or not.
       expect([contentAfter(done), contentAfter([...done, ...next])]).toContainEqual(content);
       if (!isDamaged) expect(corruptCount, 'damaged files').toBe(0);
     } catch (error) {
@@ -135,7 +135,7 @@ async function cutPower(
   return found;
 }
 
-/** Files of a directory, but for the index of the log: it lives in memory, and each process makes it anew. */
+/** The files of a directory, except the index of the write-ahead log, which each process makes again in memory. */
 function filesIn(directory: string): ReadonlyMap<string, Buffer> {
   const names = readdirSync(directory).filter(name => !name.endsWith('-shm'));
   return new Map(names.map(name => [name, readFileSync(join(directory, name))]));
@@ -149,13 +149,13 @@ describe.skipIf(noRecorder !== null)('power cuts', () => {
     expect(await recorder.run(VICTIM, 'mix-and-close', directory, '120')).toBe(0);
     const events = recorder.events();
     expect(await cutPower(recorder, events)).toEqual([]);
-    // The record lacks nothing: without a cut it gives the files that are there.
+    // The record is complete: without a cut, it gives the real files.
     const disk = new Disk(recorder.root);
     for (const event of events) disk.take(event);
     const copy = temporaryDirectory();
     disk.writeWhole(copy);
     expect(filesIn(join(copy, 'queue'))).toEqual(filesIn(directory));
-    // And a disk that lies about its fsyncs is found out: what is judged here depends on them.
+    // On a disk that ignores fsyncs, the checks must find problems: this proves that they depend on fsyncs.
     expect(await cutPower(recorder, events, { areSyncsIgnored: true })).not.toEqual([]);
   });
 

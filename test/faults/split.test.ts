@@ -1,5 +1,5 @@
-// The back end takes small requests only, so that every batch goes out in pieces, and the program ends in the middle of
-// them. What was accepted does not come again, but for the one piece whose answer the program could not note.
+// The back end takes only small requests, so every batch is sent in pieces, and the program ends between them. Accepted
+// points do not come again, except for the one piece whose answer the program could not store.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -7,18 +7,18 @@ import type { FAILPOINTS } from '../../src/lib/failpoint.ts';
 import type { Behaviour } from './support/sink.ts';
 import { Stage } from './support/stage.ts';
 
-/** Points that the back end takes at once. */
+/** The most points that the back end takes in one request. */
 const PIECE_POINTS_MAX = 20;
-/** Where they are killed. */
+/** The failpoints at which processes are killed. */
 const PLACES: readonly (typeof FAILPOINTS)[number][] = [
   'send-answered',
   'settle-begun',
   'settle-removed',
   'settle-done',
 ];
-/** How often processes are killed: at each place at least, and a share of what the other tests do. */
+/** The number of kills: at least one at each failpoint, otherwise a quarter of the kills in other tests. */
 const KILLS = Math.max(PLACES.length, Math.round(Number(process.env['KILLS'] ?? 10) / 4));
-/** The places at which an answer has come that is not in the file. */
+/** The failpoints at which an answer has come that is not yet in the file. */
 const UNNOTED: readonly string[] = PLACES.slice(0, 3);
 
 const TOO_LARGE: Behaviour = { kind: 'refuse', status: 413 };
@@ -30,7 +30,7 @@ test('killed in the middle of a batch', async () => {
   let unnotedKills = 0;
   for (let i = 0; i < KILLS; i++) {
     const place = PLACES[i % PLACES.length] ?? 'settle-done';
-    // The first piece, one in the middle, one late.
+    // Kills at an early, a middle or a late piece.
     const life = bridge.start({ failpoint: `${place}@${String(2 + 3 * (i % 4))}` });
     await Promise.race([life.finished, sleep(30_000)]);
     await stage.kill(life);
@@ -69,7 +69,7 @@ test('a lower otlp.max_request: larger requests arrive in pieces', async () => {
     otlp,
   });
   const { bridge, sink, pagePoints } = stage;
-  // A back end that wants another key: a program that is told to stop does not wait for it.
+  // The back end requires another key: a program that is being stopped does not wait for such a back end.
   sink.choose = () => ({ kind: 'refuse', status: 401 });
   const first = bridge.start();
   await stage.scrapes(6);

@@ -1,7 +1,7 @@
-// A page means the same whatever came before it. Pages of lines that get in each other's way, in either format, are read
-// after others, and alone; names, types, labels, values, bounds, units, and what became of each sample must be the same.
-// Starts and the ends of series are what history is for: they are left out, and so are series that become one by the loss of
-// a label, of which the one that was there first goes on.
+// A page means the same, whatever came before it. Pages of conflicting lines, in either format, are read after other
+// pages, and alone; names, types, labels, values, bounds, units and the outcome of each sample must be the same. Starts
+// and ends of series depend on history and are left out. So are series that merge when a label is dropped: of these, the
+// first one continues.
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -13,9 +13,9 @@ const TYPES =
   'counter gauge untyped unknown histogram summary info stateset gaugehistogram nonsense'.split(
     ' ',
   );
-/** Families, and names that are those of their parts. */
+/** Names of families and of their parts. */
 const FAMILIES = ['x', 'x_count', 'x_bucket', 'x_sum', 'x_total', 'x_created', 'x_info', 'x_total'];
-/** Series keys with a value each that makes good histograms and summaries of them, unless they clash. */
+/** Series keys, each with a value that makes valid histograms and summaries, unless keys conflict. */
 const SERIES: readonly (readonly [key: string, value: number])[] = [
   ['x', 1],
   ['{"x"}', 2],
@@ -70,7 +70,7 @@ const sample = fc
     fc.nat(9),
   )
   .map(([[key, value], behind, more]) => `${key} ${more === 9 ? -value : value}${behind}`);
-/** What real pages are mostly made of: parts that fit together. */
+/** A family as on most real pages: its parts fit together. */
 const family = fc.constantFrom(
   ['# TYPE x histogram', 'x_bucket{le="1"} 1', 'x_bucket{le="5"} 4', 'x_sum 2', 'x_count 5'],
   ['# TYPE x histogram', 'x_bucket{le="1.0"} 2', 'x_bucket{le="2.0"} 4', 'x_count 5'],
@@ -84,7 +84,7 @@ const lines = fc
     fc.array(fc.oneof(family, sample.map(one), comment.map(one)), { maxLength: 8 }),
     fc.boolean(),
   )
-  // Comments may stand before or behind what they are about.
+  // Comments may come before or after their samples.
   .map(([groups, isReversed]) => (isReversed ? groups.flat().reverse() : groups.flat()));
 
 interface AnyPage {
@@ -113,7 +113,7 @@ function show(target: Target, seconds: number, page: AnyPage): Seen {
   return target.page(seconds, text + end, { format: page.format });
 }
 
-/** What a page means, without what its history may say. */
+/** The meaning of a page: its points and names without starts and markers, its counts and problems. */
 function meaningOf(seen: Seen, { translation: { table } }: Target): unknown {
   const points = seen.points
     .filter(({ flags }) => flags !== 1)

@@ -1,6 +1,6 @@
 // A random life of a service's logs: lines that are written late, out of order or into an archive that is rewritten,
-// archives that break, lists that change while they are read, clocks that are wrong, processes that stop in the middle.
-// A life is plain data that fast-check makes and shrinks; `act` lets one step of it happen.
+// archives that break, lists that change while they are read, wrong clocks, processes that stop halfway. A life is plain
+// data that fast-check makes and shrinks; `act` runs one step of it.
 
 import * as fc from 'fast-check';
 import { AUDIT, ERRORS, HOUR, type LogSite, MINUTE, OTHER } from '../support/log-site.ts';
@@ -39,7 +39,7 @@ export interface LogLife {
 }
 
 const place = fc.nat(PLACES.length - 1);
-/** Any text without a line end, sometimes one that belongs to the line before it. */
+/** Any text without a line end; with a leading blank, it continues the record of the line before it. */
 const text = fc
   .string({ unit: 'grapheme', maxLength: 30 })
   .map(any => any.replaceAll(/[\r\n\u2028]/g, '_'))
@@ -91,7 +91,7 @@ export const logLives: fc.Arbitrary<LogLife> = fc.record({
   actions: fc.array(action, { minLength: 3, maxLength: 14 }),
 });
 
-/** What has happened to a site so far, as far as it excuses something. */
+/** Acts on a site, and notes the events that excuse a lost or repeated line. */
 export class LogHistory {
   /** Archives that were served broken, or that are gone: they may have been given up. */
   readonly broken: Set<string> = new Set();
@@ -131,7 +131,7 @@ export class LogHistory {
       const archive = this.#today(action.place);
       if (archive === undefined) return;
       this.broken.add(archive);
-      // A part of a plain file looks like the whole: nothing would show that it is cut (docs/logs.md).
+      // A cut plain file looks whole: nothing would show the cut (docs/logs.md).
       const isSeen = action.how !== 'cut' || this.#life.archiveForm !== 'plain';
       simulator.setFaults({ archives: { [archive]: isSeen ? action.how : 'missing' } });
     } else {
@@ -143,7 +143,7 @@ export class LogHistory {
     }
   }
 
-  /** Each line is told apart from all others, but for its beginning. */
+  /** Writes lines, each made unique by a number at its end. */
   #write(place: number, texts: readonly string[], lateMs: number): void {
     const { book, clock } = this.#site;
     const atMs = clock.nowMs() + this.#life.skewMs - MINUTE - lateMs;
@@ -159,7 +159,7 @@ export class LogHistory {
     await this.#site.restart();
   }
 
-  /** A line in the middle of what may have been read. */
+  /** Inserts a line after the first line of an archive, where it may have been read already. */
   #insert(place: number): void {
     const { book, clock } = this.#site;
     const archive = this.#today(place);
@@ -170,7 +170,7 @@ export class LogHistory {
     book.issued.push({ ...written, place: PLACES[place] ?? ERRORS, archive });
   }
 
-  /** All lines make room for a new one. What is known to have been read must arrive all the same. */
+  /** Replaces all lines of an archive by a new one. Does so only when all of them have arrived. */
   async #rotate(place: number): Promise<void> {
     const { book } = this.#site;
     const archive = this.#today(place);
@@ -183,9 +183,9 @@ export class LogHistory {
     if (!lines.every(({ text }) => arrived.has(text))) return;
     this.isRewritten = true;
     book.rewrite(archive, () => []);
-    // Of another size each time: a list tells a rewritten archive by its size alone (docs/logs.md).
+    // The size differs each time: the list shows a rewritten archive only by its size (docs/logs.md).
     this.#write(place, [`rotated${'.'.repeat(this.#number)}`], 0);
-    // After midnight the new line is of another archive, and this one is gone.
+    // After midnight the new line is in another archive, and this one is gone.
     if (this.#today(place) !== archive) this.broken.add(archive);
   }
 

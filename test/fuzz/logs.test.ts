@@ -1,5 +1,5 @@
-// Whatever happens to the logs of a service: every line that was written arrives at least once, byte for byte, or a
-// gap says which archive could not be had; nothing arrives that was not written, and nothing twice without a reason.
+// Whatever happens to the logs of a service, every written line arrives at least once, byte for byte, or a gap names the
+// archive that could not be read. No other line arrives, and none arrives twice without a reason.
 import { assert, asyncProperty } from 'fast-check';
 import { expect, test } from 'vitest';
 import { countLines } from '../support/log-book.ts';
@@ -9,13 +9,13 @@ import { parametersFor, RUNS } from './parameters.ts';
 
 const PARAMETERS = parametersFor(Math.max(5, Math.round(RUNS / 20)));
 
-/** Enough for five tries in an hour, for what is held back, and for every day to be closed. */
+/** The times after the last pulls: enough for five tries in an hour, for held-back records, and to close every day. */
 const LAST_PULLS = [...Array.from({ length: 6 }, () => 30 * MINUTE), DAY, HOUR, HOUR, HOUR];
 
 async function live(life: LogLife): Promise<void> {
   await using site = await LogSite.open();
   const history = new LogHistory(site, life);
-  // From here on everything is wanted.
+  // After this first pull, every line must arrive.
   await site.pull();
   for (const action of life.actions) await history.act(action);
   history.mend();

@@ -1,4 +1,4 @@
-// Whatever the sequence of pages: what must hold of the points that are made of them.
+// Properties of the points that must hold for any sequence of pages.
 import { assert, boolean, constantFrom, property, record } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../src/config/load.ts';
@@ -38,7 +38,7 @@ function targetOf(chosen: Options, more: Partial<PageLimits> = {}): Target {
   return new Target(targetOptions);
 }
 
-/** Everything that tells a series from others at a back end. */
+/** The identity of a point's series at a back end. */
 function seriesOf(point: OtlpPoint): string {
   return JSON.stringify([point.resource, point.scope, point.metric, point.attributes]);
 }
@@ -50,7 +50,8 @@ function check(holds: (world: readonly PageEvent[], chosen: Options) => void): v
 const timeOf = (point: OtlpPoint): bigint => BigInt(point.timeNs);
 
 describe('of any sequence of pages', () => {
-  // The target itself checks that times increase, that streams do not overlap, and that a marker ends what has a value.
+  // The target itself checks that times increase, that streams do not overlap, and that a marker ends only a series that
+  // has a value.
   test('what is sent is sane', () => {
     check((world, chosen) => {
       const target = targetOf(chosen);
@@ -78,7 +79,7 @@ describe('of any sequence of pages', () => {
 
   test('deltas add up to the cumulative values', () => {
     check((world, given) => {
-      // A baseline gets no marker: with markers the two would not accept the same samples.
+      // A baseline gets no marker: with markers, the two temporalities would accept different samples.
       const chosen = { ...given, staleMarkers: false };
       const pages = [...tell(world, false)];
       const cumulative = grownBy(targetOf({ ...chosen, temporality: 'cumulative' }), pages);
@@ -101,7 +102,7 @@ describe('of any sequence of pages', () => {
 
   test('what was forgotten for want of room claims nothing when it returns', () => {
     check((world, given) => {
-      // A forgotten series that returns with the stamp of its last sample is sent with it again.
+      // A forgotten series that returns with the stamp of its last sample would be sent with that stamp again.
       const chosen = { ...given, staleMarkers: false, honorTimestamps: false };
       const pages = [...tell(withChurn(world), false)];
       const shown = shownBy(pages);
@@ -119,7 +120,7 @@ describe('of any sequence of pages', () => {
           }
         }
         for (const [key, sum] of claimed) {
-          // Pods in one series: which of them it shows depends on who is there, and the pages cannot say how much it grew.
+          // Without their label, two pods share a series, whose value depends on the pods that are present.
           if (chosen.dropsPod && key.endsWith(' c_total')) continue;
           expect(sum, key).toBeLessThanOrEqual(shown.get(key) ?? Number.NaN);
         }
@@ -171,14 +172,14 @@ describe('of any sequence of pages', () => {
   });
 });
 
-/** Two configured services: five for each, or twice what a page may bring of one. */
+/** For two configured services: an even part of five series each; while there is room, 2 * 8 for one of them. */
 const FEW_SERIES = { series: 10, serviceSamples: 8 };
-/** Where both hold more than half. */
+/** An upper bound: a service gets its even part even if the other one has filled the limit. */
 const SERIES_AT_MOST = 20;
 
 /**
- * Of each page only some lines are left, other ones on the next: series end, make room, and return, all within an hour. Only
- * restarts let counters fall: a flush of a series that is forgotten does not show.
+ * Keeps only some lines of each page, and others on the next one: series end, make room, and return, all within an hour.
+ * Counters fall only at restarts: a flush of a forgotten series does not show.
  */
 function withChurn(world: readonly PageEvent[]): readonly PageEvent[] {
   return world.map((event, page) => ({
@@ -187,7 +188,7 @@ function withChurn(world: readonly PageEvent[]): readonly PageEvent[] {
     gapSeconds: Math.min(event.gapSeconds, 60),
     outcomes: event.outcomes.map((outcome, i) => ({
       ...outcome,
-      // A sample with the stamp of the one before is no sample of its page.
+      // A sample with the stamp of the previous sample does not count for its page.
       lag: null,
       growth: Math.abs(outcome.growth),
       isAbsent: outcome.isAbsent || (i + page) % 3 !== 0,
@@ -206,7 +207,7 @@ interface Grown {
 
 const NEVER_SENT = { first: Number.NaN, growth: Number.NaN, isForgotten: false };
 
-/** What the cumulative series of the same pages began with, and what they grew by afterwards, resets included. */
+/** The first value of each cumulative series on these pages, and its growth since then, resets included. */
 function grownBy(target: Target, pages: readonly ToldPage[]): ReadonlyMap<string, Grown> {
   const grown = new Map<string, Grown>();
   for (const told of pages)
@@ -221,7 +222,7 @@ function grownBy(target: Target, pages: readonly ToldPage[]): ReadonlyMap<string
         grown.set(seriesOf(point), { first: value, last: value, startNs, lastNs, ...growth });
         continue;
       }
-      // A new stream is growth as a whole, unless its start is its own time: then nothing is known of it.
+      // The whole value of a new stream is growth, unless it starts at its own time: then its growth is unknown.
       const isNew = point.startNs !== series.startNs;
       const isKnown = point.startNs !== point.timeNs;
       if (isNew) series.growth += isKnown ? value : 0;
@@ -234,13 +235,13 @@ function grownBy(target: Target, pages: readonly ToldPage[]): ReadonlyMap<string
   return grown;
 }
 
-/** The counters of a server under one name: those of several pods, or commands, are summed. */
+/** The key of a server's counters of one name: counters of several pods or commands are summed. */
 const counterKey = (service: string, server: string, name: string): string =>
   `${service} ${server} ${name}`;
 
 /**
- * What the pages show to have been counted: the first value of each counter whole, then what it grew by, and after a restart
- * of its server again the whole value.
+ * The counts that the pages show: the whole first value of each counter, then its growth, and after a restart of its
+ * server, or when it falls, its whole value again.
  */
 function shownBy(pages: readonly ToldPage[]): ReadonlyMap<string, number> {
   const shown = new Map<string, number>();

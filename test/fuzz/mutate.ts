@@ -1,5 +1,5 @@
-// Inputs that come close to what a parser expects: seeds that are cut, joined, doubled, and sprinkled with bytes that
-// mean something to it. The same number gives the same input.
+// Makes inputs that are almost valid for a parser: seeds that are cut, joined, doubled, and mixed with tokens that the
+// parser knows. The same seed number gives the same inputs.
 
 import { randomOf } from '../support/random.ts';
 

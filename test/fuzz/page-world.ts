@@ -1,6 +1,6 @@
 // A random world for the mapping: servers that restart and flush, series that come and go, stamps that lag, repeat and
-// lie, clocks that are set, pages with broken lines. A world is plain data that fast-check makes and shrinks; telling
-// it gives the pages one after the other.
+// are wrong, clocks that are set, pages with broken lines. A world is plain data that fast-check makes and shrinks;
+// `tell` gives its pages one after the other.
 import * as fc from 'fast-check';
 import { type Seen, T0, type Target } from '../support/target.ts';
 import { mostly, rarely } from '../support/random.ts';
@@ -13,7 +13,7 @@ interface Line {
   readonly kind: 'uptime' | 'counter' | 'gauge';
 }
 
-/** A service and the name of a server of it. */
+/** Pairs of a service and one of its servers. */
 export const SERVERS = [
   ['a', 's1'],
   ['a', 's2'],
@@ -39,7 +39,7 @@ const LINES: readonly Line[] = SERVERS.flatMap(([service, server]) => {
 interface Outcome {
   readonly isAbsent: boolean;
   readonly growth: number;
-  /** How many seconds before the scrape it was sampled, or null for no timestamp. */
+  /** The sample's age at the scrape in seconds, or null for no timestamp. */
   readonly lag: number | null;
   readonly isTwice: boolean;
 }
@@ -47,14 +47,14 @@ interface Outcome {
 export interface PageEvent {
   readonly kind: 'page' | 'failure' | 'unusable';
   readonly gapSeconds: number;
-  /** By how much our clock is off; the service's own is right. */
+  /** The error of our clock in seconds; the service's clock is right. */
   readonly wallOffset: number;
   /** Servers (by index) that restarted, or flushed their counters, since the last page. */
   readonly restarts: readonly number[];
   readonly flushes: readonly number[];
   readonly outcomes: readonly Outcome[];
   readonly badLines: readonly (readonly [service: string, text: string])[];
-  /** Counts of the buckets of a histogram, cumulated here; and its count beyond the last. */
+  /** The growth of a histogram's two buckets and of its count beyond the last bound. */
   readonly buckets: readonly [number, number, number];
   readonly isHistogramBroken: boolean;
 }
@@ -111,13 +111,13 @@ const event: fc.Arbitrary<PageEvent> = fc.boolean().chain(isStamped =>
   }),
 );
 
-/** Random sequences of what can happen. */
+/** Random sequences of events. */
 export const worlds: fc.Arbitrary<readonly PageEvent[]> = fc.array(event, {
   minLength: 2,
   maxLength: 14,
 });
 
-/** One page as text, with what the test knows of it. */
+/** One page as text, with its event, its time and its counts of lines. */
 export interface ToldPage {
   readonly event: PageEvent;
   readonly seconds: number;
@@ -127,14 +127,14 @@ export interface ToldPage {
   readonly badLines: ReadonlyMap<string, number>;
 }
 
-/** Tells a world page by page; `hasRepeats` false leaves out series that stand on a page twice. */
+/** Gives a world page by page. Without `hasRepeats`, no series is on a page twice. */
 export function* tell(world: readonly PageEvent[], hasRepeats = true): Generator<ToldPage> {
   const startedAt = SERVERS.map(() => -1000);
   const values = LINES.map(() => 10);
   const cumulated = [0, 0, 0];
   let seconds = 0;
   for (const [index, happening] of world.entries()) {
-    // What our clock says at first is what we have to believe.
+    // The program has to believe its clock at first, so the first page comes with a right clock.
     const event: PageEvent =
       index === 0 ? { ...happening, kind: 'page', wallOffset: 0 } : happening;
     seconds += event.gapSeconds;
@@ -175,16 +175,16 @@ export function* tell(world: readonly PageEvent[], hasRepeats = true): Generator
   }
 }
 
-/** Lets a target have a page, by the clocks of its event. */
+/** Gives a page or a failure to a target, with the clocks of its event. */
 export function scrape(target: Target, { event, seconds, text }: ToldPage): Seen {
   const clocks = { wall: seconds + event.wallOffset, server: seconds };
   if (event.kind === 'failure')
     return target.fail(seconds, 'timeout', { ...clocks, server: Number.NaN });
   if (event.kind === 'page') return target.page(seconds, text, clocks);
   const { limits } = target.translation;
-  // Over a limit of the page: what was read of it by then must leave no trace.
+  // The page exceeds a limit: the samples read before that must leave no trace.
   Object.assign(target.translation, { limits: { ...limits, samples: 3 } });
-  // A limit does not change in life; a page that has passed it once is replayed without asking.
+  // In the program, limits do not change, and a page that has passed them once is replayed without a check.
   target.translation.table.layout = null;
   const seen = target.page(seconds, text, clocks);
   Object.assign(target.translation, { limits });

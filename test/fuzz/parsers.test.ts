@@ -1,5 +1,5 @@
-// Whatever bytes come in from outside, no parser throws anything but what it is said to throw, none takes for ever, and
-// none gives more than its limits allow. FUZZ_INPUTS says how many inputs each of them is given, FUZZ_SEED which.
+// For any bytes from outside, every parser ends, throws only its documented errors, and returns no more than its limits
+// allow. FUZZ_INPUTS is the number of inputs for each parser; FUZZ_SEED repeats a run.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ const fixtures = (folder: string): readonly string[] =>
     .filter(entry => entry.isFile())
     .map(entry => fixture(`${folder}/${entry.name}`));
 
-/** Gives `take` so many inputs; what it throws is told with the input that made it. */
+/** Calls `take` with INPUTS inputs. Its error is thrown again with the input that caused it. */
 async function feed(
   mutator: Mutator,
   take: (bytes: Buffer, index: number) => void | Promise<void>,

@@ -1,6 +1,6 @@
-// No token of a literal survives, wherever a text is cut off: at its beginning, at its end, in its middle; in the slow
-// query log, in the audit log, in dumps of the error log, and in lines that do not parse. The literals of a statement are made of marked words
-// and numbers, in every way that a session's settings allow. FUZZ_INPUTS says how many statements, FUZZ_SEED which.
+// Redaction removes every literal of a statement, wherever the text is cut (beginning, middle or end): in the slow query
+// log, the audit log, dumps of the error log, and lines that do not parse. The literals contain marked words and numbers,
+// quoted in every way that a session's settings allow. FUZZ_INPUTS is the number of statements; FUZZ_SEED repeats a run.
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { INPUTS, parametersFor } from './parameters.ts';
 
 const PARAMETERS = parametersFor(INPUTS);
 
-/** Neither stands in a name, a header or a return code. */
+/** Marks of literals; neither occurs in a name, a header or a return code. */
 const TOKEN = /Z|907/;
 const WORD = 'ZZ';
 const NUMBER = '907907';
@@ -29,7 +29,7 @@ const NUMBERS = [
   `.${NUMBER}`,
 ];
 const number = fc.constantFrom(...NUMBERS, `x'${NUMBER}'`, `b'${NUMBER}'`, `N'${NUMBER}'`);
-/** As a session writes strings in which a backslash escapes. */
+/** A string literal in a session in which a backslash escapes. */
 const escaping = fc
   .tuple(value, fc.constantFrom("'", '"'), fc.boolean())
   .map(([string, quote, doubles]) => {
@@ -37,7 +37,7 @@ const escaping = fc
     const inner = doubles ? quote + quote : `\\${quote}`;
     return quote + backslashes.replaceAll(quote, inner) + quote;
   });
-/** And in one where it does not. */
+/** A string literal in a session in which a backslash does not escape. */
 const doubling = fc
   .tuple(value, fc.constantFrom("'", '"'))
   .map(([string, quote]) => quote + string.replaceAll(quote, quote + quote) + quote);
@@ -51,7 +51,7 @@ const OPERATORS = [',', '(', ')', '=', ' and ', '<', '+', ' - ', '\n', '.', ';',
 function statementOf(string: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const code = fc.constantFrom('@a', ...SQL_NAMES, ...OPERATORS);
   const parts = fc.array(fc.oneof(code, code, string, string, number, comment), { maxLength: 16 });
-  // Tokens stand apart by blanks, as no two literals touch in SQL.
+  // Blanks separate the tokens: no two literals touch in SQL.
   return parts.map(tokens => `select ${tokens.join(' ')}`);
 }
 const statement = fc.oneof(statementOf(escaping), statementOf(doubling));
@@ -83,11 +83,11 @@ test(`of ${INPUTS} statements of the slow query log, whole and cut`, () => {
       const whole = `${HEADER}\n${sql};`;
       expectNone(readLog('slow-query-log', `${whole}\n${HEADER}\nselect 1;`));
       expectNone(readLog('slow-query-log', whole));
-      // The end is missing: the file ends there, the record is over its limit, or a line is.
+      // The end is missing: the file ends there, or the record or a line exceeds its limit.
       expectNone(readLog('slow-query-log', `${HEADER}\n${sql.slice(0, to)}`));
       const recordBytesMax = Buffer.byteLength(`${HEADER}\n${sql.slice(0, to)}`);
       expectNone(readLog('slow-query-log', `${whole}\n${HEADER}\nselect 1;`, { recordBytesMax }));
-      // The middle is missing: what the splitter makes of a line over its limit.
+      // The middle is missing: the splitter cuts the end of a line that exceeds its limit.
       const lineEnd = sql.indexOf('\n', to);
       const cut = `${HEADER}\n${sql.slice(0, to)}${lineEnd < 0 ? '' : sql.slice(lineEnd)};\n${HEADER}\nselect 1;`;
       const cutLine = HEADER_LINES + sql.slice(0, to).split('\n').length - 1;
@@ -108,7 +108,7 @@ test(`of ${INPUTS} statements of the audit log, whole and cut, escaped and not`,
   fc.assert(
     fc.property(statement, places, (sql, [first, second]) => {
       const unescaped = `${AUDIT}${escaped(sql).replaceAll("\\'", "'")},0`;
-      // The server's own limit takes the end off a statement, and closes its quote.
+      // The server's own limit cuts the end of a statement, and closes its quote.
       const short = `${AUDIT}${escaped(sql.slice(0, first % (sql.length + 1)))},0`;
       for (const line of [`${AUDIT}${escaped(sql)},0`, short, unescaped]) {
         const [from, to] = orderedPlaces(line, first, second);
@@ -138,7 +138,7 @@ test(`of ${INPUTS} statements in dumps of the error log, whole and cut`, () => {
       const later = lines.slice(line).join('\n');
       expectNoneOfRest(later, `${later}\n${NOTE}`);
       expectNoneOfRest(later, whole, { flushedAt: [line] });
-      // The middle is missing: what the splitter makes of a line over its limit.
+      // The middle is missing: the splitter cuts the end of a line that exceeds its limit.
       const lineEnd = sql.indexOf('\n', to);
       const rest = lineEnd < 0 ? '' : sql.slice(lineEnd);
       const cutLine = sql.slice(0, to).split('\n').length - 1;
@@ -149,7 +149,7 @@ test(`of ${INPUTS} statements in dumps of the error log, whole and cut`, () => {
   );
 });
 
-/** A part of a string that has no quote cannot be told from words. */
+/** If the rest has no quote, the words of a string cannot be distinguished from others: only numbers are checked. */
 function expectNoneOfRest(rest: string, log: string, options: ReadingOptions = {}): void {
   const records = readLog('error-log', log, options);
   if (/['"]|\*\//.test(rest)) expectNone(records);

@@ -1,5 +1,5 @@
-// The repeating functions (replay, patch) and the full ones give the same bytes, whatever the sequence of pages. Where
-// bounds and quantiles come and go, what is sent is compared with the page, too: two wrongs could be equal.
+// The functions for repeated pages (replay, patch) and the full ones give the same bytes for any sequence of pages.
+// Where bounds and quantiles come and go, the sent points are also compared with the page: both paths could be wrong.
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -89,7 +89,7 @@ function valueText(value: number): string {
   return value === Infinity ? '+Inf' : value === -Infinity ? '-Inf' : String(value);
 }
 
-/** The next page is read and written in full, and no row is expected. */
+/** Makes the table read and write the next page in full, without an expected row. */
 function forgetPage(table: SeriesTable): void {
   table.layout = null;
   table.template = null;
@@ -125,22 +125,22 @@ test('a repeated page gives the bytes that the full functions give', () => {
     }),
     PARAMETERS,
   );
-  // A property over paths that were never taken would say nothing.
+  // Without enough repeated pages, the property would prove nothing.
   expect(patchedCount).toBeGreaterThan(RUNS / 10);
   expect(replayedCount).toBeGreaterThan(RUNS / 10);
 });
 
-/** What the distributions of the second world have as bounds (the last one is +Inf) or quantiles. */
+/** The bounds (the last one is +Inf) or quantiles of the distributions in the second world. */
 const MARKS = { h: ['0.1', '1', '2.5', '5', '+Inf'], s: ['0', '0.5', '0.9', '0.99', '1'] } as const;
-/** Behind these: whether there is a sum. */
+/** The index after the marks: in `isShown`, whether there is a sum. */
 const SUM = 5;
 const DISTRIBUTIONS = (['h', 's'] as const).flatMap(name => ['1', '2'].map(pod => ({ name, pod })));
 
-/** One page of it: by distribution what grew, and which mark of which came or went; most pages change none. */
+/** One page of this world: the growth of each distribution, and the mark that came or went, if any. */
 interface Step {
   readonly growth: readonly (readonly number[])[];
   readonly turned: readonly [distribution: number, mark: number] | null;
-  /** The other format, which writes `1.0` for `1`. */
+  /** Whether the page is in OpenMetrics, which writes `1.0` for `1`. */
   readonly isOpenMetrics: boolean;
 }
 
@@ -153,13 +153,13 @@ const step: fc.Arbitrary<Step> = fc.record({
   isOpenMetrics: fc.nat(9).map(number => number === 0),
 });
 
-/** A distribution as the world knows it: observations by interval, and which marks are on the page. */
+/** A distribution in the world: its observations by interval, and for each mark whether it is on the page. */
 interface Told {
   readonly observed: number[];
   readonly isShown: boolean[];
 }
 
-/** Its lines on a page; `stamp` begins with a blank, or is empty. */
+/** The lines of a distribution on a page; `stamp` begins with a blank, or is empty. */
 function distributionText(
   index: number,
   { observed, isShown }: Told,
@@ -181,12 +181,12 @@ function distributionText(
 }
 
 function totalOf(observed: readonly number[], last: number): number {
-  // The bucket +Inf holds all there is.
+  // The bucket +Inf holds all observations.
   const end = last === 4 ? SUM : last;
   return observed.slice(0, end + 1).reduce((sum, count) => sum + count, 0);
 }
 
-/** What must be sent of it, in the words of support/otlp-points.ts; `before` is what was there before, for a delta. */
+/** The expected point as text (see support/otlp-points.ts); `before`: the earlier observations, for a delta. */
 function expectedText(index: number, told: Told, before: readonly number[]): string {
   const { name, pod } = DISTRIBUTIONS[index] ?? { name: 'h', pod: '' };
   const grown = told.observed.map((count, i) => count - (before[i] ?? 0));
@@ -225,10 +225,10 @@ test('bounds and quantiles are those of the page, on either path', () => {
           const before = isDelta && i < 2 ? [...told.observed] : [];
           for (const [j, count] of (growth[i] ?? []).entries())
             told.observed[j] = (told.observed[j] ?? 0) + count;
-          // The first pages show all: then every series is known.
+          // The first two pages show all marks, so that every series is known.
           const isTurned = turned?.[0] === i && index > 1;
           if (isTurned) told.isShown[turned[1]] = told.isShown[turned[1]] !== true;
-          // What other bounds grew by cannot be told, nor what the first page grew by.
+          // The growth is unknown on the first page, and when the bounds have changed.
           if (!isDelta || i >= 2 || (index > 0 && !isTurned))
             expected.push(expectedText(i, told, before));
         }

@@ -1,5 +1,5 @@
-// Whatever processes do behind a server's labels, and whatever their uptime says of it: nobody who reads what is sent counts
-// what did not happen, and where the uptime is in time nothing of a restart is lost that a page shows.
+// Whatever the processes of a server do, and whatever their uptime shows: no reader of the sent points counts more than
+// has happened. With a timely uptime, no count that the pages show is lost at a restart.
 import { assert, property } from 'fast-check';
 import { test } from 'vitest';
 import { processWorlds, restartWorlds } from '../support/process-world.ts';

@@ -1,6 +1,6 @@
-// The sender in simulation, with as many random scripts as SENDER_SCRIPTS says (SENDER_SEED repeats a run): never an
-// inversion without a refusal of content, nothing lost, the account balances, and all goes on soon after. What a script
-// is, and what is held against it: test/support/sender-simulation.ts.
+// Runs the sender in simulation with SENDER_SCRIPTS random scripts (SENDER_SEED repeats a run). No point passes an older
+// one of its series unless the older one was refused, nothing is lost, the account balances, and sending resumes soon
+// afterwards. See test/support/sender-simulation.ts for the scripts and the checks.
 
 import { expect, test } from 'vitest';
 import {

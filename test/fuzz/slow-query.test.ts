@@ -1,7 +1,7 @@
-// A writer of the slow query log that knows its records, whose statements hold the lines of headers and banners in
-// their strings, comments and names, closed or not. The reader must give exactly those records; where a statement
-// holds a whole header, it may give that one, too, but every true record stands by itself. FUZZ_INPUTS says how many
-// logs are written, FUZZ_SEED which.
+// Writes slow query logs from known records whose statements contain lines of headers and banners in their strings,
+// comments and names, closed or not. The reader must give exactly these records. Where a statement contains a whole
+// header, the reader may also give a record for that header, but every true record is a separate one. FUZZ_INPUTS is the
+// number of logs; FUZZ_SEED repeats a run.
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -20,11 +20,11 @@ interface Written {
   readonly seconds: number;
   readonly clock: number;
   readonly statement: string;
-  /** As it stands in the log, without its last line end. */
+  /** The record in the log, without its last line end. */
   readonly text: string;
 }
 
-/** What makes a line one of a header, and what only looks like it. */
+/** Lines of headers and banners, and lines that only look like them. */
 const HEADER_LINES = [
   '# Time: x',
   '# Time: 260304  9:12:07',
@@ -57,7 +57,7 @@ const part = fc
     fc.constantFrom(...CLOSERS),
   )
   .map(([opener, lines, closer]) => [`select ${opener}`, ...lines].join('\n') + closer);
-/** The server takes blanks and semicolons off the end. */
+/** A statement without blanks and semicolons at its end, which the server removes. */
 const statement = fc
   .array(part, { minLength: 1, maxLength: 3 })
   .map(parts => parts.join(';\n').replace(/[;\s]+$/, ''));
@@ -88,7 +88,7 @@ const written: fc.Arbitrary<Written> = fc
   });
 const log = fc.array(written, { minLength: 1, maxLength: 6 });
 
-/** Whether a statement holds what no reader can tell from a record, or from the banner of a server. */
+/** Whether a statement contains text that no reader can distinguish from a record, or from the banner of a server. */
 function isForged({ statement: text }: Written): boolean {
   return (
     /;\n(?:# Time: [^\n]*\n)?# User@Host: [^]*\n# (?:Thread_id|Query_time): /.test(text) ||
@@ -170,7 +170,7 @@ test(`and no flush within a statement hides the next record of ${INPUTS} logs`, 
   );
 });
 
-/** Whether a line, numbered from 0, is one of a header and not its first. */
+/** Whether a line, numbered from 0, belongs to a header and is not its first line. */
 function isInHeader(writtenRecords: readonly Written[], line: number): boolean {
   let first = 0;
   for (const { text, statement: sql } of writtenRecords) {
@@ -182,7 +182,7 @@ function isInHeader(writtenRecords: readonly Written[], line: number): boolean {
   return false;
 }
 
-/** Each place is a cut between two pieces; behind some of them another reader goes on. */
+/** Reads a log in pieces. Each place is a cut between two pieces; after some cuts, a new reader continues. */
 function readPieces(
   bytes: Buffer,
   places: readonly (readonly [number, boolean])[],

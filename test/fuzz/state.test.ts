@@ -1,5 +1,5 @@
-// The state that is stored after each page, of which `starts` are written only now and then, says the same as one that
-// is made anew of the table: whatever the sequence of pages, nothing that has changed was left out.
+// The state that is stored after each page equals a state that is computed from the whole table: no change is left out,
+// whatever the sequence of pages, although `starts` is written only now and then.
 
 import { assert, boolean, constantFrom, property, record } from 'fast-check';
 import { expect, test } from 'vitest';
@@ -21,7 +21,7 @@ test('the stored state equals the table', () => {
     const dropLabels = dropsPod ? ['pod'] : [];
     const services = ['a', 'b'];
     const metrics = { mapping, honorTimestamps, dropLabels };
-    // A process that begins with a wrong clock is put right by the first answer.
+    // The first answer corrects a process that begins with a wrong clock.
     const targetOptions = { services, temporality, metrics, mayGoBack: true };
     let target = new Target(targetOptions);
     let starts: Buffer | undefined;
@@ -39,7 +39,7 @@ test('the stored state equals the table', () => {
       expect(stored).not.toBeNull();
       expect(stored).toEqual(readState(fresh.starts, fresh.marks));
       if (index % 3 !== 2) continue;
-      // Another process goes on from here.
+      // A new process continues with the stored state.
       target = new Target(targetOptions);
       target.translation.table.restored = stored;
     }

@@ -69,7 +69,7 @@ describe('the optimizing compilers', () => {
 });
 
 describe('the garbage of the start', () => {
-  /** How often a process with these flags has made a full collection; its clock does not wait. */
+  /** The number of full collections of a process with these flags, whose clock does not wait. */
   function collections(flags: readonly string[], { before = '', isStopped = false } = {}): number {
     const script = `
       let count = 0;

@@ -23,7 +23,7 @@ test('sizes have the most readable unit', () => {
   check(1024, '1.0 KiB');
   check(1536, '1.5 KiB');
   check(200 * 1024, '200 KiB');
-  // Never 1024 of a unit.
+  // Never 1024 of a unit, unless the unit is the largest.
   check(1024 * 1024 - 1, '1.0 MiB');
   check(2 ** 30, '1.0 GiB');
   check(2 ** 60, '1024 PiB');

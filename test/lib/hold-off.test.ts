@@ -7,7 +7,7 @@ function ofScrapes(intervalMs: number): HoldOff {
   return new HoldOff({ firstMs: intervalMs, maxMs, dueEveryMs: intervalMs });
 }
 
-/** The rounds that ask the service, if one is due every interval and each attempt fails like this. */
+/** The rounds that ask the service, if a round is due every interval and each attempt fails like this. */
 function attempts(
   intervalMs: number,
   rounds: number,

@@ -24,7 +24,7 @@ test('JSON keeps its meaning and contains no control characters', () => {
   const value = { text: `x${ESCAPE}\u009B${TURNED}\n` };
   const json = printableJson(value);
   expect(JSON.parse(json)).toEqual(value);
-  // It has only the line breaks between members.
+  // The only line breaks are between members.
   expect(json.replaceAll('\n', '')).toMatch(/^[^\p{Cc}\u202A-\u202E]*$/u);
 });
 

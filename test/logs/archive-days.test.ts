@@ -25,7 +25,7 @@ describe.each([0, 22 * HOUR, 5.5 * HOUR])(
       await using site = await openSite(dayStartMs);
       for (let i = 0; i < 10; i++) {
         site.write(ERRORS, `line ${i}`);
-        // Until all that is known is complete.
+        // Enough pulls to complete every known archive.
         await site.pulls(4, 15 * MINUTE);
         site.clock.forward(7 * HOUR);
       }
@@ -80,7 +80,7 @@ describe('a first start', () => {
       }
       await site.pulls(3);
       const wanted = ['new', 'line 0', 'line 1', 'line 2', 'line 3'];
-      // Without a time of the service nothing tells which lines are too old.
+      // Raw lines have no time of the service, which would tell that a line is too old.
       if (format === 'raw') wanted.unshift('old');
       expect(site.bodies.map(body => body.replace(/.*\] /, ''))).toEqual(wanted);
     },

@@ -41,7 +41,7 @@ describe('an archive that is listed with its size', () => {
     expect(action(done)).toBe('nothing');
     expect(action(listed(done, 5))).toBe('nothing');
     expect(action(listed(done, 6))).toBe('download');
-    // Even if it shrank: then it is another archive.
+    // An archive that shrank is another archive.
     expect(action(listed(done, 4))).toBe('download');
   });
 

@@ -1,4 +1,4 @@
-// Answers with status 200 that are not the archive: what it holds arrives later all the same, and soon.
+// Answers with status 200 that are not the archive: the archive's lines still arrive, and soon.
 
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
@@ -10,11 +10,11 @@ const ID = '2026-03-04.orders-0.error-log';
 
 interface Spoiled extends AsyncDisposable {
   readonly site: LogSite;
-  /** What the next downloads of the archive get in its place; undefined is the archive. */
+  /** The answers to the next downloads of the archive; undefined is the archive itself. */
   readonly answers: (Buffer | undefined)[];
 }
 
-/** A site that reaches the service through somebody who may answer for it. */
+/** A site that reaches the service through a server that may answer in its place. */
 async function openSpoiled(faults: object = {}): Promise<Spoiled> {
   const answers: (Buffer | undefined)[] = [];
   let origin = '';
@@ -75,13 +75,13 @@ test.each(
   answers.push(answer);
   await site.pulls(2);
   site.write(ERRORS, 'later', 'last');
-  // An hour of tries, a chance an hour later, and the checks that release the last record.
+  // An hour of attempts, another attempt an hour later, and the checks that release the last record.
   await site.pulls(30);
   for (const text of ['soon', 'as before', 'open']) {
     site.write(ERRORS, text);
     await site.pulls(1);
   }
-  // The last one is still open.
+  // The last record is still open.
   const written = site.book.issued.filter(({ archive }) => archive === ID).slice(0, -1);
   expect(arrived(site)).toEqual(written.map(({ text }) => text).toSorted());
   expect(site.logs.meter.givenUp.length).toBeLessThanOrEqual(1);

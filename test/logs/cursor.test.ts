@@ -100,7 +100,7 @@ describe('the low watermark', () => {
       gap: { fromMs: NOW - 9 * DAY_MS, toMs: floorMs },
     });
     expect(atFloor(cursor, NOW - 10 * DAY_MS)).toEqual({ cursor, gap: null });
-    // The first day to list may lie below.
+    // `lowMs`, the first day to list, may be before the floor.
     const early = { ...cursor, floorMs: floorMs + HOUR };
     expect(atFloor(early, floorMs)).toEqual({ cursor: { ...early, lowMs: floorMs }, gap: null });
   });

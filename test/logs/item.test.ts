@@ -103,7 +103,7 @@ describe('an archive', () => {
     expect(read(unnamed, { services })).toMatchObject({
       partition: { service: { id: 'db9' }, source: 'orders-0' },
     });
-    // It may belong to a service of another shard.
+    // The item may belong to a service of another shard.
     expect(read(unnamed, { services, otherServiceCount: 1 })).toBe('service');
   });
 });

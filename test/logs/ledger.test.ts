@@ -1,4 +1,4 @@
-// The state in its first stored form: it is read, nothing is pulled again, and it is stored in the same form.
+// A state in the first stored form is read without pulling anything again, and is stored in the same form.
 
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../src/logs/cursor.ts';
@@ -135,7 +135,7 @@ describe('records', () => {
     ledger.forgetSent(track, 1772614750000);
     expect([...track.sent.keys()]).toEqual(UIDS.slice(1));
     expect(ledger.changes().map(({ key }) => key)).toEqual(Object.keys(RECORDS));
-    // The last record may still be requested, and with it its segment.
+    // The last record may still be requested, so it is kept with its segment.
     ledger.forgetSent(track, 1772614800000);
     expect(ledger.changes().map(({ key }) => key)).toEqual(Object.keys(RECORDS));
     ledger.forgetSent(track, 1772614800001);

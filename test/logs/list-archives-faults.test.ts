@@ -54,7 +54,7 @@ describe('a broken archive', () => {
 
   test('is one that lacks an entry that it had before', async () => {
     await using site = await openSite();
-    // Without sizes only the entries show it.
+    // Without sizes in the list only the entries show the fault.
     site.simulator.setFaults({ isSizeHidden: true });
     await site.pull();
     site.write(ERRORS, 'more');
@@ -87,7 +87,7 @@ describe('a broken archive', () => {
     await site.restart();
     await site.pulls(3);
     expect(site.gaps).toHaveLength(1);
-    // It gets another chance once it has changed.
+    // The archive gets another chance once it has changed.
     site.simulator.resetFaults();
     site.write(ERRORS, 'after');
     await site.pulls(14);
@@ -152,7 +152,7 @@ describe('a broken archive', () => {
   );
 });
 
-/** Pulls that often, while the other archive grows and is delivered. */
+/** Pulls `count` times, while the other archive grows and is delivered. */
 function pullsWithOther(site: LogSite, count: number): Promise<void> {
   return site.pulls(count, 5 * MINUTE, number => site.write(OTHER, `more ${number}`));
 }
@@ -212,7 +212,7 @@ describe('an archive that the service does not deliver', () => {
 
   test.each([400, 401, 403])('waits for nothing once the key works again: %d', async status => {
     await using site = await openSite();
-    // Others were delivered before the key was refused.
+    // The other archive is delivered before the key is refused.
     site.simulator.setFaults({ archives: { [ERRORS_ID]: status } });
     await site.pull();
     expect(site.bodies).toEqual(['other']);
@@ -269,7 +269,7 @@ describe('a service that refuses', () => {
       site.simulator.refusalStatus = refusalStatus;
       site.simulator.key = 'another-key';
       expect((await site.pull()).kind).toBe('unreachable');
-      // Each type is asked for once, and after 400 once more for today.
+      // Each type is listed once, and after a 400 once more, for today alone.
       const perType = refusalStatus === 400 ? 2 : 1;
       expect(site.simulator.requests.count - asked).toBeLessThanOrEqual(4 * perType);
       const lastError = expect.stringContaining('cannot') as string;
@@ -433,7 +433,7 @@ describe('a type that cannot be listed', () => {
     const ofService = (id: string): string[] =>
       [4, 5, 6, 7, 8].map(day => `${id} audit-log window 2026-03-0${day}T00:00:00.000Z`);
     expect(gaps.toSorted()).toEqual(['dbpgf1', 'dbpgf2'].flatMap(ofService));
-    // Its last record was read, but held back.
+    // The last record of the audit log was read, but held back.
     expect(site.bodies).toContain('open');
   });
 });
@@ -609,7 +609,7 @@ test('a clock of the service that is three days ahead for half an hour closes no
 });
 
 describe('missing logs', () => {
-  /** A site whose last pull was 20 days ago; with `back`, there are lines of today. */
+  /** A site whose last pull was 20 days ago; `back` has the lines of today. */
   async function openLate(...back: readonly string[]): Promise<LogSite> {
     const site = await openSite({ schedule: '30s' });
     await site.pull();
@@ -755,12 +755,12 @@ describe('missing logs', () => {
 });
 
 describe('room in the queue', () => {
-  /** Incompressible lines, so that the queue has room for one chunk of them. */
+  /** Writes incompressible lines, so that the queue has room for one chunk of them. */
   const fill = (site: LogSite): void => {
     for (let i = 0; i < 2200; i++) site.write(ERRORS, `${i} ${randomBytes(40).toString('hex')}`);
   };
 
-  /** Lets records leave the queue until it is stopped. */
+  /** Drains the queue until the result is disposed. */
   const draining = (site: LogSite): Disposable => {
     const timer = setInterval(() => void site.drain(), 20);
     return { [Symbol.dispose]: () => clearInterval(timer) };

@@ -87,7 +87,7 @@ describe('a list', () => {
     await check([{ count: 0, logs: null }], '0 items by 1');
     await check([ids(0, 2)], '2 items by 1');
     await check([{ logs: ids(0, 3) }, { logs: [] }], '3 items by 2');
-    // The count of the page, not of the list.
+    // `count` is that of the page, not of the list.
     await check(
       [
         { count: 3, logs: ids(0, 3) },

@@ -1,7 +1,7 @@
-// One folder per rule of the mapping: pages in, and what they are sent as, in words that a reader can check. The pages
-// of a folder are successive scrapes of one target; `pageN.failed` is a scrape that failed, for the reason that it
-// holds. case.yaml says what is shown, and whatever of the configuration differs from the defaults. After a change
-// on purpose: `npx vitest run --project unit test/pipeline/golden.test.ts -u`, then read the difference.
+// One folder per rule of the mapping: pages, and the points that are sent for them, in words that a reader can check.
+// The pages of a folder are successive scrapes of one target; `pageN.failed` is a failed scrape, and holds the reason.
+// case.yaml says what the pages show, and holds the configuration that differs from the defaults. After an intended
+// change: `npx vitest run --project unit test/pipeline/golden.test.ts -u`, then read the difference.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const cases = readdirSync(GOLDEN, { withFileTypes: true })
   .filter(entry => entry.isDirectory())
   .map(({ name }) => name);
 
-/** Runs the pages of a folder; the seen ones, with the names of their files. */
+/** Runs the pages of a folder. Returns the result of each page, with the name of its file. */
 function run(name: string): { about: string; pages: ReturnType<typeof runPages> } {
   const folder = join(GOLDEN, name);
   const {

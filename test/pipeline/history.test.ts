@@ -1,5 +1,5 @@
-// What a page means, whatever pages came before it: rows that were freed, keys that change their spelling, families that
-// change their type, pages that were cut off. Each case went wrong once.
+// A page keeps its meaning whatever pages came before it: after freed rows, keys that change their spelling, families
+// that change their type, and pages that were cut off. Each case went wrong once.
 
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../src/config/load.ts';
@@ -8,7 +8,7 @@ import { Target, type TargetOptions } from '../support/target.ts';
 const { limits } = defaultConfig().metrics;
 const HOUR_S = 3600;
 
-/** What the last of these pages, one a minute, leads to; null is a failed scrape. */
+/** Scrapes these pages, one a minute; null is a failed scrape. Returns the points of the last page. */
 function shownAfter(
   pages: readonly (string | null)[],
   options: TargetOptions = {},

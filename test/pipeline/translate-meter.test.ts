@@ -1,10 +1,10 @@
-// What the counters of the data path say after a page.
+// The counters of the data path after a page.
 import { expect, test } from 'vitest';
 import { Counters, renderCounters } from '../../src/lib/counters.ts';
 import { TranslateMeter } from '../../src/pipeline/translate-meter.ts';
 import { Target } from '../support/target.ts';
 
-/** The lines of /metrics that begin so, after these pages. */
+/** The lines of /metrics that begin with `prefix`, after these pages. */
 function linesAfter(pages: readonly string[], prefix: string): string[] {
   const counters = new Counters();
   const meter = new TranslateMeter(counters);

@@ -1,5 +1,5 @@
-// The alert rules, by Prometheus' own checker: they are right, and each fires in its story of alerts/alerts.yaml and
-// nowhere else.
+// Checks the alert rules with Prometheus' own checker: they are valid, and each fires only in its stories of
+// alerts/alerts.yaml.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// One cycle of the program from three real database servers to each real back end; what the back end then
-// holds is compared with the pages that were served, series by series and value by value.
+// Runs one cycle of the program from three real database servers to each real back end. Then compares the data in the
+// back end with the served pages, series by series and value by value.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, until } from '../support/program.ts';
@@ -27,7 +27,7 @@ describe.skipIf(noSite !== null)('after one cycle a real back end holds the page
   });
   afterAll(() => site?.stop());
 
-  /** Runs one cycle and gives, by service id, what was on its page. */
+  /** Runs one cycle, and returns the series on the page of each service, by service id. */
   async function cycle(
     otlp: Record<string, unknown>,
     metrics: Record<string, unknown> = {},
@@ -42,7 +42,7 @@ describe.skipIf(noSite !== null)('after one cycle a real back end holds the page
     );
   }
 
-  /** The stored samples of one service, by series, without what the bridge adds; that is checked here. */
+  /** The stored samples of one service, by series, without the series that the bridge adds. Checks those here. */
   function ofService(
     samples: readonly PromqlSample[],
     id: string,
@@ -108,8 +108,8 @@ describe.skipIf(noSite !== null)('after one cycle a real back end holds the page
     }
   }
 
-  // This store keeps decimals, not doubles, and rounds at about twelve digits: what a second one makes of a page
-  // that it scrapes itself says which value is the right one, to the last bit.
+  // This store keeps decimals, not doubles, and rounds at about twelve digits. A second one that scrapes the page itself
+  // shows the right value, to the last bit.
   test.skipIf(noVictoriaMetrics !== null)('VictoriaMetrics, over http/protobuf', async () => {
     await using parts = new Parts();
     for (const { front } of site.services) {
@@ -150,7 +150,7 @@ function newestOf(series: readonly StoredSeries[]): PromqlSample[] {
   return series.map(({ metric, values }) => ({ metric, value: values.at(-1) ?? Number.NaN }));
 }
 
-/** What a VictoriaMetrics of its own stores when it scrapes the fronts by itself. */
+/** The series that another VictoriaMetrics stores when it scrapes the fronts itself. */
 async function scrapedDirectly(services: Site['services']): Promise<StoredSeries[]> {
   await using parts = new Parts();
   const running = parts.keep(await victoriaMetrics.start({ scrapeConfig: scrapeConfig(services) }));
@@ -176,12 +176,12 @@ scrape_configs:
 `;
 }
 
-/** The directly scraped samples of one front, without what the store adds. */
+/** The directly scraped samples of one front, without the labels and series that the store adds. */
 function ofDirectScrape(samples: readonly PromqlSample[], id: string): Map<string, number> {
   const arrived = new Map<string, number>();
   for (const { metric, value } of samples) {
     const { __name__: name = '', job: _job, instance, ...labels } = metric;
-    // A scraper of its own adds others.
+    // Leaves out the series that this scraper adds, which differ from ours.
     if (instance === id && !/^(up|scrape_.*)$/.test(name))
       arrived.set(seriesKey(name, labels), value);
   }

@@ -1,5 +1,5 @@
-// The watch over backups at real back ends: a Prometheus that holds the gauges and evaluates the shipped alert rules,
-// a Collector that takes the events. One of two services has no full backup scheduled, then has one, then has not.
+// The monitoring of backups with real back ends: a Prometheus stores the gauges and evaluates the shipped alert rules,
+// and a Collector receives the events. One of two services has no full backup scheduled, then has one, then none.
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -108,7 +108,7 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
     expect(await valueOf('full_scheduled', SESSIONS)).toBe(1);
     await change('DELETE', `/${await idOf(SESSIONS)}`);
     await until('it fires', async () => (await firing()).length > 0, WAIT_MS);
-    // Its next run is marked as ended: it is gone at once, not after minutes.
+    // A staleness marker ends the series of its next run at once, not after minutes.
     expect(await valueOf('next_run_seconds', SESSIONS)).toBeUndefined();
   });
 

@@ -1,5 +1,5 @@
-// `otlp.compression: auto` before real back ends: two that take zstd, one that refuses it with 400, and a balancer over
-// one of each; and a back end that answers 400 to a wrong path. Whatever they take, every page arrives, once and in order.
+// `otlp.compression: auto` with real back ends: two that take zstd, one that refuses it with 400, a balancer over one of
+// each, and a back end that answers 400 to a wrong path. Whatever they take, every page arrives.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { Recorder } from '../support/recorder.ts';
@@ -17,7 +17,7 @@ const noVictoriaMetrics = await reasonToSkip([victoriaMetrics]);
 
 const SERVICE = 'dbzstd0000001';
 const SERIES = 40;
-/** Their values tell them apart. */
+/** Each page has one value, which identifies it. */
 const VALUES = Array.from({ length: 8 }, (_, page) => page + 1);
 const PAGES = VALUES.map(value =>
   Array.from(
@@ -37,7 +37,7 @@ describe('compression: auto', () => {
     await bridgePages({ sources, otlpUrl: recorder.url, hasArrived });
   }
 
-  /** What happened to the requests, without repetitions: `gzip 200`, `zstd 400`, … */
+  /** The encodings and statuses of the requests, without repetitions: `gzip 200`, `zstd 400`, … */
   function story({ requests }: Recorder): readonly string[] {
     const all = requests.map(({ encoding, status }) => `${encoding} ${String(status)}`);
     return all.filter((one, i) => one !== all[i - 1]);
@@ -55,7 +55,7 @@ describe('compression: auto', () => {
       for (const { series } of points)
         for (const [key, value] of series) byPlace.set(key, [...(byPlace.get(key) ?? []), value]);
       expect(byPlace.size).toBe(SERIES);
-      // The last page is served again and again.
+      // Ignores repetitions: the page server repeats the last page.
       for (const values of byPlace.values()) {
         expect([...new Set(values)]).toEqual(VALUES);
         expect(values.toSorted((a, b) => a - b)).toEqual(values);

@@ -36,7 +36,7 @@ const ONLY_IN_TROUBLE = [
   'prom2otlp_queue_storage_errors_total',
 ];
 
-/** How a back end names metrics, and the dashboards that fit that; null is VictoriaMetrics, which keeps the names. */
+/** The naming strategies of back ends, with the dashboards that fit them; null is VictoriaMetrics, which keeps names. */
 const SETS = [
   { strategy: 'UnderscoreEscapingWithoutSuffixes', names: ['prom2otlp', 'services'] },
   { strategy: 'NoTranslation', names: ['prom2otlp', 'services'] },
@@ -87,7 +87,7 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
     const back = await victoriaMetrics.start({ relabelFile });
     closing.push(() => back.stop());
     url = back.url;
-    // It takes no logs.
+    // VictoriaMetrics takes no logs.
     const receiver = await Receiver.start();
     closing.push(() => receiver.close());
     return { endpoint: receiver.url, metrics_endpoint: back.otlpUrl };
@@ -132,7 +132,7 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
 
   test.each(rules)('has every metric of the alert $alert', async ({ expr }) => {
     await askPromql(url, expr);
-    // Only Prometheus shows how it reads a query.
+    // Only Prometheus shows how it parses a query.
     if (strategy === null) return;
     for (const name of await metricsOf(url, expr)) {
       if (ONLY_IN_TROUBLE.includes(name)) continue;
@@ -180,7 +180,7 @@ function prometheusConfig(translation_strategy: string): string {
   return stringify({ ...config, rule_files, global: { evaluation_interval: '5s' } });
 }
 
-/** Takes over all that deploy/compose says, but for the addresses. */
+/** Takes the configuration in deploy/compose, except for the addresses. */
 function takeFile(usual: CollectorConfig, prometheusUrl: string): void {
   const text = read('compose/collector.yaml').replace('http://prometheus:9090', prometheusUrl);
   const { receivers, service, ...rest } = parse(text) as CollectorConfig;
@@ -195,7 +195,7 @@ async function ask(address: string): Promise<unknown> {
   return answer.json();
 }
 
-/** The names of the metrics in an expression, as Prometheus itself reads it. */
+/** The names of the metrics in an expression, as Prometheus itself parses it. */
 async function metricsOf(url: string, expr: string): Promise<string[]> {
   const query = new URLSearchParams({ query: expr });
   const tree = JSON.stringify(await ask(`${url}/api/v1/parse_query?${query.toString()}`));

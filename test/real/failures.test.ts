@@ -1,7 +1,7 @@
-// What a person who is woken at night sees: a running daemon whose neighbours fail in turn, from the start or later. For
-// each failure: one red line with its time, on a page in a real Chromium that is short and light however many services
-// there are; an alert at a real Prometheus; and green again soon after the remedy. SCREENSHOTS=folder keeps pictures and
-// the table of times.
+// What an operator who is woken at night sees: a running daemon whose neighbours fail in turn, from the start or later.
+// Each failure gives one red line with its time, on a page in a real Chromium that stays short and light with any number
+// of services. It fires an alert at a real Prometheus, and all is green soon after the remedy. SCREENSHOTS=folder keeps
+// pictures and the table of times.
 
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,20 +46,20 @@ interface Night extends AsyncDisposable {
   /** Writes the configuration, with these changes. */
   configure(changes: Readonly<Record<string, unknown>>): string;
   document(): Promise<StatusDocument>;
-  /** Waits until the alert of the night, where it has one, fires, or no longer does. */
+  /** Waits until the alert of the night fires, or no longer fires; does nothing without an alert. */
   alerted(isFiring: boolean): Promise<void>;
 }
 
 interface NightOptions {
   readonly services?: number;
   readonly queueBytes?: string;
-  /** What fires at a Prometheus that reads the daemon's own metrics. */
+  /** The alert that fires at a Prometheus that scrapes the daemon's own metrics. */
   readonly alert?: string;
-  /** Before the daemon starts. */
+  /** Called before the daemon starts. */
   readonly before?: (simulator: Simulator, receiver: Receiver) => void;
 }
 
-/** So many services with one server each. */
+/** `count` services with one server each. */
 function crowdOf(count: number): readonly SimulatedService[] {
   return Array.from({ length: count }, (_, index) => {
     const name = `shop-${String(index + 1).padStart(3, '0')}`;
@@ -68,7 +68,7 @@ function crowdOf(count: number): readonly SimulatedService[] {
   });
 }
 
-/** A daemon with metrics, logs and backups of so many services; 0: the four of the demo. */
+/** Starts a daemon with metrics, logs and backups of `services` services; 0 means the four services of the demo. */
 async function openNight(options: NightOptions = {}): Promise<Night> {
   const { services = 0, queueBytes, before, alert } = options;
   const directory = tempDirectory();
@@ -76,7 +76,7 @@ async function openNight(options: NightOptions = {}): Promise<Night> {
   const simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000, services: crowd });
   const receiver = await Receiver.start();
   before?.(simulator, receiver);
-  // The page of a crowd takes a busy machine seconds to make, to read and to check.
+  // A busy machine needs seconds to make, read and check the page of many services.
   const interval = services > 100 ? '20s' : '5s';
   const config = {
     api: {
@@ -129,7 +129,7 @@ async function openNight(options: NightOptions = {}): Promise<Night> {
   };
 }
 
-/** Waits until the page says so; returns the seconds and the banner. */
+/** Waits until `is` accepts the status document; returns the seconds. */
 async function wait(
   night: Night,
   what: string,
@@ -161,7 +161,7 @@ interface Sight {
   readonly packedBytes: number;
 }
 
-/** Looks at the page on every screen; nothing may be wider than it, and nothing complain. */
+/** Opens the page on every screen. Everything must fit on the screen, and the browser may not report errors. */
 async function look({ url }: Night, name: string): Promise<Sight> {
   const html = await (await fetch(url)).text();
   let banner = '';
@@ -255,7 +255,7 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
 
   test('a key that the service accepts again is found by itself', async () => {
     await using night = await openNight({ services: 4 });
-    // A pull that is running would be refused in part, and ask again only a minute later.
+    // Waits until no pull runs: a running pull would be refused in part, and would ask again only a minute later.
     await wait(
       night,
       'all is well, and no pull is running',

@@ -1,4 +1,4 @@
-// What a real Collector answers over gRPC beside acceptance: that its limits and its settings are understood.
+// The refusals of a real Collector over gRPC: the sender understands its limits and its settings.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// Samples that lag behind the scrape by more than an interval, as a proxy's do on the service's page, and what a real
-// Prometheus makes of them. Their own series are in order. But Prometheus also writes a `target_info` for every Resource
-// at the times of its points, and refuses the whole request when one of those is older than the newest that it has.
+// How a real Prometheus stores samples that lag behind the scrape by more than an interval, as a proxy's do on the
+// service's page. Their own series are in order. But Prometheus also writes a `target_info` for every Resource at the
+// times of its points, and refuses the whole request if a `target_info` is older than the newest one that it has.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ proxy_threads_stack_size{namespace="${SERVICE}",server_name="b"} 262144 <now-3>
 `;
 const POLLS = 10;
 
-/** What docs/delivery.md says that a Prometheus must be set to. */
+/** The configuration of Prometheus that docs/delivery.md requires. */
 const documented =
   /```yaml\n(storage:[^`]*)```/.exec(
     readFileSync(join(checkoutFolder, 'docs/delivery.md'), 'utf8'),
@@ -32,7 +32,7 @@ const documented =
 interface Stored {
   readonly engine: number;
   readonly proxy: number;
-  /** Of the engine's samples that are stored: whether their times are those on the page. */
+  /** Whether the stored samples of the engine have the times on the page. */
   readonly areDated: boolean;
 }
 
@@ -40,7 +40,7 @@ describe.skipIf(noPrometheus !== null)('samples that lag behind by more than an 
   const parts = new Parts();
   afterAll(() => parts.stop());
 
-  /** What Prometheus holds, once it has as many of the bridge's own `up` as there were polls. */
+  /** The number of stored samples, once Prometheus has a sample of `up` for each poll. */
   async function stored(
     config: string,
     metrics: Readonly<Record<string, unknown>> = {},

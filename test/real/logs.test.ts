@@ -1,5 +1,5 @@
-// A real Collector's log pipeline: every record of the simulated logs, of all types and topologies, arrives there once,
-// with the Resource of its service's metrics, its time, severity, body and attributes.
+// Every record of the simulated logs, of all types and topologies, arrives once in a real Collector's log pipeline, with
+// the Resource of its service's metrics, and its time, severity, body and attributes.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { logRecords, logTypesOf } from '../../src/simulator/log-source.ts';
@@ -15,15 +15,15 @@ import { type ReceivedLog, readReceivedLogs } from './support/received-logs.ts';
 
 const KEY = 'key-of-the-real-tests';
 const SEED = 7;
-/** Pulled is what was written from here on. */
+/** The start of the logs that are pulled. */
 const FROM = NOW - 5 * HOUR;
-/** What is open goes out with the third pull that finds nothing new. */
+/** Two pulls find new lines; an open record is sent with the second pull after them that finds nothing new. */
 const PULLS = 4;
 
 const noCollector = await reasonToSkip([collector]);
 const services = demoServices();
 
-/** A record that was written, and whose it is. */
+/** A written record with its service, server and type. */
 interface Written {
   readonly service: string;
   readonly server: string;
@@ -83,7 +83,7 @@ describe.skipIf(noCollector !== null)("a real Collector's log pipeline", () => {
     for (let pull = 0; pull < PULLS; pull++) {
       const { code, stderr } = await run(['once', '--config', config]);
       expect([code, stderr]).toEqual([0, '']);
-      // No line is written in this time that is not pulled: the last pulls find the same as the one before.
+      // The second pull finds the lines of these ten minutes. The pulls after it should find nothing new.
       if (pull === 0) clock.forward(10 * MINUTE);
     }
     written = writtenUntil(clock.nowMs());
@@ -168,7 +168,7 @@ function sortedText(attributes: Readonly<Record<string, string>>): string {
   return JSON.stringify(entries);
 }
 
-/** An attribute without its kind. */
+/** The value of an attribute without its kind. */
 function textOf(value: string | undefined): string {
   return value?.replace(/^\w+ /, '') ?? '';
 }

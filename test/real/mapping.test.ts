@@ -1,5 +1,5 @@
-// What one cycle makes of real pages: types, start times, resources and times, held against what is known
-// of the servers behind them and, for the strict mapping, against the Collector's own Prometheus receiver.
+// The points that one cycle makes from real pages: compares their types, start times, resources and times with known
+// facts about the servers, and the strict mapping with the Collector's own Prometheus receiver.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, until } from '../support/program.ts';
@@ -14,7 +14,7 @@ import { siteParts, startSite, type Site } from './support/site.ts';
 
 const skip = await reasonToSkip([...siteParts, collector]);
 
-/** Untyped on the page; by the server's manual they only grow until it restarts. */
+/** Untyped on the page; according to the server's manual, they only grow until it restarts. */
 const KNOWN_COUNTERS =
   'aborted_clients bytes_received bytes_sent created_tmp_disk_tables innodb_data_written opened_tables queries questions rows_read select_full_join slow_queries sort_rows table_locks_immediate threads_created'.split(
     ' ',
@@ -135,7 +135,7 @@ describe.skipIf(skip !== null)('after one cycle', () => {
   });
 });
 
-/** The points of one cycle of the program, as a collector accepted them. */
+/** Runs one cycle of the program, and returns the points that a Collector accepted. */
 async function cycleToCollector(
   site: Site,
   metrics: Record<string, unknown>,
@@ -150,7 +150,7 @@ async function cycleToCollector(
   return readReceived(running.output);
 }
 
-/** The points of one scrape of a front by a collector itself. */
+/** Lets a Collector scrape a front itself, and returns the points of one scrape. */
 async function scrapedByCollector(front: FrontRunning): Promise<ReceivedPoint[]> {
   const served = front.pages.length;
   const job = {
@@ -174,8 +174,8 @@ async function scrapedByCollector(front: FrontRunning): Promise<ReceivedPoint[]>
 }
 
 /**
- * What must be the same of every point of a page, whoever scraped it: all but resource, scope and time, and quantiles
- * that OTLP does not know, which only the Collector passes on.
+ * The parts of a page's points that must be equal in both: everything except resource, scope and time, and quantiles that
+ * OTLP does not allow, which only the Collector sends.
  */
 function comparable(points: readonly ReceivedPoint[]): Map<string, unknown> {
   const page = points.filter(({ name }) => !ADDED_SERIES.has(name));

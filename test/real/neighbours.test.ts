@@ -1,6 +1,6 @@
-// The plug is pulled on each neighbour in turn: the service, its name, the back end, the disk, the clock. Each time the
-// page says what is wrong and what to do, the shipped alert fires in a real Prometheus, and once the neighbour is back
-// everything ends by itself.
+// Each neighbour fails in turn: the service, its name, the back end, the disk, the clock. Each time, the page shows the
+// problem and the remedy, and the shipped alert fires in a real Prometheus. Once the neighbour is back, both end by
+// themselves.
 
 import { writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -57,7 +57,7 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
       queue: { directory: join(disk.path, 'queue'), metrics: { max_bytes: '8MiB' } },
     });
     await writeFile(join(folder, 'config.yaml'), config);
-    // A table of names of its own, which the test can change.
+    // Gives the daemon a separate table of host names, which the test can change.
     const bind = `mount --bind '${join(folder, 'hosts')}' /etc/hosts && exec "$@"`;
     daemon = startUnder(
       ['unshare', '--mount', 'sh', '-c', bind, 'sh'],
@@ -89,7 +89,7 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   const firing = async (): Promise<readonly string[]> =>
     (await judge.firing()).map(({ alertname = '' }) => alertname);
 
-  /** Until the page says so and the alert fires; then, once the neighbour is back, until neither does. */
+  /** Waits until the page shows the words and the alert fires. Then brings the neighbour back, and waits for the end. */
   async function pull(
     { words, alert }: { readonly words: RegExp; readonly alert: string },
     back: () => Promise<void> | void,
@@ -120,7 +120,7 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   test('the name', async () => {
     const { port } = new URL(simulator.url);
     hosts('other.test');
-    // A connection that is open needs no name.
+    // Closes open connections, which need no name.
     await simulator.close();
     simulator = await startService(Number(port));
     await pull({ words: /service\.test/, alert: 'ServiceDown' }, () => hosts(HOST));
@@ -134,7 +134,7 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   });
 
   test('the disk', async () => {
-    // What waits must grow, or the room that was used before is enough.
+    // The queue must grow: otherwise, the space that it already has is enough.
     receiver.behave = () => 503;
     disk.fill();
     await pull({ words: /disk|space|written/, alert: 'QueueTrouble' }, () => {

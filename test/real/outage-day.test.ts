@@ -1,6 +1,6 @@
-// What a real back end holds after an outage: everything that was scraped meanwhile, with its own times, though other
-// series have long gone on. Prometheus must be set for it, VictoriaMetrics takes old samples as it is. The full size, a
-// day, by OUTAGE_POLLS=1440.
+// After an outage, a real back end holds everything that was scraped meanwhile, with its own times, although other series
+// have newer samples. Prometheus must be configured for that; VictoriaMetrics takes old samples by default. The full size
+// is a day: OUTAGE_POLLS=1440.
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { agoMs, liveThroughOutage, type Day, type DayOptions } from '../faults/support/day.ts';
@@ -19,14 +19,14 @@ const DAY: DayOptions = {
   usualPolls: 10,
   outagePolls: Number(process.env['OUTAGE_POLLS'] ?? 60),
 };
-/** How old the oldest sample may be when it is stored, or asked for: the test itself takes some of the last hour. */
+/** The age that the oldest sample may have when it is stored or queried; the added hour is for the test itself. */
 const AGE_MINUTES = Math.ceil(agoMs(DAY) / 60_000) + 60;
 
 describe.skipIf(absent !== null)('after an outage', () => {
   const parts = new Parts();
   afterAll(() => parts.stop());
 
-  /** Whether every counter's points are there: their number and their sum, which no other values have. */
+  /** Expects all points of every counter: their number, and their sum, which no other values have. */
   async function expectWhole(
     url: string,
     { source, findings, refusals, account }: Day,
@@ -39,7 +39,7 @@ describe.skipIf(absent !== null)('after an outage', () => {
     const pages = findings.pages[0] ?? [];
     const countAll = async (): Promise<number> =>
       (await askPromql(url, `sum(count_over_time(${selector}))`))[0]?.value ?? 0;
-    // VictoriaMetrics shows what it has stored a moment later.
+    // VictoriaMetrics shows stored samples only after a short time.
     await until(
       'half of it is shown',
       async () => (await countAll()) >= (pages.length * DAY.services * DAY.series) / 2,
@@ -88,14 +88,14 @@ describe.skipIf(absent !== null)('after an outage', () => {
       for (let i = 0; i < 2; i++) expect(await post(otlpUrl, 0, now), url).toMatch(/^20[04] /);
     const [once] = await askPromql(prometheusBack.url, 'count_over_time(late[5m])');
     expect(once?.value).toBe(1);
-    // It shows what it has stored a moment later.
+    // VictoriaMetrics shows stored samples only after a short time.
     await until('it is shown', async () => (await victoriaBack.series('late')).length > 0, 30_000);
     const [twice] = await victoriaBack.series('late');
     expect(twice?.values).toEqual([1, 1]);
     expect(new Set(twice?.timestamps)).toEqual(new Set([now]));
   });
 
-  /** Sends one point that is so old, and gives the answer. */
+  /** Sends one point that is `minutes` old, and returns the answer. */
   async function post(otlpUrl: string, minutes: number, now = Date.now()): Promise<string> {
     const timeUnixNano = String((now - minutes * 60_000) * 1e6);
     const body = new Uint8Array(metricsBytes('a', 1, 'late', timeUnixNano));
@@ -104,7 +104,7 @@ describe.skipIf(absent !== null)('after an outage', () => {
     return `${String(answer.status)} ${await answer.text()}`;
   }
 
-  /** A Prometheus that has samples of now, as one has that others write to: here of a target that is down. */
+  /** Starts a Prometheus that has current samples, as if others wrote to it: here of a target that is down. */
   async function goingOn(config: string): Promise<{ url: string; otlpUrl: string }> {
     const target = "{targets: ['127.0.0.1:9']}";
     const jobs = `scrape_configs: [{job_name: now, scrape_interval: 1s, static_configs: [${target}]}]\n`;

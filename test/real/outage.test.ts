@@ -1,5 +1,5 @@
-// The daemon through an outage of a real server, its restart and the loss of the exporter: every page that
-// was served arrives whole, what vanished is marked as ended exactly once, and counters get a new start.
+// The daemon during an outage of a real server, its restart and the loss of the exporter: every served page arrives
+// whole, each series that vanished is marked as ended exactly once, and counters get a new start.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../support/program.ts';
@@ -24,7 +24,7 @@ interface Scrape {
   readonly added: ReadonlyMap<string, number>;
   readonly series: ReadonlyMap<string, number>;
   readonly points: readonly ReceivedPoint[];
-  /** Keys of the points that say that their series has ended. */
+  /** The keys of the staleness markers. */
   readonly ended: readonly string[];
 }
 
@@ -61,7 +61,7 @@ describe.skipIf(skip !== null)('a daemon through an outage', () => {
 
   test('every page that was served has arrived, in its order', () => {
     const good = scrapes.filter(({ added }) => added.get('up') === 1);
-    // The page that was being fetched when the daemon was told to stop may be missing.
+    // The page that the daemon was fetching when it got the signal to stop may be missing.
     expect(pages.length - good.length).toBeLessThanOrEqual(1);
     for (const [index, { series }] of good.entries()) expectSame(pages[index] ?? new Map(), series);
     const times = scrapes.map(({ timeMs }) => timeMs);
@@ -114,7 +114,7 @@ describe.skipIf(skip !== null)('a daemon through an outage', () => {
   });
 });
 
-/** Three pages, the server killed, two pages without it, three with it again, then no exporter either. */
+/** Waits for three pages, kills the server for two pages, resumes it for three pages, then stops the exporter. */
 async function play(
   database: MariadbRunning,
   source: ExporterRunning,

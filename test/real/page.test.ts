@@ -1,5 +1,5 @@
-// The status page in a real Chromium: what a reader sees with one service and with a thousand, and of one service, on a
-// desk and on a phone, by day and by night, with scripts and without. SCREENSHOTS=folder keeps pictures of all of it.
+// The status page and the page of one service in a real Chromium: with one service and with a thousand, on a desktop and
+// on a phone, in light and dark colours, with and without scripts. SCREENSHOTS=folder keeps pictures of everything.
 
 import { gzipSync } from 'node:zlib';
 import type { BrowserContextOptions, Page } from 'playwright-core';
@@ -27,7 +27,7 @@ import { reasonToSkip } from './support/part.ts';
 const reason = await reasonToSkip([chromiumPart]);
 
 const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 1000 } };
-/** Every screen, by day and by night. */
+/** Every screen, in light and dark colours. */
 const SCREENS = Object.entries({ desk: DESK, phone: PHONE }).flatMap(([screen, options]) =>
   (['light', 'dark'] as const).map(colorScheme => ({
     name: `${screen}-${colorScheme}`,
@@ -53,7 +53,7 @@ function serve(report: () => StatusReport): Promise<StatusServer> {
   });
 }
 
-/** Everything that can be wrong at once. */
+/** A report with every kind of problem at once, and hostile texts. */
 function troubled(): StatusReport {
   const target = sampleTarget({
     name: `api.example.com ${HOSTILE}`,
@@ -111,7 +111,7 @@ function crowd(count = 500): StatusReport {
   });
 }
 
-/** Opens the page of a report, looks, and takes a picture. */
+/** Opens the page of a report, takes a picture, and checks the page. */
 async function look(
   report: StatusReport,
   {
@@ -128,7 +128,7 @@ async function look(
   await server.close();
 }
 
-/** Run in the page: the lowest contrast of text against what is behind it, and the text (WCAG 2.1, 1.4.3). */
+/** Runs in the page: finds the text with the lowest contrast to its background (WCAG 2.1, 1.4.3). */
 const LOWEST_CONTRAST = `(() => {
   const channels = colour => (colour.match(/[\\d.]+/g) ?? []).map(Number);
   const luminance = colour => {

@@ -1,5 +1,5 @@
-// `node test/real/prepare.ts [part…]`: downloads or builds the real parts, all of them or those named,
-// and prints what is there as a table. Exits 1 when a part is absent, 2 when a name is unknown.
+// `node test/real/prepare.ts [part…]`: downloads or builds all real parts, or the named ones, and prints a table of them.
+// Exits with 1 when a part is absent, and with 2 when a name is unknown.
 
 import { stat } from 'node:fs/promises';
 import { chromiumPart } from './parts/chromium.ts';
@@ -12,7 +12,7 @@ import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { vmagent } from './parts/vmagent.ts';
 import { exclusively } from './support/folder.ts';
 
-// The quick ones first: what cannot be had shows before the builds.
+// The quick parts come first, so that an absent one shows before the builds.
 const parts = [
   mariadb,
   mariadbPlugins,

@@ -1,6 +1,6 @@
-// Alerts on the way that deploy/compose shows: a process of the program pushes its own telemetry over OTLP into a real
-// Prometheus, which has the shipped rules. Each alert fires while its cause lasts, and ends after the remedy, although
-// nobody scrapes the program and says that a series is gone.
+// Alerts with the set-up of deploy/compose: a process of the program pushes its own telemetry over OTLP into a real
+// Prometheus, which has the shipped rules. Each alert fires while its cause lasts, and ends after the remedy, although no
+// scrape shows that a series is gone.
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ interface Bridge extends AsyncDisposable {
   readonly receiver: Receiver;
   /** Writes the configuration, with this interval of the metrics. */
   configure(interval: string): string;
-  /** Waits until only these of the alerts fire. */
+  /** Waits until exactly these alerts fire. */
   firing(alerts: readonly string[]): Promise<unknown>;
 }
 

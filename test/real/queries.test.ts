@@ -1,5 +1,5 @@
-// What users ask of a back end, answered by real ones from what the daemon has sent them: a made-up story of ten
-// minutes, whose answers are worked out by hand.
+// Typical queries of users, answered by real back ends from the data that the daemon has sent them: a made-up story of
+// ten minutes, whose answers are worked out by hand.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bridgePages } from './story/bridge-pages.ts';
@@ -11,7 +11,7 @@ import { askPromql } from './support/promql.ts';
 
 const MINUTE_MS = 60_000;
 
-/** What Prometheus makes of the names by default; docs/mapping.md has the whole list. */
+/** The names that Prometheus makes by default; docs/mapping.md has the whole list. */
 const TRANSLATED: ReadonlyMap<string, string> = new Map([
   ['engine_global_status_queries', 'engine_global_status_queries_total'],
   ['engine_global_status_slow_queries', 'engine_global_status_slow_queries_total'],
@@ -41,7 +41,7 @@ describe.each(await stores())('$name answers', ({ name, skip, start }) => {
         { services: ['dbstory-shop', 'dbstory-bank', 'dbstory-stock'], pages: storyPages(endMs) },
       ],
       otlpUrl: running.otlpUrl,
-      // The story ends with what its last page has, and with the ends of what was not on it.
+      // The story is complete when the last page has arrived, and the markers of the series that it does not have.
       hasArrived: async () => {
         await running.flush();
         const flow = 'engine_global_status_wsrep_flow_control_paused{server_name!="bank-1"}';

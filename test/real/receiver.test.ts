@@ -1,6 +1,6 @@
-// Strict mode against the Collector's own Prometheus receiver. A real Collector scrapes page sequences: resets, gaps,
-// failures, odd pages, captures. The bridge is given the same answers at the same times, and every point of every
-// scrape must be the same in every field, but for the differences that the table in docs/mapping.md explains.
+// Compares strict mode with the Collector's own Prometheus receiver. A real Collector scrapes page sequences: resets,
+// gaps, failures, odd pages, captures. The bridge gets the same answers at the same times. Every point of every scrape
+// must be the same in every field, except for the differences that the table in docs/mapping.md explains.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ describe.skipIf(noCollector !== null)("strict mode and the Collector's receiver"
 
   beforeAll(async () => {
     await compare();
-    // The receiver's scrapes time out after a second, which a busy machine may take.
+    // Compares once more: the receiver's scrapes time out after a second, and a busy machine may need longer.
     const open = explained.filter(({ rows }) => rows.length === 0);
     if (open.length === 0) return;
     console.warn(`second try: the receiver's scrapes: ${open.map(tell).join('; ').slice(0, 300)}`);

@@ -1,5 +1,5 @@
-// All 160 series of the service's specification, as the simulated service shows them over ten minutes, and the pages of
-// a real exporter before and after its database went down: real back ends then hold every series with every value.
+// The daemon reads all 160 series of the service's specification, as the simulated service shows them over ten minutes,
+// and pages of a real exporter before and after its database went down. Real back ends then hold all series and values.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ world.restart('orders-0', startMs + 5.5 * MINUTE_MS);
 const lines = pageLines(world.series);
 const simulatedPages = minutes.map(timeMs => renderPage(world, lines, timeMs));
 
-/** All uptimes on the last page together: no page before it says the same. */
+/** The sum of all uptimes on the last page, which no earlier page has. */
 const uptimes = world.series
   .filter(({ name }) => name === 'engine_global_status_uptime')
   .reduce((sum, series) => sum + world.valueOf(series, endMs), 0);
@@ -110,7 +110,7 @@ describe.each(backEnds)('$name holds', ({ name, skip, start }) => {
     };
     await check(`up${captured}`, [1]);
     await check(`engine_up${captured}`, [0]);
-    // It is down: nothing is known of its connections now. When it was up, 2 of 151 were used, 125 s after its start.
+    // The database is down: the last page shows no connections. The pages before show 2 of 151, 125 s after its start.
     await check(`engine_global_status_threads_connected${captured}`, []);
     const before = (name: string): string => `last_over_time(${name}${captured}[10m])`;
     const connected = before('engine_global_status_threads_connected');
@@ -121,7 +121,7 @@ describe.each(backEnds)('$name holds', ({ name, skip, start }) => {
   });
 });
 
-/** A stored series as the page has it. */
+/** The key of a stored series, with the name and labels on the page. */
 function keyOf(metric: Readonly<Record<string, string>>): string {
   return seriesKey(metric['__name__'] ?? '', pageLabels(metric));
 }

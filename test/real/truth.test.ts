@@ -1,9 +1,9 @@
-// No increment is claimed that did not happen. Real servers are asked a counted number of things while they are killed,
-// flushed, failed over and crash-looped. The daemon, as cumulative and as delta, and the Collector's Prometheus receiver
-// with its start time processor read the same pages, in which the uptime is on time, late, stuck or missing. What arrived
-// is read by start and value, by value alone, and as a sum of deltas; each is held against the ledger.
+// No reader claims an increment that did not happen. Real servers get a counted number of statements while they are
+// killed, flushed, failed over and crash-looped. The daemon, as cumulative and as delta, and the Collector's Prometheus
+// receiver with its start time processor read the same pages, in which the uptime is on time, late, stuck or missing. The
+// points that arrive are read by start and value, by value alone, and as a sum of deltas, and compared with the ledger.
 //
-// TRUTH_ROUNDS (default 1; 10 in test:full) is how often everything is done; a round has three crashes of the loop.
+// TRUTH_ROUNDS (default 1; 10 in test:full) is the number of rounds; each round adds three crashes to the crash loop.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ const READERS = ['start', 'value', 'delta'] as const;
 const OURS = 'prom2otlp';
 const STRATEGIES = ['true_reset_point', 'subtract_initial_point'] as const;
 
-/** One line of the table: what one reader makes of what one sender made of one series. */
+/** One line of the table: the verdict on one reader of one sender's points of one series. */
 interface Line extends Verdict {
   /** The program, or the strategy of the Collector's start time processor. */
   readonly sender: typeof OURS | (typeof STRATEGIES)[number];
@@ -150,16 +150,16 @@ describe.skipIf(skip !== null)('a ledger of the truth', () => {
   );
 });
 
-/** Their uptime is right on every page. */
+/** The views whose uptime is right on every page. */
 const EVIDENT_VIEWS: ReadonlySet<string> = new Set(['on time', 'no stamps']);
 
-/** False where nothing on the page tells, at the time, that another process answers. */
+/** False if the pages cannot show in time that another process answers. */
 function isEvident({ name }: View, scene: string): boolean {
   const isFailover = (FAILOVERS as readonly string[]).includes(scene);
   return !isFailover || EVIDENT_VIEWS.has(name);
 }
 
-/** The program with all views as services of one page. Gives the file of what a Collector received of it. */
+/** Starts the program with all views as services of one page. Returns the file with the points that a Collector gets. */
 async function startDaemon(
   parts: Parts,
   front: TruthFront,
@@ -177,8 +177,8 @@ async function startDaemon(
 }
 
 /**
- * The Collector's receiver, with its start time processor in both of the ways that need no metric for it, and behind the
- * default one also with the processor that makes deltas. Gives the beginning of the names of its files.
+ * Starts the Collector's receiver with its start time processor, in the two strategies that need no metric. The default
+ * strategy is also followed by the processor that makes deltas. Returns the beginning of the names of its files.
  */
 async function startReceiver(parts: Parts, front: TruthFront): Promise<string> {
   const nameOf = (strategy: string): string => `metric_start_time/${strategy}`;
@@ -233,7 +233,7 @@ async function judged(
       KINDS.flatMap(kind => {
         const series = received.filter(isOf(view, kind));
         return readers.flatMap(reader => {
-          // An untyped series is a gauge to the receiver, which has neither a start nor a delta.
+          // The receiver turns an untyped series into a gauge, which has neither a start nor a delta.
           if (reader !== 'value' && series.every(({ type }) => type === 'gauge')) return [];
           const read = readAs(reader, pointsOf(series));
           const dated = view.isStamped ? read : datedByPages(read, front.readings);
@@ -267,10 +267,10 @@ function isOf(view: View, kind: Kind): (point: ReceivedPoint) => boolean {
     (point.resource['service.instance.id'] === view.id || point.labels['namespace'] === view.id);
 }
 
-/** In the order in which they arrived. */
+/** The points for the ledger, in the order in which they arrived. */
 function pointsOf(received: readonly ReceivedPoint[]): Point[] {
   return received.map(({ startMs, timeMs, series }) => ({
-    // Milliseconds, but for the floating point in which the receiver's were nanoseconds.
+    // Rounds to milliseconds, because the receiver computes nanoseconds in floating point.
     startMs: Math.round(startMs),
     timeMs: Math.round(timeMs),
     value: [...series.values()][0] ?? Number.NaN,
@@ -282,10 +282,10 @@ function readAs(reader: Line['reader'], points: readonly Point[]): Read {
   return reader === 'value' ? readByValues(points) : readDeltas(points);
 }
 
-/** Where a page has no stamps its points bear the time at which the scrape began, a little before it was asked for. */
+/** Points of a page without stamps have the time at which the scrape began, a little before the page was requested. */
 const SCRAPE_LEAD_MS = 400;
 
-/** Claims between points of pages without stamps, dated by those pages. */
+/** Gives claims between points of pages without stamps the times of those pages. */
 function datedByPages({ claims, faults }: Read, readings: readonly Reading[]): Read {
   const pageAt = (ms: number): number | undefined =>
     readings.find(({ askedForMs }) => askedForMs >= ms - 5)?.atMs;
@@ -300,7 +300,7 @@ function datedByPages({ claims, faults }: Read, readings: readonly Reading[]): R
   };
 }
 
-/** A false claim with the pages around it: all that a rule needs to be tried on. */
+/** A false claim with the pages around it: enough to reproduce it in a test of the rules. */
 function story({ view, kind, front }: Line, claim: Verdict['falseClaims'][number]): string {
   const at = front.pages.findIndex(({ atMs }) => atMs >= claim.toMs);
   const around = front.pages.slice(Math.max(0, at - 6), at + 3).map(({ atMs, body }) => {
@@ -327,7 +327,7 @@ async function tell(lines: readonly Line[]): Promise<void> {
     const text = front.pages.map(({ atMs, body }) => `# at ${atMs}\n${body}`).join('\n');
     await writeFile(join(folder, `pages of ${name?.sender}, ${name?.reader}.txt`), text);
   }
-  // Of the Collector one view is enough: it does not look at the uptime.
+  // One view is enough for the Collector, which does not use the uptime.
   const shown = lines.filter(
     ({ kind, sender, view }) => kind === 'statements' && (sender === OURS || view === VIEWS[0]),
   );

@@ -1,14 +1,14 @@
-// Where the plain stack and this project tell a page differently, and why; and pages that both tell alike.
-// Every row is checked against what the plain stack really does, so that what the README says of it stays true.
-// A row of either side is `name{attributes} type value`, or a distribution in place of the value.
+// Pages that the plain stack and this project translate differently, with the reason, and pages that both translate
+// alike. Every row is checked against the real plain stack, so that the README stays true about it. A row is
+// `name{attributes} type value`, or has a distribution in place of the value.
 
 export interface Comparison {
   /** A sentence that the README could quote. */
   readonly because: string;
   readonly page: readonly string[];
-  /** The page goes out without its last newline. */
+  /** The page has no newline at its end. */
   readonly isCut?: true;
-  /** The points of the plain stack, or the message with which it gives up the page. */
+  /** The points of the plain stack, or its message when it rejects the page. */
   readonly plain: readonly string[] | string;
   readonly ours: readonly string[];
 }

@@ -8,20 +8,20 @@ import { plainTranslate } from './plain-stack.ts';
 
 const NOW_MS = 1_760_000_060_000;
 
-/** A row as differences.ts has it: the time is shown where it is not that of the scrape. */
+/** A row in the form of differences.ts, with the time if it differs from the scrape's. */
 function rowText({ metric, attributes, type, value, distribution, timeNs }: OtlpPoint): string {
   const time = timeNs === `${String(NOW_MS)}000000` ? '' : ` @${timeNs}`;
   return `${metric}{${attributes}} ${type} ${value === undefined ? distribution : String(value)}${time}`;
 }
 
-/** What leaves the plain stack for a page. */
+/** The points that the plain stack sends for a page. */
 function plainRows(page: string): string[] {
   const metrics = plainTranslate(page, { nowMs: NOW_MS, startMs: NOW_MS, resource: {} });
   const bytes = ProtobufMetricsSerializer.serializeRequest(metrics);
   return otlpPoints(oracleDecodeMetrics(bytes ?? new Uint8Array())).map(rowText);
 }
 
-/** What leaves our data path for the same page. */
+/** The points that our data path sends for a page. */
 function ourRows(page: string): string[] {
   const target = new Target({ metrics: { badShare: 1 } });
   return target.page((NOW_MS - T0) / 1000, page).points.map(rowText);

@@ -23,7 +23,7 @@ export function oracleDecodeMetrics(bytes: Uint8Array): MetricsRequestJson {
   return decode(metricsRequest, bytes) as MetricsRequestJson;
 }
 
-/** A request as protobufjs holds it: no copy is made, which counts where there are millions of points. */
+/** A request as the object of protobufjs, without a copy: there may be millions of points. */
 export interface MetricsMessage {
   readonly resourceMetrics: readonly ResourceMessage[];
 }
@@ -64,7 +64,7 @@ export function oracleDecodeLogs(bytes: Uint8Array): LogsRequestJson {
   return decode(logsRequest, bytes) as LogsRequestJson;
 }
 
-/** The protobuf of a request in OTLP/JSON; a name that the .proto files do not know throws. */
+/** Encodes a request in OTLP/JSON as protobuf. Throws if the .proto files do not have one of its names. */
 export function oracleEncodeMetrics(request: MetricsRequestJson): Buffer {
   return encode(metricsRequest, request);
 }
@@ -95,7 +95,7 @@ const isBytes = (name: string): boolean => /^(?:traceId|spanId|bytesValue)$/.tes
 
 const encodingOf = (name: string): BufferEncoding => (name === 'bytesValue' ? 'base64' : 'hex');
 
-/** A copy in which every member went through `change`. */
+/** A copy with `change` applied to every member. */
 function mapBytes(value: unknown, change: (name: string, value: unknown) => unknown): unknown {
   if (Array.isArray(value)) return value.map(item => mapBytes(item, change));
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value;
@@ -104,7 +104,7 @@ function mapBytes(value: unknown, change: (name: string, value: unknown) => unkn
   );
 }
 
-/** protobufjs passes over names that it does not know; in a test that would hide a typing error. */
+/** Throws at unknown names. protobufjs ignores them, which would hide a typing error in a test. */
 function assertKnownNames(type: protobuf.Type, value: Record<string, unknown>): void {
   for (const [name, item] of Object.entries(value)) {
     const field = type.fields[name]?.resolve();

@@ -28,7 +28,7 @@ async function listen(answer: Answerer): Promise<BackEnd> {
   return server;
 }
 
-/** Sends one page with the official exporter to a back end that answers so. */
+/** Sends one page with the official exporter to a back end with the given answer. */
 async function exported(
   answer: Answerer,
 ): Promise<{ result: ExportResult; received: readonly ReceivedRequest[] }> {
@@ -89,7 +89,7 @@ describe('the official serializers and our decoder', () => {
 });
 
 describe('what keeps the SDK and its exporter out of the data path:', () => {
-  /** What becomes of a number point to which `more` was added. */
+  /** The sent form of a number point to which `more` was added. */
   function sentWith(more: object): unknown {
     const metrics = plainTranslate('a 1\n', OPTIONS);
     const point = metrics.scopeMetrics[0]?.metrics[0]?.dataPoints[0];

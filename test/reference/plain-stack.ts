@@ -1,6 +1,6 @@
-// What one would write with the named packages alone: undici gets the page, parse-prometheus-text-format reads it, the
-// SDK's data model carries it, the official exporter sends it. It shares nothing with src/. The differential tests
-// hold our translation against it, and the bench takes it as its baseline:
+// A simple bridge of the packages that the README names: undici gets the page, parse-prometheus-text-format parses it,
+// the SDK's data model holds it, and the official exporter sends it. It shares nothing with src/. The differential tests
+// compare our translation with it, and the bench uses it as its baseline:
 //   node test/reference/plain-stack.ts --url URL --key-file FILE --otlp http://localhost:4318 --interval 15s
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,13 +22,13 @@ import parse, { type Family, type Metric } from 'parse-prometheus-text-format';
 import { request } from 'undici';
 
 export interface PlainOptions {
-  /** The time of samples that have none, and when the counters are said to have started. */
+  /** The time of samples without a timestamp; `startMs` is the start time of all points. */
   readonly nowMs: number;
   readonly startMs: number;
   readonly resource: Readonly<Record<string, string>>;
 }
 
-/** One page as the SDK's data. Throws where the parser gives up the page. */
+/** One page as the SDK's data. Throws when the parser rejects the page. */
 export function plainTranslate(page: string, options: PlainOptions): ResourceMetrics {
   return {
     // One resource for the whole page: the exporter takes one per request.
@@ -58,7 +58,7 @@ function toMetrics(family: Family, options: PlainOptions): MetricData[] {
     case 'HISTOGRAM':
       return [histogramMetric(family, options)];
     case 'SUMMARY':
-      // The SDK has no summaries: what is left are numbers by quantile.
+      // The SDK has no summaries: they become gauges by quantile, a sum and a count.
       return [
         scalarMetric(
           family,
@@ -133,7 +133,7 @@ function toHistogram(metric: Metric): Histogram {
   return {
     buckets: {
       boundaries: buckets.map(({ bound }) => bound).filter(Number.isFinite),
-      // Ours are cumulative, the SDK's are not.
+      // The page's counts are cumulative, the SDK's are not.
       counts: buckets.map(({ count }, i) => count - (buckets[i - 1]?.count ?? 0)),
     },
     count: toNumber(metric.count ?? '0'),
@@ -160,7 +160,7 @@ function toNumber(text: string): number {
 }
 
 interface PlainStack {
-  /** One scrape, sent; the number of points. */
+  /** Scrapes a page and sends it; returns the number of points. */
   cycle(): Promise<number>;
   close(): Promise<void>;
 }

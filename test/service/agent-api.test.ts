@@ -110,7 +110,7 @@ describe('chat', () => {
   test('is aborted after its own timeout', async () => {
     await using service = await scriptedService(() => ({ isSilent: true }));
     const result = await service.client.agent.chat(QUESTION, { timeoutMs: 1000 });
-    // The timeout of the call, not the rest of it when the request was sent.
+    // The message has the timeout of the call, not the rest that was left when the request was sent.
     const message = expect.stringContaining('(1000 ms)') as unknown;
     expect(result).toMatchObject({ error: { kind: 'timeout', isOutcomeUnknown: true, message } });
   });

@@ -75,7 +75,7 @@ describe('a failure is one of a few kinds', () => {
     await using service = await scriptedService(() => ({ status, body }));
     const result = await service.client.schedules.list();
     expect(result).toMatchObject({ ok: false, error: { kind, reason, isOutcomeUnknown: false } });
-    // These have no body.
+    // Answers with these statuses have no body.
     if (status === 302 || status === 304) return;
     const message = expect.stringContaining(`${status}: why not`);
     expect(result).toMatchObject({ error: { status, traceId: 'trace-1', message } });

@@ -87,7 +87,7 @@ test('an authority that is not a certificate is refused', () => {
   check('https://a.example', /^accepted$/, { ca: TEST_TLS.ca });
 });
 
-/** Answers a CONNECT. */
+/** Answers a CONNECT, and forwards the connection to this port. */
 function tunnel(socket: Socket, port: number): void {
   const onward = connect(port, '127.0.0.1', () => {
     socket.write('HTTP/1.1 200 OK\r\n\r\n');
@@ -137,7 +137,7 @@ test('a proxy that once did not answer is used again as soon as it does', async 
     const result = await opened.http.get('/metrics', { accept: 'text/plain' });
     return result.ok ? 'ok' : result.error.reason;
   };
-  // As many as there may be connections.
+  // As many requests as there may be connections.
   const reasons = await Promise.all(Array.from({ length: 8 }, ask));
   expect(new Set(reasons)).toStrictEqual(new Set(['connect_timeout']));
   isSilent = false;

@@ -18,7 +18,7 @@ class SlowSink implements BodySink {
   failure: Error | null = null;
   readonly chunks: Buffer[] = [];
   pauses = 0;
-  /** How often something came during a pause. */
+  /** How often a chunk came during a pause. */
   earlyCount = 0;
   #isPausing = false;
   #onDrain = (): void => undefined;

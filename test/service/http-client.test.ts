@@ -150,7 +150,7 @@ test('a GET on a kept-alive connection that the server has just closed is sent o
   expect(requests).toHaveLength(3);
   // An operation may have had its effect: it is not sent twice.
   expect(await reasonOf('POST')).toBe('reset');
-  // On a new connection it was no old one.
+  // A request on a new connection is not sent again, either.
   isGone = true;
   expect(await reasonOf('GET')).toBe('reset');
   expect(requests).toHaveLength(5);

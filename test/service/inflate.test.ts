@@ -14,7 +14,7 @@ import { testCall } from '../support/test-api.ts';
 
 const PAGE = 'engine_up{namespace="a"} 1\n'.repeat(5000);
 
-/** Sends an answer in pieces of `stepBytes`, as undici does: the next one once the answer is resumed. */
+/** Sends an answer in pieces of `stepBytes`, and stops during a pause, as undici does. */
 class PiecewiseDispatcher {
   readonly #encoding: string;
   readonly #bytes: Buffer;

@@ -1,5 +1,5 @@
-// A key that is revoked, mended, or lacks a permission, with all parts that use it at once: who waits, who asks, and how
-// soon all is well again.
+// A key that is revoked, mended, or lacks a permission, with all parts that use the key at once: which parts wait,
+// which ask the service, and how soon all of them succeed again.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -79,7 +79,7 @@ describe('a permission that is lacking', () => {
 });
 
 describe('all is well within 8 s of a mended key', () => {
-  /** A key that is good when a request is sent, or not. `ms`: how long other requests than those of metrics take. */
+  /** A key that the service checks when a request is sent. `ms`: the time that requests take, except for metrics. */
   function keyOf(world: KeyWorld, ms = 20) {
     const key = { isGood: true };
     world.decide = what => ({
@@ -226,7 +226,7 @@ describe('all is well within 8 s of a mended key', () => {
         const status = (): number => (key.isGood ? 200 : 401);
         world.decide = () => ({
           ms: 10 + random() * longestMs,
-          // The service looks at the key when the request comes in, or at the end.
+          // The service checks the key when the request comes in, or when it answers.
           status: random() < 0.5 ? status() : status,
         });
         for (let i = 0; i < targets; i++) world.metrics(`m${i}`, 60_000, random() * 60_000);
@@ -240,7 +240,7 @@ describe('all is well within 8 s of a mended key', () => {
         key.isGood = false;
         await world.clock.advance(lastMs);
         key.isGood = true;
-        // What was asked before is answered.
+        // All earlier requests are answered.
         await world.clock.advance(longestMs + 10);
         const areAllWell = (): boolean =>
           world.areAllWell && backups.services.every(({ isUp }) => isUp === true);

@@ -17,7 +17,7 @@ const refusal = requestError({ reason: 'auth' }, REQUEST, { status: 401 });
 const doubtful = requestError({ reason: 'bad_request' }, REQUEST, { status: 400 });
 const failure = requestError({ reason: 'server_error' }, REQUEST, { status: 500 });
 
-/** Three parts that share a key, and what the service answers to their small requests. */
+/** Three parts that share a key. `answer` gives the service's answer to their probes. */
 function shared(answer: () => ServiceError | null = () => refusal) {
   const clock = new FakeClock();
   const watch = new KeyWatch(clock);
@@ -40,7 +40,7 @@ function shared(answer: () => ServiceError | null = () => refusal) {
     logs: part('logs'),
     backups: part('backups'),
     replaceKey: () => (isKeyNew = true),
-    /** Asks for a refused key until the end of the scope. */
+    /** Probes a refused key until the end of the scope. */
     running: (): AsyncDisposable => {
       const stop = new AbortController();
       const running = watch.run(stop.signal);
@@ -140,7 +140,7 @@ describe('a key that is refused', () => {
     metrics.succeeded(clock.monotonicMs());
     expect(watch.isRefused).toBe(false);
     expect(logs.looks.rings).toBe(1);
-    // Still refused to the logs: their own affair.
+    // The key is still refused to the logs, but only to them.
     logs.failed(refusal);
     expect([watch.isRefused, logs.held(), metrics.held()]).toEqual([false, null, null]);
     metrics.failed(refusal);
@@ -156,7 +156,7 @@ describe('a key that is refused', () => {
     await nextTurn();
     await clock.advance(17_000);
     expect(asked).toEqual(['metrics', 'logs', 'metrics', 'logs']);
-    // The problem goes on being seen.
+    // A refused probe counts as an attempt.
     expect([metrics, logs].map(report => report.status.lastAttemptAtMs)).toEqual([
       clock.nowMs() - 5000,
       clock.nowMs() - 1000,

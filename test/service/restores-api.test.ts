@@ -89,7 +89,7 @@ describe('restoreOnce', () => {
     },
   };
 
-  /** Answers GET and POST from a list each; the last answer of a list stays. */
+  /** Answers GET from `lists` and POST from `posts`. The last answer of each is repeated. */
   async function play(lists: ScriptedAnswer[], posts: ScriptedAnswer[]) {
     await using service: ScriptedService = await scriptedService(({ method }) => {
       const answers = method === 'GET' ? lists : posts;

@@ -30,7 +30,7 @@ const SCHEDULE = { backup_type: 'full', schedule: '0 3 * * *', service_id: 'dbpg
 const SOURCE = { bucket: 'gs://b', method: 'enginebackup', credentials: base64(ACCOUNT) };
 const RESTORE = { service_id: 'dbpgf10000001', key: 'a/b.gz', external_source: SOURCE };
 
-/** The status and the message for a body that differs from a good one. */
+/** Returns a function that sends the good body with changes, and gives the status and the message. */
 function asks(path: string, good: object) {
   return (changes: object, headers: Readonly<Record<string, string>> = JSON_TYPE) => {
     const { status, value } = open()('POST', path, { ...good, ...changes }, { headers });

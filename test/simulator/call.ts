@@ -14,7 +14,7 @@ interface Called {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** The body as JSON; its text where it is another type. */
+  /** The parsed body if it is JSON; otherwise its text. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it
   readonly value: any;
 }

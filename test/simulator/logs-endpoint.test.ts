@@ -54,7 +54,7 @@ describe('the list', () => {
   test('is filtered by dates, types and servers, and ignores unknown parameters', () => {
     const check = (query: string, count: number): void =>
       expect(list(`/?${query}`).count, query).toBe(count);
-    // Nine servers with three logs, one with one, for a week.
+    // For a week: nine servers with three logs each, and one server with one log.
     check('', 28 * 7);
     check('colour=red', 28 * 7);
     check('fromDate=2026-03-03T12:00:00Z', 28 * 2);

@@ -1,4 +1,4 @@
-// The simulator as a client meets it, and every fault that it has on the wire.
+// The simulator as a client sees it, with every fault that it can show on the wire.
 
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -141,7 +141,7 @@ test('unknown paths are answered with 404, other methods with 405, long bodies w
 
 test('the service can be served over TLS', async () => {
   await using secure = await startSimulator({ clock, key: KEY, tls: TEST_TLS });
-  // The certificate is for the name.
+  // The certificate is for the name `localhost`.
   const url = secure.url.replace('https://127.0.0.1:', 'https://localhost:') + METRICS_PATH;
   const heard = await ask(url, { ca: TEST_TLS.ca, headers: { 'x-api-key': KEY } });
   expect(heard.body.toString()).toBe(await page());
@@ -177,7 +177,7 @@ describe('/_control', () => {
         server => (lineOf(text, uptime, server)[0] ?? 0) > 86_400,
       );
     };
-    // With the next refresh of the page, and only the server that was named.
+    // Only the named server restarts, and the next refresh of the page shows it.
     expect(await uptimes()).toEqual([true, true]);
     await clock.advance(60_000);
     expect(await uptimes()).toEqual([false, true]);
@@ -296,7 +296,7 @@ describe('a fault', () => {
       await clock.advance(100);
     }
     expect((await heard).body.toString()).toBe(good);
-    // The last part leaves before its own tenth of a second is over.
+    // The last part is sent before its tenth of a second is over.
     expect(seconds).toBeGreaterThan(2.5);
   });
 

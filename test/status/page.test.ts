@@ -59,7 +59,7 @@ describe('the verdict', () => {
     check({ ...down, state: 'starting' }, 'bad', title);
     const both = { ...down, senders: [sampleSender({ state: 'holding' })] };
     check(both, 'bad', `${title} – and 1 more`);
-    // It runs, but all is not well: no green word beside a red one.
+    // The daemon runs, but has a problem in red: `ready` is not green beside it.
     expect(pageOf(down)).toContain('<span class="badge none">ready</span>');
     expect(pageOf()).toContain('<span class="badge good">ready</span>');
   });
@@ -160,7 +160,7 @@ const everything: Partial<StatusReport> = {
   notes: ['x'],
 };
 
-/** The same with another text wherever any text may come from outside. */
+/** The same value, with `evil` in each place whose text may come from outside. */
 function tainted<T>(value: T, key = ''): T {
   if (typeof value === 'string') {
     const isOwn = /^(?:state|kind|signal)$/.test(key) || !Number.isNaN(Date.parse(value));

@@ -27,7 +27,7 @@ function findProblems(report: StatusReport, book?: ProblemBook): readonly Status
   return withProblems(report, book).problems;
 }
 
-/** The problems of the sample report with some of it changed, as `severity subject: message | hint`. */
+/** The problems of the sample report with these changes, as `severity subject: message | hint`. */
 function told(changes: Partial<StatusReport>): readonly string[] {
   return findProblems(sampleReport(changes)).map(
     ({ severity, subject, message, hint }) => `${severity} ${subject}: ${message} | ${hint}`,

@@ -1,5 +1,5 @@
-// A status report of a bridge that is well, and the same with some of it changed: what the tests of the status
-// page start from.
+// A status report of a bridge without problems, and functions that change parts of it, for the tests of the
+// status page.
 
 import { Account } from '../../src/pipeline/queue/account.ts';
 import { accountReport } from '../../src/status/account-report.ts';
@@ -12,12 +12,12 @@ import type { StatusReport } from '../../src/status/status-report.ts';
 
 const REPORTED_AT = Date.UTC(2026, 2, 4, 9, 30);
 
-/** A time so many seconds before the sample report was made. */
+/** The time this many seconds before the sample report was made. */
 export function secondsAgo(seconds: number): string {
   return new Date(REPORTED_AT - seconds * 1000).toISOString();
 }
 
-/** What a reader sees: the text without tags, style and script. */
+/** The text that a reader sees, without tags, style and script. */
 export function textOf(page: string): string {
   return page
     .replace(/<(style|script)>.*?<\/\1>/gs, '')
@@ -25,7 +25,7 @@ export function textOf(page: string): string {
     .replace(/\s+/g, ' ');
 }
 
-/** Makes an object with some of it changed. */
+/** Makes a sample with these changes. */
 type Sample<T> = (changes?: Partial<T>) => T;
 
 function sampleOf<T>(whole: T): Sample<T> {
@@ -60,7 +60,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
   };
 }
 
-/** The last of 90 minutes: a scrape a minute, one of them failed. */
+/** 90 minutes: none in the first 30, then a scrape a minute, one of which failed. */
 function sampleSlots(): StatusReport['timeline']['slots'] {
   return Array.from({ length: 90 }, (_, index) =>
     index < 30
@@ -201,7 +201,7 @@ export const sampleSender: Sample<SenderReport> = sampleOf<SenderReport>({
   compression: { encoding: 'zstd', since: secondsAgo(3600), reason: 'the back end has taken it' },
 });
 
-/** Two services with 180 scrapes behind them; everything was accepted. */
+/** Two services after 180 scrapes, of which everything was accepted. */
 export function sampleAccount(): Account {
   const account = new Account();
   for (const service of ['dbpgf1', 'dbpgf2']) {
@@ -213,7 +213,7 @@ export function sampleAccount(): Account {
   return account;
 }
 
-/** What the report shows of a service, and two series. */
+/** The part of the report about a service, and two series. */
 export function lookOf(report: StatusReport, id: string): ServiceLook | null {
   const part = partOf(report, id, report.pulls[0]?.target ?? '');
   const series = [

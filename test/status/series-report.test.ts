@@ -46,7 +46,7 @@ test('each series has its type, where that came from, its value and its times', 
     outcome: 'used',
   });
   expect(series.get('g')).toMatchObject({ type: 'gauge', start: null, value: 1 });
-  // A histogram is one series; what prom2otlp adds itself is none of the page.
+  // A histogram is one series. The series that prom2otlp adds are not listed.
   expect(series.get('h')).toMatchObject({ type: 'histogram', value: { count: 2, sum: 1 } });
   expect([...series.keys()]).toEqual(['c_total a=1', 'g', 'h']);
 });

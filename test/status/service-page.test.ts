@@ -86,7 +86,7 @@ test('problems, logs and backups are those of the service and of what it is read
   const text = textOf(page);
   expect(text).toContain('key refused by api.example.com');
   expect(text).toContain('orders: its timestamps do not move');
-  // Each log has a line of its own, also of a service that is well.
+  // Each log has its own line, even if the service has no problem.
   for (const word of ['error-log', 'slow-log', 'scheduled']) expect(text).toContain(word);
   for (const word of ['payments', 'audit', 'elsewhere', 'a note']) expect(text).not.toContain(word);
 });

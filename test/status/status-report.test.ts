@@ -1,4 +1,4 @@
-// The report of a daemon that does not run yet: what its configuration and its schedule make of it.
+// The report of a daemon that does not run yet, which follows from its configuration and its schedule.
 
 import { expect, test } from 'vitest';
 import { Daemon } from '../../src/daemon/daemon.ts';
@@ -12,7 +12,7 @@ import { testConfig } from '../support/test-api.ts';
 
 async function reportWith(changes: object): Promise<StatusReport> {
   const clock = new FakeClock();
-  // The daemon is not the first thing that runs by this clock.
+  // The daemon does not start at time 0 of its clock.
   await clock.advance(10_000);
   const daemon = await Daemon.open({ config: testConfig(changes), clock, logger });
   const report = await reportOf(daemon, clock, null);
@@ -33,7 +33,7 @@ test('queues and senders are those of the signals that are sent', async () => {
   await check({ metrics: isOff, logs: isOn }, ['logs']);
   // Backup schedules are sent as both signals.
   await check({ metrics: isOff, backups: isOn }, ['metrics', 'logs']);
-  // Own telemetry is sent as metrics; so is what an earlier configuration has left.
+  // Own telemetry is sent as metrics, and so are the rows that an earlier configuration has left.
   await check({ metrics: isOff, logs: isOn, telemetry: isOn }, ['metrics', 'logs']);
   const directory = temporaryDirectory();
   const queue = Queue.open(queueOptions(), directory);

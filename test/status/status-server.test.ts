@@ -21,7 +21,7 @@ const TOKEN = 'canary-5f1c2a9be07d';
 
 interface Running extends AsyncDisposable {
   readonly server: StatusServer;
-  /** A connection that does not mind being cut. */
+  /** Opens a connection, and ignores its errors, such as a reset. */
   readonly connect: () => Socket;
   /** The value of a counter of the server. */
   readonly count: (name: 'requests' | 'dropped', label: string) => number;
@@ -280,7 +280,7 @@ describe('bounds', () => {
     const limits = { connections: 3 };
     await using running = await start({ limits });
     const sockets = Array.from({ length: 3 }, running.connect);
-    // The server has taken a connection for sure when it answers on it.
+    // An answer on a connection shows that the server has accepted it.
     for (const socket of [...sockets, ...sockets.slice(0, 1)])
       await firstBytes(socket, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
     const [first, second, third] = sockets;
@@ -371,7 +371,7 @@ describe('bounds', () => {
     gate.resolve();
     expect(await Promise.all(asked)).toEqual([200, 200, 200]);
     expect(most).toBe(1);
-    // The first one of those that have gone, and two of the three others.
+    // Reports for the first client that has gone, and for two of the three other requests.
     expect(reports).toBe(3);
   });
 

@@ -1,4 +1,4 @@
-// A loopback back end for OTLP over HTTP that answers as a test tells it and keeps what it was sent.
+// A loopback back end for OTLP over HTTP that answers as a test tells it and keeps the requests.
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
@@ -24,7 +24,7 @@ export interface Answer {
   readonly body?: string | Buffer;
 }
 
-/** What comes of a request: an answer, or whatever a function does to the response. */
+/** Decides the answer to a request, or returns a function that writes the response itself. */
 export type Answerer = (
   request: ReceivedRequest,
   index: number,
@@ -32,11 +32,11 @@ export type Answerer = (
 
 export class BackEnd {
   readonly requests: ReceivedRequest[] = [];
-  /** Changed at will by a test. */
+  /** A test may change this at any time. */
   answer: Answerer;
   connectionCount = 0;
   #server!: LoopbackServer;
-  /** With it a request is refused at its head. */
+  /** The status with which a request is refused before its body; null for none. */
   #refusal: number | null = null;
 
   private constructor(answer: Answerer) {
@@ -63,7 +63,7 @@ export class BackEnd {
     return `http://127.0.0.1:${String(this.port)}`;
   }
 
-  /** From now on answers at the head of a request and closes, whatever else is still coming. */
+  /** From now on, answers a request after its headers and closes the connection, without reading the body. */
   refuseEarly(status: number): void {
     this.#refusal = status;
   }

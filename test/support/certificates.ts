@@ -1,4 +1,4 @@
-// Certificates for tests, as PEM texts valid from 2020 to 2120. Two authorities, so that one can be the wrong one;
+// Certificates for tests, as PEM texts valid from 2020 to 2120. There are two authorities, so that one can be wrong;
 // the keys of both were thrown away. All servers' certificates have the same key.
 
 import { readFileSync } from 'node:fs';
@@ -8,16 +8,16 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-/** For servers on `localhost`, and the authority that signed it. */
+/** A certificate for servers on `localhost`, and the authority that signed it. */
 export const TEST_TLS: TestCertificate & { readonly ca: string } = {
   ca: read('ca.pem'),
   ...pair('localhost.pem', 'localhost.key'),
 };
-/** Signed everything below. */
+/** The authority that signed all certificates below. */
 export const SECOND_CA: string = read('second-ca.pem');
-/** For `localhost`, until 2021. */
+/** A certificate for `localhost` that expired in 2021. */
 export const EXPIRED_SERVER: TestCertificate = pair('expired.pem', 'localhost.key');
-/** For `elsewhere.example`. */
+/** A certificate for `elsewhere.example`. */
 export const ELSEWHERE_SERVER: TestCertificate = pair('elsewhere.pem', 'localhost.key');
 export const TEST_CLIENT: TestCertificate = pair('client.pem', 'client.key');
 

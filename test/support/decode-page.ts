@@ -1,4 +1,4 @@
-// Decodes one page as the daemon would, for tests of what comes out of the decoder.
+// Decodes one page as the daemon would, for tests of the decoder's output.
 
 import type { PageLimits } from '../../src/config/config.ts';
 import { defaultConfig } from '../../src/config/load.ts';
@@ -34,7 +34,7 @@ export function decodePage(page: string | Buffer, options: DecodeOptions = {}): 
   return { table, report: decoding.report, families, samples: families.flatMap(f => f.samples) };
 }
 
-/** A page as collect hands it over. */
+/** A page as the pipeline's collect step returns it. */
 export function pageOf(page: string | Buffer, format: ExpositionFormat = 'text'): Page {
   const bytes = Buffer.isBuffer(page) ? page : Buffer.from(page);
   const times = { startedAtMs: 0, monotonicMs: 0, durationMs: 0, serverAtMs: Number.NaN };

@@ -1,4 +1,4 @@
-// A clock that stands still until a test moves it. Sleepers are woken in the order of their deadlines, and
+// A clock that does not move until a test moves it. Sleepers are woken in the order of their deadlines, and
 // the program gets to run between two of them, so that a test reads as a timeline.
 
 import type { Clock } from '../../src/lib/clock.ts';
@@ -55,7 +55,7 @@ export class FakeClock implements Clock {
     return [...this.#sleepers].map(({ atMs }) => atMs - this.#monotonicMs).sort((a, b) => a - b);
   }
 
-  /** Moves time forward, waking whoever is due, each at its own time. */
+  /** Moves time forward, and wakes each sleeper that is due at its own time. */
   async advance(ms: number): Promise<void> {
     const endMs = this.#monotonicMs + ms;
     for (;;) {

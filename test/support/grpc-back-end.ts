@@ -1,5 +1,5 @@
-// A loopback back end for OTLP over gRPC that answers as a test tells it and keeps what it was sent. It takes and
-// gives bytes: what they hold is for the test to read.
+// A loopback back end for OTLP over gRPC that answers as a test tells it and keeps the requests. It takes and gives
+// bytes; the test decodes them.
 
 import { once } from 'node:events';
 import {
@@ -18,7 +18,7 @@ import {
 } from '@grpc/grpc-js';
 
 export interface GrpcRequest {
-  /** Of the service that was called. */
+  /** The signal of the service that was called. */
   readonly signal: 'metrics' | 'logs';
   readonly metadata: Readonly<Record<string, string | Buffer>>;
   readonly bytes: Buffer;
@@ -36,21 +36,21 @@ export interface GrpcAnswer {
   readonly afterMs?: number;
 }
 
-/** What comes of a request; null is silence. */
+/** Decides the answer to a request; null is no answer. */
 export type GrpcAnswerer = (request: GrpcRequest, index: number) => GrpcAnswer | null;
 
 type Call = ServerUnaryCall<Buffer, Buffer>;
 
 export class GrpcBackEnd {
   readonly requests: GrpcRequest[] = [];
-  /** Changed at will by a test. */
+  /** A test may change this at any time. */
   answer: GrpcAnswerer = () => ({});
   readonly port: number;
   readonly #server: Server;
   readonly #front: TcpServer;
   readonly #sockets = new Set<Socket>();
   connectionCount = 0;
-  /** On the wire, all connections together. */
+  /** The bytes received on the wire, over all connections. */
   receivedBytes = 0;
 
   private constructor(server: Server, front: TcpServer) {
@@ -59,7 +59,7 @@ export class GrpcBackEnd {
     this.port = (front.address() as AddressInfo).port;
   }
 
-  /** On a free port unless one is given. */
+  /** Listens on a free port unless a port is given. */
   static async start(
     credentials: ServerCredentials = ServerCredentials.createInsecure(),
     frontPort = 0,
@@ -70,7 +70,7 @@ export class GrpcBackEnd {
         error === null ? resolve(bound) : reject(error),
       );
     });
-    // In front of the server stands a plain relay, whose connections can be counted and cut.
+    // A TCP relay in front of the server counts the connections, and can cut them.
     const front = createServer();
     front.listen(frontPort, '127.0.0.1');
     await once(front, 'listening');

@@ -1,5 +1,5 @@
-// Small real servers on the loopback interface for tests: one that speaks HTTP(S) by a handler and records
-// what it was asked, and one that speaks whatever bytes a test writes. Both end at the end of their scope:
+// Small real servers on the loopback interface for tests: one that answers HTTP(S) with a handler and records
+// the requests, and one that sends whatever bytes a test writes. Both close at the end of their scope:
 // `await using server = await startHttpServer(…)`.
 
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ import { TEST_TLS } from './certificates.ts';
 
 export interface RecordedRequest {
   readonly method: string;
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -35,7 +35,7 @@ export async function startHttpServer(
   const requests: RecordedRequest[] = [];
   const isTls = options.isTls === true;
   const server = await listen(isTls ? { tls: TEST_TLS } : {}, async (incoming, response) => {
-    // A client that goes away in the middle is what many of these tests are about.
+    // Many tests have a client that goes away in the middle of an answer.
     response.on('error', () => undefined);
     const body = await readBody(incoming, Infinity);
     if (body.kind !== 'whole') return;
@@ -49,7 +49,7 @@ export async function startHttpServer(
   return { origin, port, requests, [Symbol.asyncDispose]: close };
 }
 
-/** `onConnection` gets each socket; what it writes is all that the client sees. */
+/** `onConnection` gets each socket; the client sees only the bytes that it writes. */
 export async function startTcpServer(onConnection: (socket: Socket) => void): Promise<TestServer> {
   const sockets = new Set<Socket>();
   const server = createServer(socket => {

@@ -1,4 +1,4 @@
-// A LineReader for tests of what is around the formats: a record is a line and the indented lines behind it.
+// A LineReader for tests of the code around the formats: a record is a line and the indented lines after it.
 
 import {
   MARK,
@@ -16,7 +16,7 @@ interface Open {
   marks: number;
 }
 
-/** Its state is JSON; `#flushed` is a record that was given before it was complete. */
+/** Its saved state is JSON, or `flushed` if a record was returned before it was complete. */
 export class IndentReader implements LineReader {
   #open: Open | null = null;
   #isFlushed = false;

@@ -1,5 +1,5 @@
-// One key of the simulated kind, without a network: real readings of backups and pulls of logs, and targets that are
-// polled as the pipeline polls them, all on one FakeClock. A test decides the answer of each request.
+// One key of the service and everything that uses it, without a network: the real readers of backups and pullers of
+// logs, and targets that are polled as the pipeline polls them, all on one FakeClock. A test decides each answer.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Backups } from '../../src/backups/backups.ts';
@@ -40,18 +40,18 @@ export class KeyWorld {
   readonly clock: FakeClock = new FakeClock();
   readonly watch: KeyWatch = new KeyWatch(this.clock);
   readonly reports: PullReport[] = [];
-  /** What was asked, when it was answered, and how. */
+  /** Each request, with the time and the status of its answer. */
   readonly requests: { readonly what: string; readonly atMs: number; readonly status: number }[] =
     [];
   readonly stop: AbortController = new AbortController();
-  /** Called when a request is sent. A function as the status decides when it is answered. */
+  /** Called when a request is sent. If the status is a function, it is called only when the answer is due. */
   decide: (what: string) => Omit<Decision, 'status'> & { status: number | (() => number) } =
     () => ({
       ms: 20,
       status: 200,
     });
   readonly #counters = new Counters();
-  /** What was queued. */
+  /** All batches that were queued. */
   readonly batches: Batch[] = [];
   readonly #states = new States();
   readonly #queue = {
@@ -74,7 +74,7 @@ export class KeyWorld {
     report: (_api: unknown, options: PullReportOptions) => this.#join(options),
   } as unknown as ServiceClients;
 
-  /** Starts probing, and what `parts` runs. */
+  /** Starts the probes of the key, and `parts`. */
   start(...parts: readonly { run(stop: AbortSignal): Promise<void> }[]): void {
     for (const part of [this.watch, ...parts]) void part.run(this.stop.signal);
   }
@@ -114,7 +114,7 @@ export class KeyWorld {
     return this.reports.every(({ isWell }) => isWell);
   }
 
-  /** Lets time pass, in steps, until it is over. */
+  /** Lets time pass, in steps, until the promise is settled. */
   async passes<T>(running: Promise<T>, stepMs = 10): Promise<T> {
     const state = { isOver: false };
     const end = (): void => void (state.isOver = true);
@@ -126,7 +126,7 @@ export class KeyWorld {
     return await running;
   }
 
-  /** How long it takes until all is well, in ms; Infinity after an hour. */
+  /** The milliseconds until all reports are well; Infinity after an hour. */
   async timeUntilWell(isWell: () => boolean = () => this.areAllWell): Promise<number> {
     const startMs = this.clock.monotonicMs();
     for (let ms = 0; ms < 3_600_000; ms = this.clock.monotonicMs() - startMs) {

@@ -1,4 +1,4 @@
-// A LogApi over a scripted server for tests, and what a pull makes of it.
+// A LogsApi over a scripted server for tests, and the same API as a pull uses it.
 
 import type { ServerResponse } from 'node:http';
 import type { LogEndpointsConfig, ServiceConfig } from '../../src/config/config.ts';
@@ -21,7 +21,7 @@ export interface OpenedApi extends AsyncDisposable {
   readonly requests: readonly RecordedRequest[];
 }
 
-/** Answers in the order of the requests; the last one stands for all that follow. */
+/** Gives the answers in the order of the requests; the last answer is repeated. */
 export async function openLogApi(
   answers: readonly ((response: ServerResponse, request: RecordedRequest) => void)[],
   changes: Partial<LogEndpointsConfig> = {},

@@ -1,6 +1,6 @@
-// Logs of the simulated service that a test writes line by line. `issued` holds every line that was ever served: all of
-// them must arrive in the end. An archive keeps its lines in the order of writing: late and reordered lines have a time
-// that is older than their place.
+// Logs of the simulated service that a test writes line by line. `issued` holds every line that was ever written: all of
+// them must arrive. An archive keeps its lines in the order of writing, so a late or reordered line has an older time
+// than the line before it.
 
 import {
   archiveId,
@@ -12,7 +12,7 @@ import type { SimulatedServer, SimulatedService } from '../../src/simulator/worl
 
 const DAY_MS = 86_400_000;
 
-/** Where a line is written. */
+/** The log that a line is written to. */
 export interface LogPlace {
   readonly serviceId: string;
   readonly server: string;
@@ -21,7 +21,7 @@ export interface LogPlace {
 
 export interface WrittenLine extends LogLine {
   readonly place: LogPlace;
-  /** Its archive. */
+  /** The id of its archive. */
   readonly archive: string;
 }
 
@@ -30,7 +30,7 @@ export class LogBook implements LogSource {
   /** Every line in the order of writing, also of archives that are gone. */
   readonly issued: WrittenLine[] = [];
   onList?: () => void;
-  /** When the days of its archives begin, from midnight UTC on. */
+  /** The time after midnight UTC at which an archive's day begins. */
   dayStartMs = 0;
   readonly #archives = new Map<string, { readonly archive: LogArchive; lines: LogLine[] }>();
 
@@ -38,7 +38,7 @@ export class LogBook implements LogSource {
     this.services = services;
   }
 
-  /** Writes a line at the end of an archive: that of its own day, or of another day. */
+  /** Writes a line at the end of the archive of its day, or of the day of `filedAtMs`. */
   write(place: LogPlace, line: LogLine, filedAtMs: number = line.atMs): void {
     const { service, server } = this.#find(place);
     const days = Math.floor((filedAtMs - this.dayStartMs) / DAY_MS);
@@ -53,13 +53,13 @@ export class LogBook implements LogSource {
     this.issued.push({ ...line, place, archive: id });
   }
 
-  /** Puts another run of lines in the place of an archive's: a rotation, a repair. Not remembered as issued. */
+  /** Replaces the lines of an archive, as a rotation or a repair does. Does not add the lines to `issued`. */
   rewrite(id: string, change: (lines: readonly LogLine[]) => readonly LogLine[]): void {
     const entry = this.#archives.get(id);
     if (entry !== undefined) entry.lines = [...change(entry.lines)];
   }
 
-  /** Takes an archive away, as when it has been kept long enough. */
+  /** Removes an archive, as at the end of its retention. */
   remove(id: string): void {
     this.#archives.delete(id);
   }
@@ -85,7 +85,7 @@ export class LogBook implements LogSource {
   }
 }
 
-/** How often each line stands in a list. */
+/** How often each line occurs in a list. */
 export function countLines(lines: Iterable<string>): Map<string, number> {
   const counts = new Map<string, number>();
   for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);

@@ -1,16 +1,16 @@
-// Reads whole logs with the readers under test: lines as the puller hands them in, cut off and resumed, flushed,
-// and put together again. A text's last line end is not part of it.
+// Reads whole logs with the readers under test: passes lines as the puller does, saves and resumes readers, flushes
+// them, and joins the records again. A text does not include its last line end.
 
 import { expect } from 'vitest';
 import { createLineReader } from '../../src/logs/formats/reader.ts';
 import type { LineReaderOptions, ParsedRecord, RawLine } from '../../src/logs/record.ts';
 
 export interface ReadingOptions extends Partial<LineReaderOptions> {
-  /** Before these lines (numbered from 0) the reader is saved, and another one goes on. */
+  /** Before these lines (numbered from 0) the reader is saved, and a new reader continues. */
   readonly resumedAt?: readonly number[];
-  /** Before these lines it is flushed. */
+  /** Before these lines the reader is flushed. */
   readonly flushedAt?: readonly number[];
-  /** What the wrapper says of a line, by its number. */
+  /** The fields that the wrapper gives to a line, by the line's number. */
   readonly line?: (number: number) => Partial<RawLine>;
 }
 
@@ -21,12 +21,12 @@ export const TEST_OPTIONS: LineReaderOptions = {
   recordBytesMax: 256 * 1024,
 };
 
-/** What a string of SQL may be made of, where a reader of it may go wrong. */
+/** Characters of SQL that a reader may get wrong. */
 export const SQL_CHARACTERS: readonly string[] = Array.from(' a\'"\\\n;`-#/*,(é😀5');
 export const SQL_NAMES: readonly string[] =
   "t1|c_2|`a 3`|`it's`|2024_orders|größe|select|IN|from".split('|');
 
-/** All records of a log, those that only the end completes included. */
+/** All records of a log, including records that only the end of the log completes. */
 export function readLog(type: string, text: string, options: ReadingOptions = {}): ParsedRecord[] {
   const { resumedAt = [], flushedAt = [], line: wrapper = () => ({}), ...own } = options;
   const readerOptions = { ...TEST_OPTIONS, type, ...own };
@@ -51,7 +51,7 @@ export function rawLine(text: string, offset = 0): RawLine {
   return { text, offset, timeMs: Number.NaN, timeExtraNs: 0, stream: '', marks: 0 };
 }
 
-/** The log that the records were read of; throws when one is not where it says. */
+/** The log that the records were read from. Throws when a record's offset is wrong. */
 export function rejoin(records: readonly ParsedRecord[]): string {
   let text = '';
   let textBytes = 0;
@@ -68,7 +68,7 @@ export function rejoin(records: readonly ParsedRecord[]): string {
   return text;
 }
 
-/** Expects a log to be split into these records, redacted or not, also by readers that resume anywhere. */
+/** Expects a log to be split into these records, redacted or not, and also by readers that resume at every line. */
 export function expectRecords(
   type: string,
   records: readonly string[],
@@ -80,7 +80,7 @@ export function expectRecords(
     expect(readLog(type, text, { ...options, ...more }).map(({ raw }) => raw)).toEqual(records);
 }
 
-/** The value of an attribute; undefined where the record has none of that key. */
+/** The value of an attribute; undefined if the record has no attribute with that key. */
 export function attribute(record: ParsedRecord | undefined, key: string): unknown {
   return record?.attributes.find(([name]) => name === key)?.[1];
 }

@@ -1,5 +1,5 @@
 // A whole site for tests of the puller: the simulated service with logs that a test writes, a queue, and pullers
-// over both, on a clock that a test sets forward. What is in the queue is taken out as the back end would get it.
+// between them, on a clock that a test sets forward. Records are taken from the queue as the back end would get them.
 
 import { gunzipSync } from 'node:zlib';
 import type { Config } from '../../src/config/config.ts';
@@ -75,7 +75,7 @@ export interface DeliveredGap extends Delivered {
   readonly archive: string | undefined;
 }
 
-/** The real clock, with the wall clock and the monotonic one set forward at will. */
+/** The real clock, but a test can set the wall clock and the monotonic clock forward. */
 export class ShiftedClock implements Clock {
   #offsetMs: number;
   #monotonicOffsetMs = 0;
@@ -106,10 +106,10 @@ export class ShiftedClock implements Clock {
   }
 }
 
-/** How much faster than time the clock of a site passes while somebody sleeps. */
+/** How much faster than real time the clock of a site runs during a sleep. */
 const HASTE = 25;
 
-/** Sleeps are over early, and the clock says that they were not. */
+/** A clock whose sleeps end early, and which then moves forward as if they had lasted their time. */
 class HastyClock extends ShiftedClock {
   override async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     await super.sleep(ms / HASTE, signal);
@@ -129,13 +129,13 @@ export interface SiteOptions {
   readonly api?: object;
   /** Keys of `logs` in the configuration. */
   readonly logs?: object;
-  /** Of the service; the program reads it as its own unless `clockAheadMs` says otherwise. */
+  /** The time at the start, for the simulated service and for the program; NOW if absent. */
   readonly startMs?: number;
   readonly queueBytes?: string;
   readonly directory?: string | null;
-  /** The first two if absent. */
+  /** The first two services if absent. */
   readonly services?: readonly string[];
-  /** True if each service has an API of its own: a puller for each, over the same simulator. */
+  /** True if each service has its own API: then each has its own puller, over the same simulator. */
   readonly isApart?: boolean;
   readonly shard?: { readonly index: number; readonly count: number };
   readonly createReader?: CreateLineReader;
@@ -208,7 +208,7 @@ export class LogSite implements AsyncDisposable {
     return end;
   }
 
-  /** Pulls that often, an interval apart; before each, `prepare` may write. */
+  /** Pulls `count` times, an interval apart; before each pull, `prepare` may write. */
   async pulls(
     count: number,
     intervalMs: number = 5 * MINUTE,
@@ -221,7 +221,7 @@ export class LogSite implements AsyncDisposable {
     }
   }
 
-  /** Everything that is queued, as delivered. */
+  /** Moves everything in the queue to `delivered`. */
   async drain(): Promise<void> {
     for (;;) {
       const [row] = await this.queue.oldest('logs', 1, new Set());
@@ -232,7 +232,7 @@ export class LogSite implements AsyncDisposable {
     }
   }
 
-  /** New pullers over the same queue, as after a restart; with `logs`, these keys of the configuration are others. */
+  /** Starts new pullers over the same queue, as after a restart; `logs` changes keys of the configuration. */
   async restart(logs: object = {}): Promise<void> {
     await this.#clients.close();
     this.counters = new Counters();
@@ -305,7 +305,7 @@ export class LogSite implements AsyncDisposable {
         identity: { id, name, attributes: {}, server: null },
         info: new Map(),
       }),
-      // With 0 the tries of a request would not wait.
+      // With 0, the retries of a request would not wait.
       random: () => 0.5,
     });
   }

@@ -1,16 +1,16 @@
-// Loaded into the program before it starts (`node --import`): notes every time that its event loop was not free for long, as
-// lines of JSON in the file that LOOP_PAUSES names. The looks cost processor time, so a probed process is never measured for
+// Loaded into the program before it starts (`node --import`): notes every long pause of its event loop as a line of JSON
+// in the file that LOOP_PAUSES names. The looks cost processor time, so the bench never uses a probed process to measure
 // that.
 //
-// `cpuMs` is the main thread's own work within the pause. Waits for the disk (fsync), for a processor that runs another
-// program and for a machine that stands still are in `wallMs` alone.
+// `cpuMs` is the main thread's own work within the pause. Only `wallMs` has the waits: for the disk (fsync), for a
+// processor that runs another program, and for a stopped virtual machine.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { lookAtThread, workedMs } from './worked-time.ts';
 
 export interface LoopPause {
-  /** Its end, by the wall clock. */
+  /** The end of the pause, by the wall clock. */
   readonly atMs: number;
   readonly wallMs: number;
   readonly cpuMs: number;
@@ -19,7 +19,7 @@ export interface LoopPause {
 export const LOOP_PROBE: string = fileURLToPath(import.meta.url);
 
 const LOOK_MS = 1;
-/** Shorter ones are not worth a line. */
+/** Shorter pauses are not noted. */
 const NOTED_MS = 5;
 
 export function readPauses(file: string): readonly LoopPause[] {

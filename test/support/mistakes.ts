@@ -1,8 +1,8 @@
-// What is wrong, as an operator is told.
+// The mistakes that the program reports to an operator, for tests.
 
 import { formatMistake, type Mistake, OperatorError } from '../../src/errors.ts';
 
-/** The mistakes that this throws; [] when it succeeds. */
+/** The mistakes in the OperatorError that `run` throws; [] when `run` succeeds. */
 export function mistakesOf(run: () => unknown): readonly Mistake[] {
   try {
     run();

@@ -15,13 +15,13 @@ import type {
   SummaryPointJson,
 } from '../../src/pipeline/encode/otlp-fields.ts';
 
-/** What a point is within its metric; `empty` is a metric without any data. */
+/** The type of a point's metric; `empty` is a metric without any data. */
 export type PointType = 'gauge' | 'sum' | 'histogram' | 'summary' | 'empty';
 
-/** Attributes and the like are texts as `a=1,b=x`, sorted by name: easy to compare and to read in a failure. */
+/** A point with its surroundings. Attributes are texts such as `a=1,b=x`, sorted by name, for easy comparison. */
 export interface OtlpPoint {
   readonly resource: string;
-  /** The resource's service.name and service.instance.id, where it has them. */
+  /** The resource's service.name and service.instance.id; '' if it has none. */
   readonly serviceName: string;
   readonly serviceId: string;
   readonly scope: string;
@@ -36,7 +36,7 @@ export interface OtlpPoint {
   /** Nanoseconds as decimal text; `0` when unknown. */
   readonly startNs: string;
   readonly timeNs: string;
-  /** A number point's value; undefined when the point has none, as markers of staleness do. */
+  /** A number point's value; undefined when the point has none, as in a staleness marker. */
   readonly value: JsonDouble | undefined;
   /** `count=3 sum=1.5 le0.1:1 le1:1 inf:1`, or `count=2 sum=3 q0.5:1 q0.99:2`; empty for number points. */
   readonly distribution: string;
@@ -44,7 +44,7 @@ export interface OtlpPoint {
   readonly exemplars: readonly ExemplarJson[];
 }
 
-/** A point where it stands in a request. */
+/** A point with its place in a request. */
 export interface PlacedPoint {
   /** The attributes of its Resource. */
   readonly resource: readonly KeyValueJson[];
@@ -96,7 +96,7 @@ export function otlpPoints(request: MetricsRequestJson): OtlpPoint[] {
   }));
 }
 
-/** What a point has counted: of a distribution its count. */
+/** The amount that a point has counted: a distribution's count, or a number's value. */
 export function amountOf({ distribution, value }: OtlpPoint): number {
   return Number(/^count=(\d+)/.exec(distribution)?.[1] ?? value);
 }

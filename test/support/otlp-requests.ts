@@ -1,5 +1,5 @@
-// Small OTLP requests for tests of what carries them, and a flat view of a request: one text per point with
-// everything that surrounds it, so that pieces can be compared with the whole. Encoded by the oracle.
+// Small OTLP requests for tests of the queue and the sender, encoded by the oracle. Also a flat view of a request: one
+// text per point with its Resource, scope and metric, so that pieces can be compared with the whole.
 
 import type { Batch, BatchPart, Signal } from '../../src/model/batch.ts';
 import type { Settlement } from '../../src/pipeline/queue/commit.ts';
@@ -74,7 +74,7 @@ export function batchOf(
   return { signal, payload: Buffer.concat(slices.map(slice => slice.bytes)), parts, madeAtMs };
 }
 
-/** All points of these parts are accepted, but for `left` of the last one. */
+/** Accepts all points of these parts, except `left` points of the last part. */
 export function allAccepted(parts: readonly BatchPart[], left = 0): Settlement[] {
   return parts.map(({ service, points }, i) => ({
     service,
@@ -90,7 +90,7 @@ export const hasValue =
   (point: string): boolean =>
     point.includes(`"asDouble":${value}}`);
 
-/** Every point with all that surrounds it (Resource, scope, metric), as JSON, in order. */
+/** Every point or record with its Resource, scope and metric, as JSON, in order. */
 export function flatPoints(signal: Signal, bytes: Buffer): readonly string[] {
   return signal === 'metrics'
     ? flatMetrics(oracleDecodeMetrics(bytes))

@@ -1,22 +1,22 @@
 // A random world of processes behind one server's labels, with known increments, for the rules of resets (F5 to F8):
 // processes restart and fail over, counters are flushed, buckets and series come and go, the uptime is late, stuck, missing
 // or doubled, hours pass, and the bridge itself restarts. A world is plain data that fast-check makes and shrinks. Telling
-// it gives the pages, and says of each sample what its process had counted by then, and what the others had.
+// a world gives its pages, and for each page how much every process had counted by then.
 import * as fc from 'fast-check';
 import { at } from './target.ts';
 import { mostly, rarely } from './random.ts';
 
-/** What happens between two pages, and what the second one shows. */
+/** The events between two pages, and the content of the second one. */
 export interface WorldStep {
-  /** `failure`: the scrape fails; `absent`: of the server nothing is on the page. */
+  /** `failure`: the scrape fails; `absent`: the page has nothing of the server. */
   readonly kind: 'page' | 'failure' | 'absent';
   /** Over an hour passes. */
   readonly isLong: boolean;
   readonly act: 'nothing' | 'restart' | 'failover' | 'flush' | 'shuffle';
-  /** When it happens, as a share of the time between the pages; and to which process it fails over. */
+  /** The time of the act, as a share of the time between the pages; and the process that a failover goes to. */
   readonly share: number;
   readonly other: number;
-  /** What each counter grows by: of the process that answers, and of the others. */
+  /** The growth of each counter: in the process that answers, and in the others. */
   readonly growth: number;
   readonly growthElsewhere: number;
   readonly absent: 'nothing' | 'counter' | 'bucket';
@@ -28,7 +28,7 @@ export interface WorldStep {
 export interface ProcessWorld {
   readonly intervalSeconds: number;
   readonly isStamped: boolean;
-  /** `late`: with the stamp of the poll before; `restamped`: with that of this poll; `stuck`: on some pages in a row. */
+  /** `late`: the uptime and stamp of the poll before; `restamped`: with this poll's stamp; `stuck`: on some pages. */
   readonly uptime: 'in time' | 'late' | 'restamped' | 'stuck';
   readonly steps: readonly WorldStep[];
 }
@@ -52,7 +52,7 @@ const step: fc.Arbitrary<WorldStep> = fc.record({
   isOurRestart: rarely(12),
 });
 
-/** That an uptime is late is learned at a restart at which a counter falls: such a one comes first. */
+/** Steps that begin a world: only a restart at which a counter falls teaches the rules that the uptime is late. */
 const CALM: WorldStep = {
   kind: 'page',
   isLong: false,
@@ -97,7 +97,7 @@ export const restartWorlds: fc.Arbitrary<ProcessWorld> = fc
       fc.record({
         isRestart: fc.boolean(),
         isFailure: rarely(9),
-        // Begins that are within the jitter of another page's time are in doubt.
+        // A process that begins within the jitter of a page's time has a doubtful begin.
         share: fc.double({ min: 0.3, max: 0.7, noNaN: true }),
         growth: fc.nat(3000),
       }),
@@ -111,13 +111,13 @@ export const restartWorlds: fc.Arbitrary<ProcessWorld> = fc
       acts.flatMap(({ isRestart, isFailure, share, growth }) => [
         {
           ...CALM,
-          // A restart that a page hides may show the age that the process before it had: nothing tells the two apart.
+          // No failure at a restart: on the next page, the new process could show the uptime that the old one had.
           kind: isFailure && !isRestart ? 'failure' : 'page',
           act: isRestart ? 'restart' : 'nothing',
           share,
           growth,
         },
-        // Two restarts that show one age look like an uptime that stands still.
+        // Separates restarts: two in a row could show the same uptime, which looks like an uptime that is stuck.
         CALM,
       ]),
     ),
@@ -126,16 +126,16 @@ export const restartWorlds: fc.Arbitrary<ProcessWorld> = fc
 export const COUNTERS = ['queries', 'slow_queries', 'h'] as const;
 export type Counter = (typeof COUNTERS)[number];
 
-/** What a process has counted since it began; of the histogram by bucket. A flush takes from the value alone. */
+/** A process and its counts since it began. A flush lowers the shown value, but not the total. */
 interface Process {
   beginMs: number;
   readonly totals: Record<Counter, number>;
   readonly flushed: Record<Counter, number>;
-  /** Of the histogram's value: below 1, below 5. */
+  /** The histogram's cumulative buckets: up to 1, up to 5. */
   buckets: [number, number];
 }
 
-/** The world at one page: who answers, and what all processes have counted by then. */
+/** The world at one page: the process that answers, and the totals of all processes by then. */
 export interface WorldState {
   readonly timeMs: number;
   readonly process: number;
@@ -150,12 +150,12 @@ export interface ToldStep {
   readonly state: WorldState;
 }
 
-/** How far begins are apart that the rules must tell from each other: twice their jitter, and whole seconds. */
+/** The least distance of two begins that the rules must tell apart: twice their jitter, in whole seconds. */
 const APART_MS = 6000;
 const LONG_SECONDS = 4500;
 const STUCK = { cycle: 12, moves: 6 };
 
-/** So many pages must have shown the uptime in time before a failover: else nothing on the page tells of it. */
+/** The number of pages with a timely uptime before a failover: with fewer, the page does not show the failover. */
 const CLEAR_PAGES = 5;
 
 /** Tells a world page by page. */
@@ -201,13 +201,13 @@ export function* tellWorld(world: ProcessWorld): Generator<ToldStep> {
       yield { seconds, step, text, state };
       continue;
     }
-    // Another process with the uptime that was shown last looks like an uptime that stands still, and nothing tells.
+    // Avoids another process with the last shown uptime: the rules could not tell it from an uptime that is stuck.
     if (uptimeOf(shown, seconds) === uptimes.at(-1)?.value) shown.beginMs -= 1000;
     uptimes.push({ value: uptimeOf(shown, seconds), seconds });
     last = shown;
-    // One that stands still does so on pages that follow each other: a stale one behind a gap looks like a young process.
+    // An uptime is stuck only on pages that follow each other: a stale one after a gap looks like a young process.
     if (step.isLong) stands = 0;
-    // One that is stuck when its process is first shown has a wrong begin from the start, and nothing tells.
+    // An uptime that is stuck when its process is first shown gives a wrong begin, and the rules cannot see that.
     const uptime = mustShow || world.uptime === 'stuck' ? 'shown' : step.uptime;
     const line = uptimeLine(world, { uptimes, stood: stoodFor(stands++) }, uptime);
     clear = line.isClear ? clear + 1 : 0;
@@ -239,21 +239,21 @@ function grow(processes: readonly Process[], active: number, step: WorldStep): v
   }
 }
 
-/** What FLUSH STATUS sets back: not everything. */
+/** Sets to zero what FLUSH STATUS sets to zero, which is not everything. */
 function flush({ totals, flushed, buckets }: Process): void {
   for (const name of ['slow_queries', 'h'] as const) flushed[name] = totals[name];
   buckets.fill(0);
 }
 
-/** Moves half of what lies between the bounds below the first one. */
+/** Moves half of the observations between the two bounds below the first bound. */
 function shuffle(process: Process): void {
   const [low, high] = process.buckets;
   process.buckets = [low + Math.ceil((high - low) / 2), high];
 }
 
 /**
- * Another process that is clearly told from this one and from the one on the page before, and did not begin since that
- * page.
+ * Chooses another process whose begin differs clearly from those of the active process and of the process on the page
+ * before, and that began before that page. Without one, the active process stays.
  */
 function standby(
   processes: readonly Process[],
@@ -279,7 +279,7 @@ interface Uptime {
   readonly seconds: number;
 }
 
-/** The lines of the uptime; `isClear`: they say what is true now. */
+/** The lines of the uptime; `isClear` is true if they show the present uptime. */
 function uptimeLine(
   { uptime, isStamped }: ProcessWorld,
   { uptimes, stood }: { readonly uptimes: readonly Uptime[]; readonly stood: number },
@@ -323,7 +323,7 @@ function valueLines(process: Process, step: WorldStep, stamp: string): readonly 
   return lines;
 }
 
-/** What the later of two states shows to have happened since the earlier one, of this counter. */
+/** How much the process that answers in the later state counted since the earlier state. */
 export function visibleBetween(from: WorldState | null, to: WorldState, counter: Counter): number {
   const now = to.totals[to.process]?.[counter] ?? 0;
   return now - (from?.totals[to.process]?.[counter] ?? 0);

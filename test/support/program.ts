@@ -15,7 +15,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** A connection for each request: none is closed by the program at the moment at which it is used again. */
+/** Uses a new connection for each request, so that the program never closes one just as it is used again. */
 const ONCE = new Agent({ pipelining: 0 });
 
 /** A process of the program. */
@@ -34,7 +34,7 @@ export class Running {
     });
   }
 
-  /** What it has written so far. */
+  /** The text written to stdout so far. */
   stdout(): string {
     return this.#stdout;
   }
@@ -47,12 +47,12 @@ export class Running {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** The address of the status page, once the program has said it. */
+  /** The address of the status page, once the program has logged it. */
   get statusUrl(): string | undefined {
     return /"status":"(http[^"]+)"/.exec(this.#stderr)?.[1];
   }
 
-  /** Until it says that it has started; gives the address of the status page. Throws when it ends before. */
+  /** Waits until the program has started, and returns the address of the status page. Throws when it ends before. */
   ready(timeoutMs = 120_000): Promise<string> {
     const look = (): string | undefined => {
       if (this.statusUrl === undefined && this.hasEnded)
@@ -62,12 +62,12 @@ export class Running {
     return until('the program has started', look, timeoutMs);
   }
 
-  /** What the status address says; null while it is not known. */
+  /** The status document; null while the status address is not known. */
   async statusIfKnown(): Promise<StatusDocument | null> {
     return this.statusUrl === undefined ? null : await this.status();
   }
 
-  /** Until the status says so; gives what the check gives. */
+  /** Waits until `check` accepts the status document, and returns the result of `check`. */
   shows<T>(
     what: string,
     check: (status: StatusDocument) => T | undefined | false,
@@ -91,7 +91,7 @@ export class Running {
     await this.finished;
   }
 
-  /** SIGTERM; throws when it does not end cleanly. */
+  /** Sends SIGTERM, and throws when the program does not end cleanly. */
   async stop(): Promise<Finished> {
     this.child.kill('SIGTERM');
     const finished = await this.finished;
@@ -99,7 +99,7 @@ export class Running {
     throw new Error(`the program ended with ${finished.code}: ${finished.stderr.slice(-2000)}`);
   }
 
-  /** The second signal: nobody waits for a back end that is not there. */
+  /** Sends SIGTERM twice: after the second one, the program does not wait for an absent back end. */
   async stopNow(): Promise<void> {
     this.child.kill('SIGTERM');
     await until('it stops', () => this.#stderr.includes('"stopping:'));
@@ -107,7 +107,7 @@ export class Running {
     await this.finished;
   }
 
-  /** Its memory, in bytes: what it has now, and the most that it ever had. */
+  /** The program's resident memory in bytes: now, and the peak since its start. */
   get memory(): { readonly now: number; readonly peak: number } {
     const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
     const of = (name: string): number =>
@@ -116,10 +116,10 @@ export class Running {
   }
 }
 
-/** What a user starts. */
+/** The script that a user starts. */
 export const BIN: string = new URL('../../bin/prom2otlp.js', import.meta.url).pathname;
 
-/** Starts the program; the environment holds nothing but what is given and PATH. */
+/** Starts the program. Its environment has only PATH, PROM2OTLP_ENTRY if set, and the given variables. */
 export function start(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
@@ -127,9 +127,7 @@ export function start(
   return startUnder([], args, environment);
 }
 
-/**
- * The same under another command, such as one that gives it a file system of its own; `flags` are for Node.
- */
+/** Starts the program under another command, such as one with a separate file system; `flags` are for Node. */
 export function startUnder(
   wrapper: readonly string[],
   args: readonly string[],
@@ -154,7 +152,7 @@ export function run(
   return start(args, environment).finished;
 }
 
-/** Waits until `check` gives something, looking every 50 ms; fails after `timeoutMs` with what was last seen. */
+/** Calls `check` every 50 ms until it returns neither undefined nor false. Throws after `timeoutMs`, naming `what`. */
 export async function until<T>(
   what: string,
   check: () => Promise<T | undefined | false> | T | undefined | false,

@@ -1,5 +1,5 @@
-// The program in a terminal: a pseudo-terminal that `script` of util-linux opens (on every Debian). What is typed goes
-// in as keys, Ctrl-C among them; what the screen would show comes out.
+// Runs the program in a pseudo-terminal that `script` of util-linux opens (part of every Debian). In: keys, Ctrl-C among
+// them. Out: the text that the screen would show.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { BIN } from './program.ts';
@@ -7,7 +7,7 @@ import { BIN } from './program.ts';
 export const CTRL_C = '\u0003';
 export const CTRL_D = '\u0004';
 
-/** What tells a terminal to move or colour: it begins with Escape. */
+/** The first character of an escape sequence, which moves the cursor or sets a colour. */
 const ESCAPE = '\u001B';
 const COMMAND = new RegExp(ESCAPE + String.raw`\[[\d;?]*[A-Za-z]`, 'g');
 
@@ -15,13 +15,13 @@ export interface InTerminal {
   readonly child: ChildProcess;
   /** Presses these keys; `\r` is Enter. */
   type(keys: string): void;
-  /** What was shown since the start, escape sequences left out. */
+  /** The text shown since the start, without escape sequences. */
   shown(): string;
-  /** Of the program. */
+  /** The exit code of the program. */
   readonly code: Promise<number | null>;
 }
 
-/** Why there can be no pseudo-terminal here; null where there can. With CI=true that is a failure. */
+/** The reason why this machine cannot open a pseudo-terminal; null if it can. With CI=true, a reason is thrown. */
 export function reasonForNoTerminal(): string | null {
   const { stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' });
   if ((stdout ?? '').includes('util-linux')) return null;

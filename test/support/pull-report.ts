@@ -1,4 +1,4 @@
-// A report of a pull for tests that look at something else, or at the report alone.
+// A report of a pull, for tests that need one or that test the report alone.
 
 import type { Clock } from '../../src/lib/clock.ts';
 import { AFTER_REFUSAL } from '../../src/lib/hold-off.ts';

@@ -1,5 +1,5 @@
-// A process to be killed while it uses a durable queue. It tells of each operation, in a line of its own, only after
-// the queue has said that it is done. Arguments: the mode (a function below), the directory, and a count.
+// A process to be killed while it uses a durable queue. It prints a line for each operation, only after the queue has
+// reported that the operation is done. Arguments: the mode (a function below), the directory, and a count or a path.
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -28,19 +28,19 @@ const CONFIG: QueueOptions['config'] = {
   metrics: { maxBytes: 1e7, maxAgeMs: 1e15 },
   logs: { maxBytes: 1e7 },
 };
-/** Of each commit of `mix`; half of them and one more are settled by `halve`. */
+/** The points of each commit of `mix`; `halve` settles half of them and one more. */
 const POINTS = 8;
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** What is done a few times a minute is done a thousand times as often. */
+/** Runs timers a thousand times as often, so that rare work of the queue happens all the time. */
 const IMPATIENT_CLOCK: Clock = {
   ...systemClock,
   sleep: (ms, signal) => systemClock.sleep(ms / 1000, signal),
   after: (ms, run) => systemClock.after(ms / 1000, run),
 };
 
-// Synchronous: what was written is out, whenever the process is killed.
+// Writes synchronously, so that a printed line survives a kill at any time.
 const tell = (text: string): void => void writeSync(1, `${text}\n`);
 
 function open(directory: string): Queue {
@@ -55,7 +55,7 @@ function open(directory: string): Queue {
   return Queue.open(options, directory);
 }
 
-/** Commits without end; tells the number of the commit. */
+/** Commits until it is killed; prints the number of each commit. */
 async function commit(queue: Queue): Promise<void> {
   const last = Number((await queue.readState('cursor', 'a')) ?? 0);
   for (let i = last + 1; i < last + 10_000; i++) {
@@ -68,7 +68,7 @@ async function commit(queue: Queue): Promise<void> {
   }
 }
 
-/** Settles all rows; tells the id of the row. */
+/** Settles all rows; prints the id of each row. */
 async function settle(queue: Queue): Promise<void> {
   for (;;) {
     const [row] = await queue.oldest('metrics', 1, NONE);
@@ -79,14 +79,14 @@ async function settle(queue: Queue): Promise<void> {
 }
 
 /**
- * So many operations, as they come in the life of a queue: `commit N`, `settle N`, and `halve N` for a row that was
- * settled in part. N is the number of the commit, by which a row is known: the time it was made at.
+ * Does `count` operations, mixed as in the life of a queue. Prints `commit N`, `settle N`, and `halve N` for a row that
+ * was settled in part. N is the number of the commit, which also is the row's `madeAtMs`.
  */
 async function mix(queue: Queue, count: number): Promise<void> {
   let last = Number((await queue.readState('cursor', 'a')) ?? 0);
   const signalOf = (n: number): Signal => (n % 4 === 0 ? 'logs' : 'metrics');
   for (let i = 0; i < count; i++) {
-    // Mostly more comes than goes; now and then nearly all of it goes.
+    // Most of the time, more rows come than go; now and then, nearly all rows go.
     const isGoing = i % 40 > 25 || i % 5 === 4;
     const [row] = isGoing ? await queue.oldest(signalOf(i), 1, NONE) : [];
     if (row === undefined) {
@@ -102,7 +102,7 @@ async function mix(queue: Queue, count: number): Promise<void> {
   }
 }
 
-/** Three commits that are stored, and one whose fsync fails; all that is sent then, told as `sent N`. */
+/** Makes three commits that are stored, and one whose fsync fails. Then settles the newest row, and prints `sent N`. */
 async function fail(queue: Queue, failsPath: string): Promise<void> {
   for (const n of [1, 2, 3]) await store(queue, 'metrics', n);
   writeFileSync(failsPath, '');
@@ -113,7 +113,7 @@ async function fail(queue: Queue, failsPath: string): Promise<void> {
   tell(`sent ${String(row.madeAtMs)}`);
 }
 
-/** Deletes all files under the queue, and waits until it has written them anew: `renewed`. */
+/** Deletes all files of the queue, waits until the queue has written them again, and prints `renewed`. */
 async function loseFiles(queue: Queue, directory: string): Promise<void> {
   await mix(queue, 30);
   for (const name of readdirSync(directory)) unlinkSync(join(directory, name));
@@ -123,7 +123,7 @@ async function loseFiles(queue: Queue, directory: string): Promise<void> {
   await mix(queue, 30);
 }
 
-/** Junk in a place that costs no row: the next one must take the file for damaged and replace it. */
+/** Writes junk where it costs no row: the next process must find the file damaged and replace it. */
 function breakIndex(directory: string): void {
   const path = join(directory, 'queue.sqlite');
   const db = new DatabaseSync(path, { readOnly: true });
@@ -157,7 +157,7 @@ async function accept(queue: Queue, row: QueueRow): Promise<void> {
   await queue.settle(row.id, allAccepted(row.parts), []);
 }
 
-/** Half of the points are accepted, one is set aside, the rest takes the place of the row. */
+/** Accepts half of the points, sets one aside, and replaces the row with the rest. */
 async function halve(queue: Queue, { id, signal }: QueueRow): Promise<void> {
   queue.pin(id);
   const body = randomBytes(700);

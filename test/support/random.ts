@@ -1,8 +1,8 @@
-// Random numbers that can be had again, and the likelihood of what fast-check makes.
+// Repeatable random numbers, and weights for the values that fast-check generates.
 
 import * as fc from 'fast-check';
 
-/** Numbers from 0 up to 1 that a seed decides (mulberry32). */
+/** Random numbers in [0, 1) that depend only on the seed (mulberry32). */
 export function randomOf(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -13,7 +13,7 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** The one so many times as often as the other. */
+/** Makes `usual` `times` times as often as `rare`. */
 export function mostly<A, B>(
   times: number,
   usual: fc.Arbitrary<A>,
@@ -25,14 +25,14 @@ export function mostly<A, B>(
   );
 }
 
-/** False so many times as often as true. */
+/** False `times` times as often as true. */
 export function rarely(times: number): fc.Arbitrary<boolean> {
   return mostly(times, fc.constant(false), fc.constant(true));
 }
 
 const faultsSeed = Number(process.env['FAULTS_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
-/** The same for the same seed and name: the seed is printed, and taken from FAULTS_SEED where that is set. */
+/** Random numbers that depend only on the seed and the name. Prints the seed, which FAULTS_SEED can set. */
 export function randomNumbers(name: string): () => number {
   let seed = faultsSeed;
   for (const byte of Buffer.from(name)) seed = Math.imul(seed, 31) + byte;

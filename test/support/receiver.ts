@@ -1,5 +1,5 @@
-// The one back end of tests that look at what arrives: keeps every point and log record that it accepted, and puts each
-// metrics request through the gate of wire-sanity.ts; closing it throws when one of them was not sane.
+// The back end of all tests that look at received data: keeps every point and log record that it accepted, and checks
+// each metrics request with wire-sanity.ts. Closing it throws when a request was not sane.
 
 import type { LogRecordJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { oracleDecodeLogs, oracleDecodeMetrics } from '../reference/oracle.ts';
@@ -8,19 +8,19 @@ import { otlpLogs, type OtlpPoint, otlpPoints } from './otlp-points.ts';
 import { WireGate } from './wire-sanity.ts';
 
 /**
- * The status of the answer; `silent`: not accepted and never answered; `cut`: accepted, but the connection breaks within
+ * The status of the answer. `silent`: neither accepted nor answered. `cut`: accepted, but the connection breaks within
  * the answer, so the sender cannot know.
  */
 export type Behaviour = number | 'silent' | 'cut';
 
 export class Receiver {
-  /** Of accepted requests, oldest first. */
+  /** The points of accepted requests, oldest first. */
   readonly points: OtlpPoint[] = [];
   readonly logRecords: LogRecordJson[] = [];
   readonly logBodies: Buffer[] = [];
-  /** How the next request is answered. */
+  /** Decides how the next request is answered. */
   behave: (request: ReceivedRequest) => Behaviour = () => 200;
-  /** An answer may be lost, as when a process is killed: points may come again, as they were. */
+  /** An answer may be lost, as when a process is killed: points may come again unchanged. */
   readonly gate: WireGate = new WireGate({ mayResend: true });
   readonly #backEnd: BackEnd;
 
@@ -44,7 +44,7 @@ export class Receiver {
     return this.#backEnd.port;
   }
 
-  /** How many requests came, whatever became of them. */
+  /** The number of all requests, accepted or not. */
   get requestCount(): number {
     return this.#backEnd.requests.length;
   }

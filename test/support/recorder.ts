@@ -1,6 +1,6 @@
-// A back end that keeps every request as it came, to be judged when all is over: it costs little while it runs, so that
-// what is measured is the program. It can hand the requests on to real back ends, to each in turn as a balancer does, and
-// gives their answers.
+// A back end that keeps every request as it came, to be checked at the end: it costs little while it runs, so that a test
+// measures the program. It can forward the requests to real back ends, to each in turn as a balancer does, and gives
+// their answers.
 
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -10,10 +10,10 @@ import { unpacked } from './back-end.ts';
 
 export interface Recorded {
   readonly body: Buffer;
-  /** `none` where nothing was said. */
+  /** The Content-Encoding; `none` if the request has none. */
   readonly encoding: string;
   readonly status: number;
-  /** What the real back end said. */
+  /** The body of the real back end's answer. */
   readonly words: string;
 }
 
@@ -48,13 +48,13 @@ export class Recorder implements AsyncDisposable {
     for (const { body, encoding } of this.accepted) yield unpacked(encoding, body);
   }
 
-  /** Nobody listens until what is returned is called. */
+  /** Stops listening, until the returned function is called. */
   async goDown(): Promise<() => Promise<void>> {
     await this.stop();
     return () => this.#listen(this.#server.port);
   }
 
-  /** Ends when the requests under way have their answers, so that none of these is lost. */
+  /** Stops after the requests under way have their answers, so that no answer is lost. */
   async stop(): Promise<void> {
     const { server } = this.#server;
     if (!server.listening) return;

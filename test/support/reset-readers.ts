@@ -1,5 +1,5 @@
-// Runs a world of processes through the mapping, cumulative and as delta, and reads what is sent as three readers do: by
-// start and value, by value alone, and as a sum of deltas. Gives every claim, with what really happened.
+// Runs a world of processes through the mapping, cumulative and as delta, and reads the sent points as three readers do:
+// by start and value, by value alone, and as a sum of deltas. Returns every claim, with what really happened.
 import { expect } from 'vitest';
 import { readState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
 import { amountOf, type OtlpPoint } from './otlp-points.ts';
@@ -16,13 +16,13 @@ import { WireSanity } from './wire-sanity.ts';
 
 export type Reader = 'start' | 'value' | 'delta';
 
-/** So much was counted between two points, a reader says. */
+/** A reader's claim that `amount` was counted between two points. */
 export interface Claim {
   readonly reader: Reader;
   readonly counter: Counter;
   readonly page: number;
   readonly amount: number;
-  /** What pages show to have happened in that time. */
+  /** The true amount in that time, as far as pages show it. */
   readonly happened: number;
   readonly shown: string;
 }
@@ -33,24 +33,24 @@ export interface WorldRead {
   readonly story: readonly string[];
 }
 
-/** What the readers have seen of one counter. */
+/** The state of the readers for one counter. */
 interface Seen {
   /** The newest point that has a value. */
   point: OtlpPoint | null;
-  /** The world at the newest page that had the counter: that of a baseline, too. */
+  /** The world at the newest page that had the counter, even if that page was a baseline. */
   state: WorldState | null;
 }
 
 const READERS = { cumulative: ['start', 'value'], delta: ['delta'] } as const;
 
-/** What all readers make of a world. Throws where a point is what no point may be, also behind a restart of ours. */
+/** The claims of all readers about a world. Throws when a point is invalid, also after a restart of the bridge. */
 export function readWorld(world: ProcessWorld): WorldRead {
   const read: { claims: Claim[]; story: string[] } = { claims: [], story: [] };
   for (const temporality of ['cumulative', 'delta'] as const) readAs(world, temporality, read);
   return read;
 }
 
-/** Fails, with the story of the world, where a reader of starts or deltas claims what did not happen. */
+/** Fails, with the story of the world, when a reader of starts or deltas claims more than has happened. */
 export function expectNothingFalse(world: ProcessWorld): void {
   const { claims, story } = readWorld(world);
   const wrong = claims.filter(
@@ -59,7 +59,7 @@ export function expectNothingFalse(world: ProcessWorld): void {
   expect(wrong, story.join('\n')).toEqual([]);
 }
 
-/** Fails where they do not count all that pages show to have happened since the first one. */
+/** Fails when these readers do not count exactly what pages after the first one show. */
 export function expectAllCounted(world: ProcessWorld): void {
   const { claims, story } = readWorld(world);
   const less = claims.filter(

@@ -1,4 +1,4 @@
-// What a test of the program as a process needs around it: a simulated service, a receiver, a temporary directory, and a
+// The surroundings for tests of the program as a process: a simulated service, a receiver, a temporary directory, and a
 // configuration that connects them.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
@@ -41,7 +41,7 @@ class Rig {
     this.directory.write('key', `${this.key}\n`);
   }
 
-  /** The daemon, by default with `config()`; what still runs at the end of a test is killed. */
+  /** Starts the daemon, by default with `config()`. A daemon that still runs at the end of a test is killed. */
   run(file: string = this.config()): Running {
     const daemon = start(['run', '--config', file]);
     this.#daemons.push(daemon);
@@ -74,7 +74,7 @@ class Rig {
     );
   }
 
-  /** Series of which a point came twice or out of order, or whose start has moved; over everything that came. */
+  /** The series, of all that came, with a point that came twice or out of order, or with a start that has moved. */
   get disturbed(): readonly string[] {
     const isDisturbed = (points: readonly OtlpPoint[]): boolean =>
       points.some(({ startNs, timeNs }, i) => {
@@ -94,7 +94,7 @@ class Rig {
   }
 }
 
-/** A rig for all tests of a file. Each test starts processes of its own, which know nothing of those before. */
+/** A rig for all tests of a file. Each test starts new processes, which know nothing of the processes before. */
 export function useRig(key = 'k'): Rig {
   const rig = new Rig(key);
   beforeAll(() => rig.open());
@@ -104,7 +104,7 @@ export function useRig(key = 'k'): Rig {
   return rig;
 }
 
-/** The same, with a simulator, a receiver and a directory of its own for each test. */
+/** A rig with a new simulator, receiver and directory for each test. */
 export function useRigForEach(key = 'k'): Rig {
   const rig = new Rig(key);
   beforeEach(() => rig.open(250));

@@ -1,4 +1,4 @@
-// Tells of every test that gets a second try (vitest.config.ts), with what went wrong at the first: .ci/run counts
+// Prints a line for every test that gets a second try (vitest.config.ts), with the error of the first: .ci/run counts
 // these lines.
 
 import { beforeEach } from 'vitest';

@@ -1,4 +1,4 @@
-// Random scripts for the simulation of the sender, and the benches that they run on: a queue in memory, or a file that
+// Random scripts for the simulation of the sender, and the queues that they run on: a queue in memory, or a file that
 // is opened again after each restart.
 
 import * as fc from 'fast-check';
@@ -17,7 +17,7 @@ import {
 } from './sender-simulation.ts';
 import { mostly } from './random.ts';
 
-/** What is shown of a script in which something was wrong. */
+/** How many lines of the log are shown when something was wrong in a script. */
 const LOG_LINES = 80;
 const RESUME_MS_MAX = 2000;
 const DAY_MS = 24 * 3_600_000;
@@ -37,7 +37,7 @@ const retried = fc.constantFrom<Mood['answer']>(
 );
 const held = fc.constantFrom<Mood['answer']>(500, 500, 404, 401, 408, { grpc: 8 }, { grpc: 13 });
 const lossy = fc.constantFrom<Mood['answer']>('lose', 'partial', 413);
-/** With an answer for all requests, or for those with content alone. */
+/** A mood for all requests, or only for requests with content. */
 const moodWith = (answer: fc.Arbitrary<Mood['answer']>): fc.Arbitrary<Mood> =>
   fc.tuple(answer, fc.boolean()).map(([one, isForEmpty]) => moodOf(one, isForEmpty));
 const slow: fc.Arbitrary<Mood> = fc.record({
@@ -70,7 +70,7 @@ const phase = fc.record({
   share: fc.constantFrom(1, 1, 0.5, 0.3),
 });
 
-/** The same answer several times, as a back end gives that starts. */
+/** Runs of the same answer, as a back end gives them while it starts. */
 const answers = fc
   .array(fc.tuple(fc.option(mood, { freq: 3 }), fc.integer({ min: 1, max: 9 })), { maxLength: 5 })
   .map(runs => runs.flatMap(([one, count]) => Array<Mood | null>(count).fill(one)));
@@ -89,7 +89,7 @@ const event = fc.record({
   lengthMs: fc.constantFrom(1000, 5000, 20_000),
 });
 
-/** Anything that may come to a sender. */
+/** Scripts with everything that can happen to a sender. */
 export const arbitraryScript: fc.Arbitrary<Script> = fc.record({
   pages: fc.array(page, { minLength: 1, maxLength: 8 }),
   answers,
@@ -100,7 +100,7 @@ export const arbitraryScript: fc.Arbitrary<Script> = fc.record({
   seed: fc.integer(),
 });
 
-/** One outage below a minute in which nothing is answered but that it is one, and a page before it ends. */
+/** One outage of less than a minute, in which all requests get the same answer or none, with a page at its start. */
 export const arbitraryOutage: fc.Arbitrary<Script> = fc
   .record({
     answer: fc.constantFrom<Mood['answer']>(502, 503, 504, 'drop', { grpc: 14 }),
@@ -131,7 +131,7 @@ function optionsOf(clock: FakeClock, counters: Counters): QueueOptions {
   };
 }
 
-/** Where a restart finds the queue as it was: it is the same one. */
+/** A queue in memory, which stays the same one after a restart. */
 export function memoryBench(): Bench {
   const clock = new FakeClock();
   const counters = new Counters();
@@ -139,7 +139,7 @@ export function memoryBench(): Bench {
   return { clock, counters, open: () => Promise.resolve(queue) };
 }
 
-/** Where a restart opens the file anew. */
+/** A queue in a file, which a restart opens again. */
 export function fileBench(directory: string): Bench {
   const clock = new FakeClock();
   const counters = new Counters();
@@ -152,7 +152,7 @@ export function fileBench(directory: string): Bench {
   return { clock, counters, open };
 }
 
-/** What was wrong, with the outages after which the first row came late. */
+/** The findings of a script, and the outages after which the first row came late. */
 export function slowResumes({ wrong, resumedMs }: Outcome): readonly string[] {
   const slow = resumedMs.filter(ms => ms > RESUME_MS_MAX);
   return [...wrong, ...slow.map(ms => `the first row came after ${Math.round(ms)} ms`)];
@@ -165,7 +165,7 @@ export type Total = Record<
   number
 >;
 
-/** Runs so many scripts, and fails with the smallest one in which something was wrong. */
+/** Runs `numRuns` scripts, and fails with the smallest script in which something was wrong. */
 export async function runScripts(
   arbitrary: fc.Arbitrary<Script>,
   parameters: { readonly numRuns: number; readonly seed?: number; readonly endOnFailure?: boolean },

@@ -1,10 +1,10 @@
-// The sender against a back end that is strict about order, on a clock of its own. In: a script of pages, of answers and
-// of what happens to our program. Out: what went wrong, in words; [] when nothing did. The Sender, its classification and
-// the queue are the real ones; only the network and the clock are not.
+// Runs the sender against a back end that is strict about order, on a simulated clock. In: a script of pages, answers,
+// and stops and kills of our program. Out: what went wrong, in words; [] when nothing did. The Sender, its classification
+// and the queue are the real ones; the network and the clock are simulated.
 //
-// The back end is as strict as any is: it refuses a whole request (400) in which one point is older than what it has of
-// that series, and it knows series that it refuses for good. What it must never see is a point that passes an older one
-// of its series which it has not refused: `Judge` says so at the moment in which it happens.
+// The back end is as strict as any real one: it refuses a whole request (400) if one point is older than the newest
+// point that it has of that series, and it always refuses certain points (the poison). It must never see a point that
+// passes an older one of its series, unless it has refused the older one: `Judge` reports that as soon as it happens.
 
 import type { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -25,26 +25,26 @@ import type { FakeClock } from './fake-clock.ts';
 import { batchOf } from './otlp-requests.ts';
 import { randomOf } from './random.ts';
 
-/** How the back end is while it does not simply judge what it gets. */
+/** An answer of the back end that does not depend on the points in the request. */
 export interface Mood {
-  /** An HTTP status; or no answer at all, or a late one; or the data taken and the answer lost. */
+  /** An HTTP status, no answer at all, no answer before a timeout, or data taken and the answer lost. */
   readonly answer: number | 'drop' | 'hang' | 'lose' | 'partial' | { readonly grpc: number };
   readonly retryAfterSeconds?: number;
-  /** It is the same to an empty request; else that is accepted. */
+  /** Whether an empty request gets the same answer; otherwise it is accepted. */
   readonly isForEmpty: boolean;
 }
 
 export interface Phase {
   readonly lengthMs: number;
   readonly mood: Mood;
-  /** Which share of the requests meets the mood; the others are judged. */
+  /** The share of the requests that meets the mood; the others are judged. */
   readonly share: number;
 }
 
 export interface PageScript {
-  /** Since the page before. */
+  /** The time since the page before. */
   readonly afterMs: number;
-  /** Of each service: how many series, and how far their time lies behind the page's. */
+  /** For each service, the number of its series and the age of their points. */
   readonly services: readonly { readonly series: number; readonly lagMs: number }[];
   /** The first service has an older point of each of its series as well. */
   readonly isDouble: boolean;
@@ -52,11 +52,11 @@ export interface PageScript {
 
 export interface Script {
   readonly pages: readonly PageScript[];
-  /** For the first requests, one each; null judges. */
+  /** The moods for the first requests, one each; a request with null is judged. */
   readonly answers: readonly (Mood | null)[];
-  /** One after the other from the first page on; then the back end is well. */
+  /** The phases follow each other from the first page on; after them, the back end is well. */
   readonly phases: readonly Phase[];
-  /** Series `service/number` of the pages from `from` on until `to`, and the status that they are refused with. */
+  /** Series `service/number` of the pages `from` up to but not including `to`, with the status that refuses them. */
   readonly poison: readonly {
     readonly service: number;
     readonly series: number;
@@ -73,7 +73,7 @@ export interface Script {
   readonly seed: number;
 }
 
-/** One page of one service, and a back end that is well, but for what is changed. */
+/** By default, one page of one service, and a back end that is well. */
 export function scriptOf(changes: Partial<Script>): Script {
   return {
     pages: pagesOf(1, 3),
@@ -103,23 +103,23 @@ interface Point {
   readonly timeMs: number;
 }
 
-/** What is known of a point from its page on. */
+/** The history of a point since its page. */
 class PointOutcome {
   readonly point: Point;
   readonly page: number;
   readonly poison: number | null;
   state: 'waiting' | 'taken' | 'aside' = 'waiting';
   takenCount = 0;
-  /** How often it was taken while the answer did not reach us. */
+  /** How often the point was taken, but the answer did not reach us. */
   lostCount = 0;
-  /** Its content was refused, in a request of however many points; or it was passed as J3 allows. */
+  /** Its content was refused, alone or with other points; or it was passed as J3 allows. */
   isRefused = false;
-  /** Since when every answer to it was a refusal that says neither "later" nor "never". */
+  /** Since this time, every answer to the point was a hold: a refusal that says neither "later" nor "never". */
   heldSinceMs: number | null = null;
-  /** Since the first of them ever, and how many there were. */
+  /** The time of the first hold ever, and the number of holds. */
   firstHeldMs: number | null = null;
   heldCount = 0;
-  /** Of the last request that held it: when it was answered, and whether it was refused so, and by itself. */
+  /** The last request with this point: the time of its answer, whether that was a hold, and its number of points. */
   last: { readonly atMs: number; readonly isHeld: boolean; readonly points: number } | null = null;
 
   constructor(point: Point, page: number, poison: number | null) {
@@ -131,19 +131,19 @@ class PointOutcome {
 
 export interface Outcome {
   readonly wrong: readonly string[];
-  /** Points that were passed by a later one as J3 allows, and were lost for it although the back end likes them. */
+  /** Points that a later one passed as J3 allows, and that were lost although the back end would have taken them. */
   readonly passedInVain: number;
   readonly requests: number;
   readonly probes: number;
-  /** From when the back end was well, and the script at its end, until the queue was empty. */
+  /** The time from the end of the script, with the back end well again, until the queue was empty. */
   readonly drainedMs: number;
   readonly taken: number;
   readonly aside: number;
-  /** From the end of each phase to the next request with content, where something waited. */
+  /** The times from the end of a phase to the next request with content, if any rows waited. */
   readonly resumedMs: readonly number[];
-  /** Every request with its answer, and what was set aside. */
+  /** Every request with its answer, and the points that were set aside. */
   readonly log: readonly string[];
-  /** The line of the log at which something was wrong first; its end when nothing was. */
+  /** The line of the log at which something was wrong first; the length of the log when nothing was. */
   readonly wrongAt: number;
 }
 
@@ -151,9 +151,9 @@ const LATENCY_MS = 20;
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 4 * 3_600_000;
 const MINUTE_MS = 60_000;
-/** Within this all is sent once the back end is well: the longest pause that it asked for, a hold, and a round. */
+/** The limit for sending everything once the back end is well: its longest Retry-After, a hold-off, and a round. */
 const DRAINED_MS_MAX = 5 * MINUTE_MS;
-/** The same where there is poison, which takes its rounds. */
+/** The same limit with poison, which takes several rounds. */
 const POISONED_MS_MAX = 45 * MINUTE_MS;
 /** The service of the pages that come after the script. */
 const LATER = 9;
@@ -173,7 +173,7 @@ interface Taking {
 class Judge {
   readonly outcomes = new Map<string, PointOutcome>();
   readonly wrong: string[] = [];
-  /** How much was logged when the first thing went wrong. */
+  /** The length of the log when the first thing went wrong. */
   wrongAt: number | null = null;
   passedInVain = 0;
   requestCount = 0;
@@ -195,12 +195,12 @@ class Judge {
     this.#bySeries.set(point.series, known);
   }
 
-  /** Of the newest point of a series. */
+  /** The time of the newest point of a series. */
   madeLastMs(series: string): number {
     return this.#bySeries.get(series)?.at(-1)?.point.timeMs ?? 0;
   }
 
-  /** What a back end in its right mind answers. */
+  /** The answer of a back end that is well. */
   judge(points: readonly Point[]): { readonly status: number; readonly words: string } {
     for (const { poison } of this.#outcomesOf(points))
       if (poison !== null) return { status: poison, words: 'a bad point' };
@@ -229,7 +229,7 @@ class Judge {
     for (const outcome of this.#outcomesOf(points)) outcome.lostCount++;
   }
 
-  /** What was answered to a request with these points. */
+  /** Notes the answer to a request with these points. */
   answered(points: readonly Point[], kind: 'content' | 'held' | 'other', nowMs: number): void {
     this.requestCount++;
     for (const outcome of this.#outcomesOf(points)) {
@@ -251,7 +251,7 @@ class Judge {
     }
   }
 
-  /** Whether a point that is being stored passes older ones of its series that the back end would have liked. */
+  /** Checks whether a point that is being stored may pass the waiting older points of its series. */
   #passes({ series, timeMs, key }: Point, { points, nowMs, isInFlush }: Taking): void {
     if (!this.#isOrdered) return;
     for (const older of this.#bySeries.get(series) ?? []) {
@@ -267,21 +267,21 @@ class Judge {
     }
   }
 
-  /** J3: only what cannot be split is passed, once a minute, directly after its own refusal, never in a flush. */
+  /** J3: only a point that cannot be split is passed: once a minute, directly after its refusal, never in a flush. */
   #whyForbidden(outcome: PointOutcome, page: number, nowMs: number): string | null {
     const { last, heldSinceMs, firstHeldMs, heldCount } = outcome;
-    // A row of which nothing is accepted in five rounds is one piece in the end. A later row is sent as a whole in four of
-    // them; in the fifth twice, with its parts between.
+    // A row of which nothing is accepted in five rounds counts as one piece. A later row is sent whole in four of these
+    // rounds, and twice in the fifth, with its parts between.
     const isOne = heldCount >= 7 && nowMs - (firstHeldMs ?? nowMs) >= 4 * MINUTE_MS;
     if (last === null) return 'it was never sent';
     if (!last.isHeld || heldSinceMs === null) return 'its last answer was no such refusal';
-    // Where it stands behind others, the first of those must have been, and it was refused before.
+    // Enough: the first waiting point was held for a minute, and this point was held for the first time a minute ago.
     const [first] = [...this.outcomes.values()].filter(({ state }) => state === 'waiting');
     const sinceMs = Math.max(first?.heldSinceMs ?? nowMs, firstHeldMs ?? nowMs);
     if (nowMs - Math.min(heldSinceMs, sinceMs) < MINUTE_MS)
       return 'it was not refused for a minute';
     if (last.points > 1 && !isOne) return 'it could have been split';
-    // In this round: the one before is a minute ago.
+    // The refusal must be of this round; rounds are a minute apart.
     if (nowMs - last.atMs >= MINUTE_MS) return 'it was not refused directly before';
     const isOften = nowMs - this.#lastPass.atMs < MINUTE_MS && page !== this.#lastPass.page;
     return isOften ? 'another one passed within a minute' : null;
@@ -296,7 +296,7 @@ class Judge {
   }
 }
 
-/** What runs a script: a queue that may be opened again after a kill, and the clock that it has. */
+/** The surroundings of a script: a clock, and a queue that may be opened again after a kill. */
 export interface Bench {
   readonly clock: FakeClock;
   readonly counters: Counters;
@@ -424,7 +424,7 @@ class Run implements Transport {
     this.#sender.start();
   }
 
-  /** Until all is settled. Pages go on coming: without other content nothing proves that one is poison. */
+  /** Waits until everything is settled. Adds pages meanwhile: only other content can prove that a row is poison. */
   async #drain(startMs: number): Promise<boolean> {
     const isEmpty = (): boolean => this.#queue.stats('metrics').rows === 0;
     while (this.#nowMs - startMs < SETTLE_MS) {
@@ -468,7 +468,7 @@ class Run implements Transport {
     const slices = page.services.flatMap(({ series, lagMs }, service) => {
       const isDouble = page.isDouble && service === 0;
       const timesMs = [...(isDouble ? [nowMs - lagMs - DOUBLE_MS] : []), nowMs - lagMs];
-      // What is older than what was sent does not reach the queue.
+      // Leaves out series whose points would be older than their last ones: such points do not reach the queue.
       const names = Array.from({ length: series }, (_, i) => i).filter(
         i => (timesMs[0] ?? 0) > this.#judge.madeLastMs(`s${service}/m${i}`),
       );
@@ -619,7 +619,7 @@ class Run implements Transport {
     }
   }
 
-  /** Every point is taken or aside, as often as the account says. */
+  /** Checks that every point is taken or set aside, and that the account has the same numbers. */
   #checkAccount(): void {
     const outcomes = [...this.#judge.outcomes.values()];
     const total = this.#queue.account.total();

@@ -1,4 +1,4 @@
-// The typed client over a real door to a small server, which answers as the test says.
+// The typed client over the real HTTP client, connected to a small server that answers as the test says.
 
 import type { ApiConfig } from '../../src/config/config.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -15,7 +15,7 @@ import { testApi } from './test-api.ts';
 
 export interface ScriptedAnswer {
   readonly status?: number;
-  /** Sent as JSON; bytes as they are; undefined: an empty body. */
+  /** A value is sent as JSON, bytes unchanged; undefined is an empty body. */
   readonly body?: unknown;
   /** Hangs up instead of answering. */
   readonly isLost?: boolean;
@@ -33,7 +33,7 @@ export interface ScriptedService extends OpenedService {
   readonly client: ServiceClient;
 }
 
-/** The door to the service at an address. */
+/** The HTTP client for the service at an address. */
 export function openHttp(
   baseUrl: string,
   settings: Partial<ApiConfig> = {},
@@ -43,7 +43,7 @@ export function openHttp(
   return { http, counters, [Symbol.asyncDispose]: () => http.close() };
 }
 
-/** The door to a small server; both close with it. */
+/** Starts a small server with an HTTP client for it. Disposing the result closes both. */
 export async function openService(
   handler: Handler,
   settings: Partial<ApiConfig> = {},
@@ -57,7 +57,7 @@ export async function openService(
   return { ...opened, server, [Symbol.asyncDispose]: dispose };
 }
 
-/** `answer` is given each request and its number, from 0. */
+/** Starts a server that answers each request with the result of `answer`; the index counts requests from 0. */
 export async function scriptedService(
   answer: (request: RecordedRequest, index: number) => ScriptedAnswer,
 ): Promise<ScriptedService> {

@@ -1,5 +1,5 @@
-// The verbs for the service as a user types them, against a simulator, with the key in the environment and secrets in
-// files; in the test's own process, which takes milliseconds. Whatever they print is searched for each of the secrets.
+// Runs the verbs for the service as a user types them, against a simulator, with the key in the environment and secrets
+// in files. They run in the test's own process, which takes milliseconds. All output is searched for the secrets.
 
 import { afterAll, afterEach, expect } from 'vitest';
 import { readRequest } from '../../src/cli/verbs.ts';
@@ -39,7 +39,7 @@ export function shellWords(command: string): string[] {
   );
 }
 
-/** Where the command does not say which API it asks, it asks the simulator. */
+/** Commands that do not name their API, and so get the simulator's address. */
 const ASKING =
   /^(?:init|services|logs|backups schedules|restores|agent)\b(?!.* (?:-c|--config|--base-url)\b)/;
 
@@ -75,7 +75,7 @@ export class ServiceShell implements Disposable {
     return [...shellWords(command), ...address];
   }
 
-  /** As main runs a command: a mistake of the operator ends with 2. */
+  /** Runs a command as main does: a mistake of the operator ends with 2. */
   async type(command: string, options: CallOptions = {}): Promise<Printed> {
     const given = { environment: SHELL_ENVIRONMENT, clock: HASTY_CLOCK, ...options };
     const printed = await run(this.wordsOf(command), given);
@@ -83,7 +83,7 @@ export class ServiceShell implements Disposable {
     return printed;
   }
 
-  /** What it prints; it succeeds without a message. */
+  /** Expects the command to succeed without a message, and returns its output. */
   async shows(command: string, options?: CallOptions): Promise<string> {
     const { code, out, err } = await this.type(command, options);
     expect([code, err]).toEqual([0, '']);
@@ -94,14 +94,14 @@ export class ServiceShell implements Disposable {
     return JSON.parse(await this.shows(`${command} --json`)) as T;
   }
 
-  /** It exits with 1, and says this. */
+  /** Expects the command to exit with 1 and a message that contains `words`. */
   async fails(command: string, words: string, options?: CallOptions): Promise<Printed> {
     const printed = await this.type(command, options);
     expect([printed.code, printed.err]).toEqual([1, expect.stringContaining(words)]);
     return printed;
   }
 
-  /** It is a mistake: exit 2, one line for each of `messages`, and nothing was sent. */
+  /** Expects the command to be a mistake: exit 2, one line for each of `messages`, and no request. */
   async mistypes(command: string, ...messages: string[]): Promise<void> {
     const before = this.simulator.requests.count;
     const { code, out, err } = await this.type(command);
@@ -112,7 +112,7 @@ export class ServiceShell implements Disposable {
   }
 }
 
-/** For all tests of a file. */
+/** A shell for all tests of a file. */
 export async function useShell(): Promise<ServiceShell> {
   const shell = new ServiceShell(await startSimulator({ clock: systemClock, key: SHELL_KEY }));
   afterEach(() => shell.simulator.resetFaults());
@@ -123,7 +123,7 @@ export async function useShell(): Promise<ServiceShell> {
   return shell;
 }
 
-/** What `restores create` waits between two looks; timeouts are longer. */
+/** The wait of `restores create` between two looks, which the test clock skips; timeouts are longer. */
 const LOOK_APART_MS = 5000;
 const HASTY_CLOCK: Clock = {
   ...systemClock,
@@ -142,7 +142,7 @@ async function run(argv: readonly string[], options: CallOptions): Promise<Print
   }
 }
 
-/** A secret is one in base64, too. */
+/** Expects no secret in the text, not even in base64. */
 function expectNoSecret(text: string): void {
   const secrets = [SHELL_KEY, ACCESS_SECRET, PRIVATE_KEY, ENCRYPTION_KEY, 'AKIACANARY'];
   const encoded = [ACCESS, ACCOUNT].map(one => Buffer.from(one).toString('base64').slice(0, 60));

@@ -2,13 +2,13 @@
 
 import { readFileSync } from 'node:fs';
 
-/** Those of ENTRYPOINT ["node", flags…, "bin/prom2otlp.js"]. */
+/** The flags in ENTRYPOINT ["node", flags…, "bin/prom2otlp.js"]. */
 export function shippedFlags(): readonly string[] {
   const words = JSON.parse(fromDockerfile('ENTRYPOINT')) as string[];
   return words.filter(word => word.startsWith('--'));
 }
 
-/** That of ENV NAME=value … */
+/** The variables in ENV NAME=value … */
 export function shippedEnvironment(): Record<string, string> {
   const words = fromDockerfile('ENV').split(' ');
   return Object.fromEntries(words.map(word => word.split('=') as [string, string]));

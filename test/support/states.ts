@@ -1,4 +1,4 @@
-// The states of a queue, in memory: what a test needs that stores no batches.
+// The states of a queue, in memory, for tests that store no batches.
 
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 

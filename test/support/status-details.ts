@@ -10,7 +10,7 @@ const { root } = protobuf.parse(`
   message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
 `);
 
-/** A RetryInfo; without seconds, without a delay. */
+/** A RetryInfo; if `seconds` is null, it has no delay. */
 export function retryInfo(
   seconds: number | null,
   nanos: number | null,

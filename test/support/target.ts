@@ -25,22 +25,22 @@ import { expectSane, WireSanity } from './wire-sanity.ts';
 export const T0: number = Date.UTC(2026, 2, 4, 9);
 
 export interface TargetOptions {
-  /** Ids of the configured services; one, `local`, by default. */
+  /** Ids of the configured services; by default only `local`. */
   readonly services?: readonly string[];
   readonly metrics?: Partial<MetricsConfig>;
   readonly temporality?: Config['otlp']['temporality'];
   readonly unconfigured?: Config['unconfiguredServices'];
   readonly identity?: Partial<ResourceIdentity>;
   readonly otherShards?: OtherShards;
-  /** A clock that was wrong is put right in this test; otherwise no time may go back. */
+  /** Whether this test corrects a wrong clock; otherwise no time may go back. */
   readonly mayGoBack?: boolean;
-  /** What the target before this one has sent; by default nothing. */
+  /** Knows what the target before this one has sent; by default, nothing was sent before. */
   readonly sanity?: WireSanity;
   /** Shared with other targets. */
   readonly budget?: SeriesBudget;
 }
 
-/** The clocks of a scrape, where they are not all at the scrape's time; seconds after T0. */
+/** The clocks of a scrape that differ from the scrape's time, in seconds after T0. */
 export interface Clocks {
   readonly wall?: number;
   readonly monotonic?: number;
@@ -48,9 +48,9 @@ export interface Clocks {
   readonly format?: ExpositionFormat;
 }
 
-/** What one scrape led to. */
+/** The results of one scrape. */
 export interface Seen {
-  /** The points made of the page, in the order of the request. */
+  /** The points made from the page, in the order of the request. */
   readonly points: readonly OtlpPoint[];
   /** The bridge's own series: `up` and `scrape_*`. */
   readonly own: readonly OtlpPoint[];
@@ -163,7 +163,7 @@ function timesOf(
   };
 }
 
-/** A point as a text; see above. */
+/** A point as a text; the head of this file has the format. */
 export function shownPoint(point: OtlpPoint): string {
   const kinds = point.isMonotonic ? 'sum' : 'updown';
   const sumKind = point.temporality === 'delta' ? 'delta' : kinds;
@@ -179,7 +179,7 @@ function secondsOf(nanoseconds: string): number {
   return Number(BigInt(nanoseconds) / 1_000_000n - BigInt(T0)) / 1000;
 }
 
-/** The outcome of one service on a page; the only one without an id. */
+/** The outcome of one service on a page; by default, of the service `local`. */
 export function outcomeOf(seen: Seen, id = 'local'): ServiceOutcome | undefined {
   return seen.translated.derived.services.find(service => service.id === id);
 }
@@ -191,21 +191,21 @@ export function finished<T>(steps: Generator<void, T>): T {
   return step.value;
 }
 
-/** What is kept of a target for the next process. */
+/** The state of a target that is saved for the next process. */
 export function savedState({ translation: { table } }: Pick<Target, 'translation'>): StateBlobs {
   return finished(saveState(table));
 }
 
-/** The same with the starts of `before` where they have not changed since. */
+/** The saved state of a target, with the starts of `before` if they have not changed since. */
 export function savedAfter(target: Target, before: StateBlobs | null): Required<StateBlobs> {
   const { starts = before?.starts, marks } = savedState(target);
   if (starts === undefined) throw new Error('no starts were ever saved');
   return { starts, marks };
 }
 
-/** The same as the next process reads it. */
+/** The saved state of a target, as the next process reads it. */
 export function restoredState(target: Target): RestoredState {
-  // Starts that have not changed since they were saved would be left out.
+  // Makes saveState() save all starts: it leaves out starts that have not changed since they were saved.
   target.translation.table.savedStarts = null;
   const { starts = Buffer.alloc(0), marks } = savedState(target);
   const state = readState(starts, marks);

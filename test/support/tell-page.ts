@@ -1,8 +1,8 @@
-// Tells what a page was sent as, in lines: Resource, scope, metric, and its points with times of the day.
+// Describes in lines what was sent for a page: Resource, scope, metric, and the points with times of the day.
 import type { OtlpPoint } from './otlp-points.ts';
 import type { Seen } from './target.ts';
 
-/** One page, its points, and what became of its samples. */
+/** The points of one page, the services that are down, and the outcomes of the samples. */
 export function tellPage(title: string, seen: Seen): string {
   const lines = [`== ${title}`];
   let above: readonly string[] = [];
@@ -44,7 +44,7 @@ function pointLine(point: OtlpPoint): string {
   return `{${attributes}} ${shown}, ${start}${timeOfDay(timeNs)}${tail}`;
 }
 
-/** `08:58:20`, with milliseconds where there are any. */
+/** `08:58:20`, with milliseconds unless they are 0. */
 function timeOfDay(nanoseconds: string): string {
   const text = new Date(Number(BigInt(nanoseconds) / 1_000_000n)).toISOString();
   return text.slice(11, 23).replace(/\.000$/, '');

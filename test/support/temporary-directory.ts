@@ -3,7 +3,7 @@
 import { afterAll, onTestFinished } from 'vitest';
 import { tempDirectory } from './program.ts';
 
-/** The path of a directory of a test's own. */
+/** The path of a directory for the running test alone. */
 export function temporaryDirectory(): string {
   const directory = tempDirectory();
   onTestFinished(() => directory[Symbol.dispose]());

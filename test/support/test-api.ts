@@ -22,7 +22,7 @@ export function testApi(baseUrl: string, settings: Partial<ApiConfig> = {}): Api
   };
 }
 
-/** A configuration of one service and a back end that are not there, with a queue in memory; `changes` replace sections. */
+/** A configuration of a service and a back end that do not exist, with a queue in memory; `changes` replace sections. */
 export function testConfig(changes: object = {}, file = 'x.yaml'): Config {
   const sections = {
     api: { base_url: 'http://127.0.0.1:1', key: 'k' },
@@ -57,7 +57,7 @@ export function testEndpoint(
   return { endpoint, config, apis: new KnownApis([]), concurrency: 1, clock };
 }
 
-/** A request for tests that send it themselves. */
+/** A request to the service, for tests that send requests themselves. */
 export function testCall(changes: Partial<Request> = {}): Request {
   return {
     method: 'GET',

@@ -1,5 +1,5 @@
-// The ledger catches what it is there for: a claim of what did not happen, a loss, streams that overlap. Each case is a
-// few pages of one or two processes, with the points that a wrong sender would make of them.
+// Checks that the ledger finds false claims, losses, and streams that overlap. Each case is a few pages of one or two
+// processes, with the points that a right or a wrong sender would make of them.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -16,7 +16,7 @@ import {
   type Verdict,
 } from './truth-ledger.ts';
 
-/** Asks a process for statements, one in each of the milliseconds given. */
+/** Asks a process for `count` statements, one in each millisecond from `fromMs` on. */
 function ask(ledger: Ledger, life: Life, fromMs: number, count: number): void {
   for (let i = 0; i < count; i++) {
     ledger.asked(life, 'statements', fromMs + i);
@@ -88,7 +88,7 @@ describe('a restart', () => {
       { over: 0, missed: 3, missedIn: new Map([['a test', 3]]) },
     ],
     [
-      // The three of the young process are claimed while the old one answers, where they are three too many.
+      // The young process's 3 statements are claimed while the old one answers: 3 too many.
       'a loss in one place does not hide a false increase in another',
       readDeltas(points([1000, 2000, 9])),
       { over: 3, claimed: 6 },

@@ -1,11 +1,11 @@
-// The ledger of the truth: what really happened on database servers behind one set of labels, what a scraper could see
-// of it, and what a reader of OTLP claims. In: statements as a client counted them, the pages that were served, the
-// points that arrived. Out: for each reader what it claimed, what of it never happened, and what it lost.
+// The ledger compares what really happened on database servers behind one set of labels with what the pages show of it
+// and with what readers of OTLP claim. In: statements as a client counted them, the pages that were served, the points
+// that arrived. Out: how much each reader claimed, how much of that never happened, and how much the reader missed.
 //
-// Claims are compared interval by interval, not in the sum: a loss in one place does not hide a false claim in another.
-// Guarantee: pure bookkeeping. No IO, no clock; all times are milliseconds that the caller gives.
+// Claims are compared interval by interval, so a loss in one place does not hide a false claim in another. Uses no IO and
+// no clock; all times are milliseconds that the caller gives.
 
-/** What is counted: statements that only the test issues, and refused logins, which FLUSH STATUS sets to zero. */
+/** The counted events: statements that only the test issues, and refused logins, which FLUSH STATUS sets to zero. */
 export type Kind = 'statements' | 'refusals';
 export const KINDS: readonly Kind[] = ['statements', 'refusals'];
 
@@ -44,12 +44,12 @@ export class Ledger {
     life.counts[kind].askedAtMs.push(atMs);
   }
 
-  /** Not before the server has acknowledged it. */
+  /** Called only after the server has acknowledged the statement. */
   done(life: Life, kind: Kind, atMs: number): void {
     life.counts[kind].doneAtMs.push(atMs);
   }
 
-  /** FLUSH STATUS, while nothing was being asked. */
+  /** Called after FLUSH STATUS; nothing may be asked meanwhile. */
   flushed(life: Life): void {
     const { refusals } = life.counts;
     refusals.atFlush = refusals.doneAtMs.length;
@@ -65,22 +65,22 @@ export class Ledger {
 
 /** A page with counters, as it was served to one scraper. */
 export interface Reading {
-  /** Its stamp. */
+  /** The page's stamp. */
   readonly atMs: number;
-  /** When it was asked for: a little after the time that points without a stamp bear. */
+  /** The time of the request for the page, a little after the time of points without a stamp. */
   readonly askedForMs: number;
   readonly fetchedFromMs: number;
   readonly fetchedToMs: number;
   readonly life: Life;
-  /** What the page says. */
+  /** The values on the page. */
   readonly values: Readonly<Record<Kind, number>>;
-  /** How many the process had counted since it began: the value, and what flushes took away. */
+  /** The process's counts since it began: the value plus the counts that flushes removed. */
   readonly positions: Readonly<Record<Kind, number>>;
-  /** What was being done to the server. */
+  /** The act of the test at that time, such as a restart. */
   readonly scene: string;
 }
 
-/** True when the server's own counter is what the ledger says, give or take what was under way in the fetch. */
+/** True when the server's own counter agrees with the ledger, apart from statements under way during the fetch. */
 export function agrees({ life, positions, ...reading }: Reading, kind: Kind): boolean {
   const { askedAtMs, doneAtMs } = life.counts[kind];
   return (
@@ -100,15 +100,15 @@ function countBefore(times: readonly number[], atMs: number): number {
 }
 
 /**
- * What the later of two pages shows to have happened since the earlier one. Of another process that is what it
- * counted since then: all of it when it began later, nothing of what it had counted before. After a flush it is what was
- * counted since the flush.
+ * The amount that the later of two pages shows to have happened since the earlier page. If another process answers, this
+ * is what that process counted since the earlier page, and nothing that it had counted before. After a flush, it is the
+ * amount counted since the flush.
  */
 function visibleBetween(from: Reading, to: Reading, kind: Kind): number {
   return Math.min(to.values[kind], countedBetween(from, to, kind));
 }
 
-/** What the process behind the later page counted since the earlier one. */
+/** The amount that the process of the later page counted since the earlier page. */
 function countedBetween(from: Reading, to: Reading, kind: Kind): number {
   const isSame = from.life === to.life;
   const { doneAtMs } = to.life.counts[kind];
@@ -117,7 +117,7 @@ function countedBetween(from: Reading, to: Reading, kind: Kind): number {
   );
 }
 
-/** What happened between two pages and no page can show: before a flush, or on a process that no longer answers. */
+/** The amount between two pages that no page can show: before a flush, or in a process that no longer answers. */
 function unseenBetween(
   ledger: Ledger,
   [from, to]: readonly [Reading, Reading],
@@ -141,7 +141,7 @@ export interface Point {
   readonly value: number;
 }
 
-/** So much happened after `fromMs` and not after `toMs`, a reader says. */
+/** A reader's claim that `amount` happened after `fromMs` and not after `toMs`. */
 export interface Claim {
   readonly fromMs: number;
   readonly toMs: number;
@@ -150,13 +150,13 @@ export interface Claim {
 
 export interface Read {
   readonly claims: readonly Claim[];
-  /** What no point may say, in words. */
+  /** The faults of invalid points, in words. */
   readonly faults: readonly string[];
 }
 
 /**
- * Cumulative points by start and value, as the data model reads them: under one start the value's growth, under a new
- * start all of the value, and nothing where a new start is the point's own time (an unknown start).
+ * Reads cumulative points by start and value, as the data model does: while the start stays, the value's growth; at a new
+ * start, the whole value; and nothing if a new start is the point's own time (an unknown start).
  */
 export function readByStarts(points: readonly Point[]): Read {
   const claims: Claim[] = [];
@@ -178,7 +178,7 @@ export function readByStarts(points: readonly Point[]): Read {
       amount = value - before.value;
       if (amount < 0) {
         faults.push(`the value fell from ${before.value} to ${value} under one start at ${timeMs}`);
-        // What a reader does that looks at the value, too.
+        // A reader that also looks at the value takes this as a reset.
         amount = value;
       }
     } else if (before !== null && startMs < before.timeMs) {
@@ -190,7 +190,7 @@ export function readByStarts(points: readonly Point[]): Read {
   return { claims, faults };
 }
 
-/** Cumulative points by value alone, as PromQL's increase does without its extrapolation. */
+/** Reads cumulative points by value alone, as PromQL's `increase` does without its extrapolation. */
 export function readByValues(points: readonly Point[]): Read {
   const claims = points.slice(1).map((point, index) => {
     const before = points[index] ?? point;
@@ -201,7 +201,7 @@ export function readByValues(points: readonly Point[]): Read {
   return { claims, faults: [] };
 }
 
-/** Delta points, added up. */
+/** Reads delta points: each claims its value. */
 export function readDeltas(points: readonly Point[]): Read {
   const faults: string[] = [];
   let endMs = Number.NEGATIVE_INFINITY;
@@ -226,23 +226,23 @@ export interface FalseClaim extends Claim {
 }
 
 export interface Verdict {
-  /** What happened from the first page to the last of which there is a claim. */
+  /** The amount that happened from the first page to the last page with a claim. */
   readonly happened: number;
-  /** Of that, what no page shows: it came after the last page before a process ended or was left. */
+  /** The part of it that no page shows: after the last page before a flush, or before a process no longer answered. */
   readonly unseen: number;
-  /** What was claimed of what happened. */
+  /** The part of it that the reader claimed. */
   readonly claimed: number;
-  /** What was claimed beyond it, and did not happen. */
+  /** The amount that the reader claimed, but that did not happen. */
   readonly over: number;
-  /** Of what pages show, what the reader did not count. */
+  /** The amount that pages show, but that the reader did not count. */
   readonly missed: number;
-  /** The same by what was being done to the server. */
+  /** `missed` by scene. */
   readonly missedIn: ReadonlyMap<string, number>;
   readonly falseClaims: readonly FalseClaim[];
   readonly faults: readonly string[];
 }
 
-/** Holds what a reader says of a series against the pages behind it and the ledger. */
+/** Compares a reader's claims about a series with its pages and the ledger. */
 export function judge(
   ledger: Ledger,
   readings: readonly Reading[],
@@ -270,7 +270,7 @@ export function judge(
     const from = readings.findLast(({ atMs }) => atMs <= claim.fromMs);
     const most = from === undefined ? to.positions[kind] : visibleBetween(from, to, kind);
     const excess = Math.max(0, claim.amount - most);
-    // What was there at the first page happened before the ledger's account begins.
+    // The counts on the first page happened before the account begins.
     if (from !== undefined) {
       claimed += claim.amount - excess;
       miss(to.scene, excess - claim.amount);

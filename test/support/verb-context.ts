@@ -17,13 +17,13 @@ export interface CallOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
   readonly stop?: AbortSignal;
-  /** What comes by stdin, which is no terminal. */
+  /** The content of stdin, which is then not a terminal. */
   readonly typed?: string;
-  /** In place of that: what a test types and sees. */
+  /** Used instead of `typed`: a terminal for the test's keys and screen. */
   readonly terminal?: Terminal;
-  /** Told of each line to stdout; false is a reader that goes away. */
+  /** Called with each line to stdout; false means that the reader goes away. */
   readonly onLine?: (line: string) => boolean;
-  /** Of the terminal that stdout is; not one if absent. */
+  /** The width of the terminal that stdout is; if absent, stdout is not a terminal. */
   readonly columns?: number;
 }
 

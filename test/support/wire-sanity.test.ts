@@ -1,4 +1,4 @@
-// Each violation is caught, and what is right is let through: a gate that catches nothing would be of no use.
+// Checks that WireSanity finds each kind of violation, and nothing in requests that are right.
 
 import { describe, expect, test } from 'vitest';
 import type {
@@ -58,7 +58,7 @@ function timesOf(at: number, from?: number): { timeUnixNano: string; startTimeUn
   return { timeUnixNano, startTimeUnixNano: String(BigInt(from) * 1_000_000_000n) };
 }
 
-/** What is found in the last of the requests; there must be nothing in those before. */
+/** The findings in the last request; the requests before must have none. */
 function found(requests: readonly MetricsRequestJson[], options?: WireSanityOptions): string {
   const sanity = new WireSanity(options);
   const lists = requests.map(request => sanity.take(request));
@@ -204,7 +204,7 @@ describe('requests in a row', () => {
       found([...back, ...requests], { mayGoBack: true });
     expect(after()).toBe('');
     expect(after(gauge({ asDouble: 3 }, 2))).toContain('with another point');
-    // The time that the wrong clock gave comes again, by the right one.
+    // The right clock reaches the time that the wrong clock gave.
     expect(after(gauge({ asDouble: 3 }, 9))).toBe('');
   });
 
@@ -223,7 +223,7 @@ describe('requests in a row', () => {
     const ended = [cumulative(1, 1, 5), sum({ flags: 1, from: 1, at: 8 })];
     right(...ended, cumulative(2, 8, 10));
     wrong('starts 2 s before the last marker', ...ended, cumulative(2, 6, 10));
-    // No start, no claim.
+    // Points without a start may fall.
     right(sum({ asDouble: 2, at: 5 }), sum({ asDouble: 1, at: 10 }));
   });
 

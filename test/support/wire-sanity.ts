@@ -1,7 +1,7 @@
-// What holds for every metrics request that leaves the program, whatever it was made of: envelopes that hold something,
-// attributes that are unique, buckets that add up, one point per identity and time, times that increase, starts that do
-// not overlap. In: requests as the oracle decodes them, in the order in which they were taken. Out: what is wrong, in
-// words. It knows nothing of pages: whether a value is right is for the golden files, the ledger and the oracle to say.
+// Checks what must hold for every metrics request that leaves the program: envelopes are not empty, attributes are
+// unique, buckets add up, there is one point per identity and time, times increase, and starts do not overlap. In:
+// requests as the oracle decodes them, in the order in which they were taken. Out: what is wrong, in words. It knows
+// nothing of pages: the golden files, the ledger and the oracle check whether a value is right.
 //
 // An identity is (resource, scope, metric, attributes); a stream is what one identity counts, in one temporality.
 
@@ -18,9 +18,9 @@ import type {
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 
 export interface WireSanityOptions {
-  /** An answer may be lost, and its request sent again: a point may come again as it was. */
+  /** An answer may be lost, and its request sent again: a point may come again unchanged. */
   readonly mayResend?: boolean;
-  /** A clock that was wrong is put right: where time goes back, what came before counts no more. */
+  /** A wrong clock may be corrected: where time goes back, earlier points no longer count. */
   readonly mayGoBack?: boolean;
 }
 
@@ -38,16 +38,16 @@ interface Shape {
   readonly isMonotonic: boolean;
 }
 
-/** What is known of an identity. */
+/** The history of an identity. */
 interface Track {
   /** Each point by its time, as text: to tell a resend from a conflict. */
   readonly points: Map<bigint, string>;
   lastNs: bigint;
-  /** Of the last marker of staleness. */
+  /** The time of the last staleness marker. */
   endedNs: bigint;
-  /** The last point that counted, that is no marker of staleness. */
+  /** The last point that is not a staleness marker. */
   counted: { readonly shape: Shape; readonly startNs: bigint; readonly timeNs: bigint } | null;
-  /** Its numbers that may not fall within one stream, by their names. */
+  /** The numbers of that point that may not fall within one stream, by their names. */
   totals: ReadonlyMap<string, number>;
 }
 
@@ -55,11 +55,11 @@ const KINDS: readonly Kind[] = ['gauge', 'sum', 'histogram', 'summary'];
 const DELTA = 1;
 const CUMULATIVE = 2;
 const NO_RECORDED_VALUE = 1;
-/** What is found is often found of many series. */
+/** Only this many findings are shown: many series often have the same one. */
 const FOUND_SHOWN = 10;
 /**
- * A series that is gone for an hour is forgotten; stamps may be a quarter of an hour off, on either side. A point that
- * comes so long after the one before may begin anew.
+ * A point that comes this long after the one before may begin again: a series that is gone for an hour is forgotten, and
+ * stamps may be a quarter of an hour off, on either side.
  */
 export const FORGOTTEN_NS = 1_800_000_000_000n;
 const COUNT_MAX = 2n ** 63n - 1n;
@@ -73,7 +73,7 @@ export class WireSanity {
     this.#options = options;
   }
 
-  /** Takes the next request of one sender; gives what is wrong with it, or with it after those before. */
+  /** Takes the next request of one sender. Returns what is wrong with it, alone or after the requests before. */
   take(request: MetricsRequestJson): readonly string[] {
     this.#found = [];
     for (const { resource, scopeMetrics = [] } of request.resourceMetrics ?? []) {
@@ -123,7 +123,7 @@ export class WireSanity {
     this.#checkTimes(point, { shape, identity, isMarker });
   }
 
-  /** The point after those of its identity that came before. */
+  /** Compares a point with the earlier points of its identity. */
   #checkTimes(
     point: AnyPoint,
     facts: { readonly shape: Shape; readonly identity: string; readonly isMarker: boolean },
@@ -134,11 +134,11 @@ export class WireSanity {
     const startNs = BigInt(point.startTimeUnixNano ?? '0');
     if (timeNs === 0n) tell('it has no time');
     if (startNs > timeNs) tell(`it starts ${secondsBetween(timeNs, startNs)} after its time`);
-    // A number and a distribution of one name are two identities: the one may end while the other begins.
+    // A number and a distribution with the same name are two identities: one may end while the other begins.
     const isNumber = shape.kind === 'gauge' || shape.kind === 'sum';
     const track = this.#trackOf(`${isNumber ? 'number' : 'distribution'} ${identity}`);
     const text = JSON.stringify([shape, point]);
-    // Of a delta, the baseline with which time went back is not sent: its start shows it.
+    // With deltas, the baseline at which time went back is not sent: the start of the next delta shows its time.
     const beganNs = shape.isDelta && !isMarker ? startNs : timeNs;
     const isBack = this.#options.mayGoBack === true && beganNs < track.lastNs;
     if (isBack) {
@@ -206,7 +206,7 @@ export class WireSanity {
       if (id !== '' && /^0*$/.test(id)) this.#tell(identity, 'an exemplar has an id of zeros');
   }
 
-  /** The attributes as text, sorted; tells of keys that are empty or stand twice. */
+  /** The attributes as text, sorted. Reports keys that are empty or occur twice. */
   #attributes(owner: string, attributes: readonly KeyValueJson[] = []): string {
     const texts = new Map<string, string>();
     for (const { key = '', value } of attributes) {
@@ -258,7 +258,7 @@ function checkSummary({ count = '0', quantileValues = [] }: SummaryPointJson, te
   if (!isIncreasing(quantiles)) tell(`its quantiles do not increase: ${quantiles.join(', ')}`);
 }
 
-/** A number that is negative where it was made is above 2^63 on the wire. */
+/** A negative count would be at least 2^63 on the wire, which is unsigned. */
 function checkCount(name: string, count: string, tell: Tell): void {
   if (BigInt(count) < 0n || BigInt(count) > COUNT_MAX) tell(`${name} is ${count}`);
 }
@@ -271,7 +271,7 @@ function isAlike(a: Shape, b: Shape): boolean {
   return a.kind === b.kind && a.isDelta === b.isDelta && a.isMonotonic === b.isMonotonic;
 }
 
-/** What may not fall as long as a cumulative, monotonic stream lasts; NaN is no number to compare. */
+/** The numbers that may not fall within a cumulative, monotonic stream. A NaN never counts as a fall. */
 function totalsOf(point: AnyPoint, { kind }: Shape): ReadonlyMap<string, number> {
   if (kind === 'sum') return new Map([['its value', doubleOf(point)]]);
   if (kind !== 'histogram') return new Map();
@@ -291,19 +291,19 @@ function secondsBetween(fromNs: bigint, toNs: bigint): string {
   return `${String(Number(toNs - fromNs) / 1e9)} s`;
 }
 
-/** Throws when a request is not what it must be. */
+/** Throws when a request is not sane. */
 export function expectSane(sanity: WireSanity, request: MetricsRequestJson): void {
   throwFound(sanity.take(request));
 }
 
-/** A request by itself, decoded by the oracle; throws when it is not what it must be. */
+/** Decodes a single request with the oracle; throws when it is not sane. */
 export function saneMetrics(bytes: Uint8Array): MetricsRequestJson {
   const request = oracleDecodeMetrics(bytes);
   expectSane(new WireSanity(), request);
   return request;
 }
 
-/** The sanity of what a back end of the tests receives over its life; told at its end, when a test can still fail. */
+/** Checks all requests that a back end of the tests receives, and reports at its end, when a test can still fail. */
 export class WireGate {
   #sanity: WireSanity;
   readonly #options: WireSanityOptions;
@@ -318,12 +318,12 @@ export class WireGate {
     this.#found.push(...this.#sanity.take(request));
   }
 
-  /** From now on another process sends, which knows nothing of what the one before has sent. */
+  /** From now on, another process sends, which does not continue the streams of the one before. */
   anotherSender(): void {
     this.#sanity = new WireSanity(this.#options);
   }
 
-  /** Throws when anything was wrong since this was asked last. */
+  /** Throws when anything was wrong since the last call. */
   expectSane(): void {
     throwFound(this.#found.splice(0));
   }

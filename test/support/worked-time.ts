@@ -1,16 +1,16 @@
-// How long this thread worked between two looks. In: its processor time, and /proc of Linux. A virtual machine that its
-// host stops for a while, without saying so, goes on counting processor time for the thread that it was stopped in, but
-// the timer of that processor does not tick: so a thread cannot have worked longer than the ticks of its processor say.
+// How long this thread worked between two looks. In: its processor time, and /proc of Linux. When a host stops a virtual
+// machine for a while, the processor time of the running thread goes on, but the timer of its processor does not tick.
+// So a thread cannot have worked longer than the ticks of its processor say.
 
 import { openSync, readSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-/** The sum that grows most is rounded down to 10 ms, and a tick is up to 4 ms. */
+/** The field that grows most is rounded down to 10 ms, and a tick is up to 4 ms. */
 const SLACK_MS = 14;
 const MS_PER_JIFFY = 10;
-/** Of a line `cpu0 user nice system idle iowait irq softirq ...`; time that was stolen or idle is no work. */
+/** The fields of work in a line `cpu0 user nice system idle iowait irq softirq ...`; stolen and idle time is no work. */
 const WORK_FIELDS = [1, 2, 3, 6, 7];
-/** Of what follows the name in a thread's own line: the processor that it is on. */
+/** The index of the thread's processor in the fields after its name. */
 const PROCESSOR_FIELD = 36;
 
 const ticks = openOrNull('/proc/stat');
@@ -25,7 +25,7 @@ export interface Look {
   readonly ticks: string;
 }
 
-/** To be held against an earlier one with `workedMs`; by the thread that this module was loaded in. */
+/** Takes a look for `workedMs`. Only the thread that has loaded this module may call it. */
 export function lookAtThread(): Look {
   const { user, system } = process.threadCpuUsage();
   const own = readText(self, selfText);
@@ -33,7 +33,7 @@ export function lookAtThread(): Look {
   return { threadMs: (user + system) / 1000, processor, ticks: readText(ticks, ticksText) };
 }
 
-/** Milliseconds of work between two looks; where nobody tells of ticks, those of processor time. */
+/** Milliseconds of work between two looks; without ticks, the processor time. */
 export function workedMs(before: Look, now: Look): number {
   const threadMs = now.threadMs - before.threadMs;
   if (threadMs <= SLACK_MS) return threadMs;
@@ -43,7 +43,7 @@ export function workedMs(before: Look, now: Look): number {
   return Number.isNaN(tickedMs) ? threadMs : Math.min(threadMs, tickedMs + SLACK_MS);
 }
 
-/** How long a processor has worked since the start of the machine, or NaN where nobody says that. */
+/** How long a processor has worked since the start of the machine; NaN if /proc does not say. */
 function busyMs(lines: string, processor: number): number {
   const fields = new RegExp(`^cpu${processor} (.*)$`, 'm').exec(lines)?.[0].split(' ') ?? [];
   const jiffies = WORK_FIELDS.reduce((sum, field) => sum + Number(fields[field]), 0);

@@ -15,7 +15,7 @@ function project(files: Readonly<Record<string, string>>): string {
   return root;
 }
 
-/** What can be changed in a file, in the order of its lines: at most one fault in each. */
+/** The faults that a file can get, in the order of its lines: at most one in each line. */
 function changes(text: string): readonly string[] {
   const root = project({ 'src/a.ts': text });
   const mutants = drawn(root, 'src', 1, 100);

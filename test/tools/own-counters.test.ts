@@ -1,5 +1,5 @@
-// The list of the program's own metrics: it is complete, its names follow the conventions, and what refers to them
-// (documents, alert rules, dashboards) names metrics and labels that exist.
+// The list of the program's own metrics is complete, and its names follow the conventions. Documents, alert rules and
+// dashboards name metrics and labels that exist.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -41,7 +41,7 @@ test('no name is declared twice', () => {
 });
 
 const NAME = /\bprom2otlp_(?=[a-z])[a-z0-9_]*[a-z0-9]\b(?!_)/g;
-/** Labels that belong to whoever scrapes, or to the Resource of a service. */
+/** Labels that come from the scraper, or from the Resource of a service. */
 const FOREIGN_LABELS = ['instance', 'job'];
 
 test.each([
@@ -91,7 +91,7 @@ test.each(own)('$expr names labels that exist', ({ expr, texts }) => {
   expect(unknown).toEqual([]);
 });
 
-/** A gauge ends in its unit or in a plural of what is counted; these few say enough in the singular. */
+/** A gauge ends in its unit or in the plural of the counted things; a few words are clear in the singular. */
 const GAUGE_ENDINGS = /(?:s|_info|_up|_ratio|_state)$/;
 const SCALED_UNIT =
   /(?:^|_)(?:ms|millis|milliseconds|micros|nanos|minutes|hours|days|kb|mb|gb|kib|mib|gib|percent)(?:_|$)/;

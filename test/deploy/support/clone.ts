@@ -1,5 +1,5 @@
-// One clone for all tests of a run, since an install takes a minute on a slow machine: what one test has installed, packed
-// or built there, the others use. `setup` and `teardown` are called by the test runner, around all files.
+// One clone for all tests of a run, since an install takes a minute on a slow machine. A test uses what another test
+// has installed, packed or built there. The test runner calls `setup` and `teardown` around all files.
 
 import { createHash } from 'node:crypto';
 import {
@@ -24,7 +24,7 @@ let made = '';
 
 export function setup(): void {
   made = mkdtempSync(join(tmpdir(), 'prom2otlp-clone-'));
-  // Where another user may read.
+  // One test reads the clone as another user.
   chmodSync(made, 0o755);
   process.env[VARIABLE] = made;
 }
@@ -35,14 +35,14 @@ export function teardown(): void {
 
 export interface Clone {
   readonly folder: string;
-  /** Before everything else on the path of the commands. */
+  /** The first folder on the PATH of the commands. */
   readonly programs: string;
   readonly environment: Readonly<Record<string, string>>;
   /** Runs a command in the clone. */
   run(command: string): Promise<string>;
-  /** The same, or what it printed when a test of this run has done so before. */
+  /** Runs a command once in a run of the tests; later calls give the output of that time. */
   once(command: string): Promise<string>;
-  /** A program that the commands find under this name. */
+  /** Writes a script that the commands find under this name. */
   provide(name: string, script: string): void;
 }
 
@@ -54,7 +54,7 @@ export async function sharedClone(): Promise<Clone> {
   const programs = join(place, 'programs/bin');
   const git = await run('git', ['rev-parse', '--absolute-git-dir'], { folder: checkoutFolder });
   const environment = {
-    // The copy has no repository of its own.
+    // The copy has no repository.
     GIT_DIR: git.trim(),
     PATH: [programs, process.env['PATH']].join(delimiter),
     npm_config_prefix: join(place, 'programs'),

@@ -18,7 +18,7 @@ export const composecheck: Preparable = {
     }),
 };
 
-/** As compose resolves it: paths are absolute. */
+/** The project as compose resolves it: with absolute paths. */
 export interface ComposeProject {
   readonly services: Readonly<Record<string, ComposeService>>;
 }
@@ -34,7 +34,7 @@ export interface ComposeService {
   readonly ports?: readonly { host_ip?: string; target: number }[];
 }
 
-/** Throws with the schema's words where the file is not right. */
+/** Throws composecheck's message if the file is not valid. */
 export async function checkCompose(file: string): Promise<ComposeProject> {
   const { path } = await need(composecheck);
   return JSON.parse(await run(path, [file])) as ComposeProject;

@@ -1,6 +1,6 @@
-// buildah and podman on a machine without container engine and image registry: their storage lies in the folder of the
-// real parts, and the image that the Dockerfile starts from is made of Debian and of the Node.js that these tests run
-// with; for the other architecture, of what the Dockerfile takes from there. The Dockerfile is the one that users build.
+// buildah and podman on a machine without container engine and image registry. Their storage is in the folder of the
+// real parts. The base image of the Dockerfile is made of Debian and the Node.js that runs these tests; for the other
+// architecture it has only the files that the Dockerfile copies. The Dockerfile is the one that users build.
 
 import { existsSync } from 'node:fs';
 import { appendFile, cp, mkdir, readdir, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { findProgram, run, runAny } from '../../real/support/process.ts';
 import { debianRoot, RELEASE } from './debian-root.ts';
 
 const BASE = 'localhost/node';
-/** As images and Debian call it. */
+/** The architecture's name in images and in Debian. */
 const ownArchitecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const otherArchitecture: 'amd64' | 'arm64' = ownArchitecture === 'amd64' ? 'arm64' : 'amd64';
 const BUILD_MAX_MS = 600_000;
@@ -45,7 +45,7 @@ async function prepareContainers(): Promise<Prepared> {
   return { ...root, path: folder };
 }
 
-/** What the official image has: Debian, node and npm, and the user `node` with id 1000. */
+/** Makes a root like the official image's: Debian, node and npm, and the user `node` with id 1000. */
 async function baseRoot(): Promise<Prepared> {
   const debian = await debianRoot('base', ['ca-certificates']);
   if ('absent' in debian) return debian;
@@ -63,7 +63,7 @@ async function baseRoot(): Promise<Prepared> {
   return { version: process.version, path: join(made, 'root'), seconds };
 }
 
-/** Of the other architecture what the Dockerfile takes from its base: Node.js and the libraries that it needs. */
+/** Makes a root of the other architecture with the files that the Dockerfile copies: Node.js and its libraries. */
 async function otherRoot(): Promise<Prepared> {
   const folders: string[] = [];
   for (const name of ['libc6', 'libgcc-s1', 'libstdc++6']) {
@@ -87,7 +87,7 @@ async function otherRoot(): Promise<Prepared> {
   return { version: process.version, path: join(made, 'root'), seconds };
 }
 
-/** Where the npm that runs these tests stands. */
+/** The folder of the npm that runs these tests, or else of the npm on the PATH. */
 async function npmFolder(): Promise<string> {
   const own = process.env['npm_execpath'];
   if (own !== undefined && existsSync(own)) return dirname(dirname(own));
@@ -114,8 +114,8 @@ async function importBase(architecture: string, root: string): Promise<void> {
 }
 
 /**
- * `docker build -t TAG FOLDER` as far as it goes here: without network namespaces and registry, with this machine's
- * certificates and package registry mounted for the time of the build; nothing of them stays in the image.
+ * Builds an image like `docker build -t TAG FOLDER`, but without network namespaces and image registry. Mounts this
+ * machine's certificates and the address of its package registry during the build; the image has nothing of them.
  */
 export async function buildImage(
   tag: string,
@@ -137,7 +137,7 @@ export async function buildImage(
   await run('buildah', args, { timeoutMs: BUILD_MAX_MS });
 }
 
-/** What stands for `docker` among the commands of a clone: see docker-command.ts. */
+/** The script that replaces `docker` for the commands in a clone: it runs docker-command.ts. */
 export const dockerScript: string = [
   'exec',
   `'${process.execPath}'`,
@@ -145,7 +145,7 @@ export const dockerScript: string = [
   '"$@"',
 ].join(' ');
 
-/** Arguments that make podman work where there is neither systemd nor the right to raise limits. */
+/** Arguments with which podman works without systemd and without the right to raise limits. */
 export const podmanArgs: readonly string[] = [
   ...storage,
   '--cgroup-manager=cgroupfs',
@@ -154,8 +154,8 @@ export const podmanArgs: readonly string[] = [
 ];
 
 /**
- * The same for `podman run`, and the host's network: the neighbours of a test listen on loopback. With --read-only, podman
- * alone would add a /tmp.
+ * The same for `podman run`. The container has the host's network, since the servers of a test listen on loopback.
+ * `--read-only-tmpfs=false`, since podman alone adds a /tmp to a --read-only container.
  */
 export const runArgs: readonly string[] = [
   '--read-only-tmpfs=false',

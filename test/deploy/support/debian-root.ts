@@ -1,5 +1,5 @@
-// A root file system of the machine's own Debian release, made by debootstrap once and then cached: what the image of
-// the tests stands on, and the machine that the systemd unit is started in.
+// A root file system of a Debian release, made once by debootstrap and then cached. It is the base of the tests' image,
+// and of the machine in which the systemd unit starts.
 
 import { join } from 'node:path';
 import { ownMirror } from '../../real/support/debian.ts';
@@ -10,7 +10,7 @@ import { findProgram, run } from '../../real/support/process.ts';
 export const RELEASE = 'bookworm';
 const MAX_MS = 600_000;
 
-/** `path` of the result is the root. Only root can make one. */
+/** `path` of the result is the root file system. Only the user root can make one. */
 export async function debianRoot(name: string, packages: readonly string[]): Promise<Prepared> {
   if (process.getuid?.() !== 0) return { absent: 'only root can make a root file system' };
   if (findProgram('debootstrap') === null) return { absent: 'there is no debootstrap here' };

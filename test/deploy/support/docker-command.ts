@@ -1,6 +1,6 @@
-// What the tests of docs/install.md and docs/release.md put in the place of `docker`: `build`, and `buildx build` with one
-// image per platform, as far as they go on a machine without container engine and registry; everything else by podman.
-// It takes the arguments of a user's command line as they are.
+// Replaces `docker` in the tests of docs/install.md and docs/release.md. It takes the arguments of a user's command
+// line as they are. `build`, and `buildx build` with one image per platform, need no container engine and no registry
+// here; podman does everything else.
 
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';

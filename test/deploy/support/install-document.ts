@@ -1,5 +1,5 @@
-// docs/install.md as its readers use it: the commands of a section, and the configuration with one's own values; and the
-// commands of docs/release.md.
+// Reads docs/install.md as its readers do: the commands of a section, and the configuration with their own values.
+// Reads the commands of docs/release.md, too.
 
 import { readFileSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
@@ -53,7 +53,7 @@ export function configurationFor({ serviceUrl, otlpUrl, serviceId }: Place): str
     .concat('metrics: {interval: 1s}\n');
 }
 
-/** A clone as the document begins in: every file that git has or would take. */
+/** Copies every file that git tracks or would add, as the clone in which the document begins. */
 export async function cloneInto(folder: string): Promise<void> {
   const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'];
   const gone = await run('git', ['ls-files', '-z', '--deleted'], { folder: checkoutFolder });

@@ -44,7 +44,7 @@ export async function checkObjects(path: string): Promise<CheckedObjects> {
   return { problems, objects: parseAllDocuments(stdout).map(document => document.toJS()) };
 }
 
-/** Runs a command of Helm (kubecheck/chart.go lists them). Throws with its words if it fails. */
+/** Runs a command of Helm (kubecheck/chart.go lists them). Throws the command's message if it fails. */
 export async function helm(...args: readonly string[]): Promise<string> {
   return run((await need(kubecheck)).path, ['helm', ...args]);
 }

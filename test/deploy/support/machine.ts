@@ -1,7 +1,6 @@
-// A machine with a systemd of its own, for tests that need one: a Debian root in namespaces of its own (processes,
-// mounts, host name, control groups, network), booted to basic.target. What is done in it stays in a copy of the root
-// that stop() removes. Nothing of the host is visible in it but the processor, and it reaches no network but its own
-// loopback interface.
+// A machine that runs its own systemd: a Debian root in separate namespaces (processes, mounts, host name, control
+// groups, network), booted to basic.target. It writes only to a copy of the root, which stop() removes. It sees nothing
+// of the host but the processor, and has no network but its own loopback interface.
 
 import { globSync, readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -13,9 +12,9 @@ import { type Finished, until } from '../../support/program.ts';
 import { debianRoot } from './debian-root.ts';
 
 export interface Machine extends Running {
-  /** Its root, as seen from here: write files before they are asked for. */
+  /** The path of the machine's root on the host, to write files before a command reads them. */
   readonly root: string;
-  /** Runs a command in it as root, with nothing in the environment. */
+  /** Runs a command in the machine as root, with only PATH in the environment. */
   run(command: string, ...args: readonly string[]): Promise<Finished>;
 }
 
@@ -34,8 +33,8 @@ const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const STOP_MS = 10_000;
 
 /**
- * Runs as the first process of the namespaces, and becomes systemd. The root is $1; not by chroot, in which no unit
- * may have PrivateUsers.
+ * Runs as the first process of the namespaces, and becomes systemd. $1 is the root. Uses pivot_root, since a unit with
+ * PrivateUsers does not start in a chroot.
  */
 const BOOT = `set -e
 mount --make-rprivate /
@@ -62,7 +61,7 @@ export async function startMachine(): Promise<Machine> {
   const root = join(folder, 'root');
   await run('cp', ['-a', path, root]);
   await writeFile(join(folder, 'boot.sh'), BOOT);
-  // A control group below this process's; in the machine's own namespace it looks like the whole tree.
+  // The machine's control group, which looks like the whole tree in the machine's own namespace.
   const group = join(CGROUP, `prom2otlp-test-${process.pid}`);
   await mkdir(group, { recursive: true });
   const inMachine = (command: string, args: readonly string[]): Promise<Finished> => {

@@ -1,5 +1,5 @@
-// A service with a single archive, as large as a test wants it, which is made while it is sent; beside it a metrics page,
-// and a back end that takes whatever is exported.
+// A service with a single archive of any size, which is made while it is sent. It also has a metrics page, and a back end
+// that accepts every export.
 
 import type { ServerResponse } from 'node:http';
 import { constants, crc32, deflateRawSync } from 'node:zlib';
@@ -11,7 +11,7 @@ export const BIG_SERVICE = 'dbbig1';
 
 const DAY = new Date().toISOString().slice(0, 10);
 
-/** A block of slow-query log that can be repeated, packed by itself: its end is at a byte. */
+/** A block of slow-query log that can be repeated. It is packed by itself, with its end at a whole byte. */
 const BLOCK = Buffer.alloc(MIB, blockOfRecords());
 const PACKED = deflateRawSync(BLOCK, { finishFlush: constants.Z_FULL_FLUSH, level: 6 });
 
@@ -23,7 +23,7 @@ function blockOfRecords(): Buffer {
         `# Query_time: ${(i % 13) + 0.000215}  Lock_time: 0.000031  Rows_sent: 1  Rows_examined: ${i * 7}\n` +
         `SET timestamp=${1_772_615_525 + i};\nSELECT * FROM orders WHERE customer_id = ${i * 7919} AND state = 'open';\n`,
     );
-  // To the byte: the rest is one long comment.
+  // Fills the block exactly: the rest of it is one long comment.
   const text = Buffer.from(records.join('')).subarray(0, MIB - 100);
   const end = text.lastIndexOf('\n# User@Host') + 1;
   return Buffer.concat([
@@ -33,15 +33,15 @@ function blockOfRecords(): Buffer {
   ]);
 }
 
-/** Of each MiB. The first header of a block is older than what stands before it, and so belongs to that. */
+/** The records in a block. Its first header is older than the record before it, and so counts as part of that record. */
 export const RECORDS_PER_BLOCK: number = BLOCK.toString().split('# User@Host').length - 2;
 
-/** How large an archive of so many blocks is, packed. */
+/** The packed size of an archive of `blocks` blocks. */
 export function packedMiB(blocks: number): number {
   return (blocks * PACKED.length) / MIB;
 }
 
-/** A ZIP with one entry of so many blocks, piece by piece. */
+/** Makes a ZIP with one entry of `blocks` blocks, piece by piece. */
 function* bigZip(blocks: number, checksum: number): Generator<Buffer> {
   const name = Buffer.from('slow.log');
   const end = Buffer.from([0x03, 0x00]);
@@ -71,15 +71,15 @@ function* bigZip(blocks: number, checksum: number): Generator<Buffer> {
 
 export interface BigArchiveService extends AsyncDisposable {
   readonly url: string;
-  /** When the metrics page was asked for (monotonic), and when the archive was (wall clock; NaN: never). */
+  /** The times of the requests for the metrics page (monotonic), and for the archive (wall clock; NaN before). */
   readonly scrapes: readonly number[];
   readonly archiveAskedAtMs: () => number;
 }
 
-/** Lists one archive and serves it; takes whatever is exported, without looking; counts scrapes. */
+/** Lists and serves one archive; accepts every export without reading it; notes the times of scrapes. */
 export async function serveBigArchive(blocks: number): Promise<BigArchiveService> {
   let askedAtMs = Number.NaN;
-  // Beforehand: of gigabytes it takes longer than an answer may.
+  // Computes the checksum in advance: for gigabytes, that takes longer than an answer may.
   let checksum = 0;
   for (let i = 0; i < blocks; i++) checksum = crc32(BLOCK, checksum);
   const scrapes: number[] = [];

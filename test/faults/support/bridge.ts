@@ -1,28 +1,28 @@
-// The program as a process of its own, again and again on one directory: started, killed, stopped, asked.
+// Runs the program as a process, repeatedly on one directory: starts, kills and stops it, and reads its account.
 
 import { cpSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { type Running, start, tempDirectory, until } from '../../support/program.ts';
 
-/** Each says its number, from 1 on, with everything it sends: the sink may learn late that one has ended. */
+/** Each process sends its number, from 1 on, with every request: the sink may learn late that a process has ended. */
 export const LIFE_HEADER = 'x-life';
 
 /** A process, from its start to its end. */
 export interface Life {
   readonly number: number;
-  /** It did not end by itself. */
+  /** Whether SIGKILL ended it. */
   isKilled: boolean;
 }
 
 export interface BridgeOptions {
   readonly sourceUrl: string;
   readonly services: readonly string[];
-  /** The queue's; a temporary one where it is not given. */
+  /** The directory of the queue; a temporary one by default. */
   readonly directory?: string;
-  /** Blocks of the configuration that take the place of the usual ones. */
+  /** Blocks of the configuration that replace the usual ones. */
   readonly changes?: Readonly<Record<string, unknown>>;
-  /** Told of each process before it is started. */
+  /** Called before each process is started. */
   readonly onStart?: (life: Life) => void;
 }
 
@@ -38,9 +38,9 @@ export interface AccountNumbers {
   readonly rejected: number;
   readonly setAside: number;
   readonly evicted: number;
-  /** What the sums leave. */
+  /** The points made minus all the numbers above. */
   readonly queued: number;
-  /** What rows in the file hold. */
+  /** The points of the rows in the file. */
   readonly stored: number;
   readonly samples: ReadonlyMap<string, number>;
 }
@@ -88,18 +88,18 @@ export class Bridge {
     await last.stop();
   }
 
-  /** Throws when no process is at work. */
+  /** Throws when no process is running. */
   expectAlive(): void {
     const processes = [...this.#processes.keys()];
     if (processes.every(process => process.hasEnded))
       throw new Error(`the program has ended: ${processes.at(-1)?.stderr().slice(-2000) ?? ''}`);
   }
 
-  /** What the files say now, which stay as they are; no process must be at work on them. */
+  /** The account in the files, read from a copy; no process may be using the files. */
   account(): AccountNumbers {
     const copy = join(this.#files.path, 'copy');
     mkdirSync(copy);
-    // There is none where no process has come so far.
+    // The directory does not exist if no process has come far enough.
     if (existsSync(this.directory)) cpSync(this.directory, copy, { recursive: true });
     try {
       return readAccount(copy);
@@ -130,12 +130,12 @@ export class Bridge {
   }
 }
 
-/** A machine that is busy with other things must not look like a service that does not answer. */
+/** A long timeout, so that a busy machine does not look like a back end that does not answer. */
 const PATIENT = '60s';
-/** How long something may take that takes a second or so on a machine at rest. */
+/** How long a step may take on a busy machine; on an idle one it takes about a second. */
 export const WAIT_MS: number = 120_000;
 
-/** Until everything that was stored at some moment has been delivered, and it has scraped. */
+/** Waits until the queue is empty and the program is ready. */
 export async function drained(process: Running, timeoutMs: number = WAIT_MS): Promise<void> {
   const isDrained = async (): Promise<boolean> => {
     const { state, queue } = await process.status();
@@ -150,7 +150,7 @@ function readAccount(directory: string): AccountNumbers {
   const isThere = existsSync(path) && statSync(path).size > 0;
   const db = new DatabaseSync(isThere ? path : ':memory:');
   try {
-    // As on a directory where no process has come so far.
+    // Uses empty tables if no process has come far enough to make the file.
     if (!isThere) db.exec('CREATE TABLE account (key, count); CREATE TABLE batch (points)');
     const counts = new Map<string, number>();
     for (const row of db.prepare('SELECT key, sum(count) AS count FROM account GROUP BY key').all())

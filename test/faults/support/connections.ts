@@ -1,13 +1,13 @@
-// How a server in a test knows that processes which have ended have nothing more to say.
+// Lets a server in a test wait until it has read everything that ended processes have sent.
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 import { until } from '../../support/program.ts';
 
-/** Until everything was read that processes have sent which have ended. */
+/** Waits until all connections of ended processes have been read and closed. */
 export async function caughtUp({ port, sockets }: LoopbackServer): Promise<void> {
-  // Connections wait in line to be accepted: this one is the last.
+  // Connections are accepted in their order, so this one is the last.
   const probe = connect(port, '127.0.0.1');
   await once(probe, 'connect');
   const { localPort } = probe;

@@ -1,6 +1,6 @@
 // Judges a long run from the requests that a back end took: every page whole or not at all, every point once, in order,
-// with the value and the time of its page. It keeps a number per series and page where ledger.ts keeps sets, and asks
-// nothing of the program but what it sent.
+// with the value and the time of its page. To save memory, it keeps counts per page where ledger.ts keeps sets. It uses
+// only what the program has sent.
 
 import {
   oracleMetricsMessage,
@@ -11,17 +11,17 @@ import { ADDED_SERIES } from '../../support/otlp-points.ts';
 import type { DaySource } from './day-source.ts';
 
 export interface DayFindings {
-  /** All that came, the bridge's own among them. */
+  /** All points that came, including the bridge's own. */
   readonly points: number;
-  /** Numbers of the pages that came, of each service. */
+  /** The numbers of the pages that came, for each service. */
   readonly pages: readonly (readonly number[])[];
-  /** Pages that were served and did not come, while no `up` of 0 says that their scrape failed. */
+  /** Pages that were served but did not come whole, without an `up` of 0 that reports a failed scrape. */
   readonly lost: number;
   readonly wrong: number;
-  /** Not later than the one before of its series: out of order, or twice. */
+  /** Points that are not later than the point before in their series: out of order, or repeated. */
   readonly outOfOrder: number;
   readonly movedStarts: number;
-  /** The first things that were found, in words. */
+  /** The first findings, in words. */
   readonly examples: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export class DayLedger {
   #outOfOrder = 0;
   #movedStarts = 0;
 
-  /** Nothing more may be served. */
+  /** The source may serve no more pages after this. */
   constructor(source: DaySource) {
     const { services } = source.options;
     this.#source = source;

@@ -1,20 +1,20 @@
-// A fleet's page for a long run: many services in the service's own form (explicit timestamps, five common labels), every
-// value of which moves with every page and is a function of page and series, so that nothing has to be remembered but
-// the time of each page.
+// A fleet's page for a long run: many services in the service's own form (explicit timestamps, five common labels). Every
+// value changes with every page and is a function of page and series, so that only the time of each page must be
+// remembered.
 
 import type { Clock } from '../../../src/lib/clock.ts';
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 
 export interface DaySourceOptions {
   readonly services: readonly string[];
-  /** Of each service. */
+  /** The series of each service. */
   readonly series: number;
   readonly clock: Clock;
 }
 
 interface DaySeries {
   readonly metric: string;
-  /** The label by which it differs from the others of its name. */
+  /** The label that distinguishes the series from others with its name. */
   readonly label: string;
   readonly isCounter: boolean;
 }
@@ -48,7 +48,7 @@ export class DaySource {
     return this.#server.close();
   }
 
-  /** What a series of a service has on a page. */
+  /** The value of a series of a service on a page. */
   valueAt(service: number, index: number, page: number): number {
     const place = service * this.series.length + index;
     const noise = mix(place, page);
@@ -92,7 +92,7 @@ function seriesOf(count: number): readonly DaySeries[] {
   );
 }
 
-/** A number of 32 bits that two others have little to do with. */
+/** A hash of two numbers, with 32 bits. */
 function mix(a: number, b: number): number {
   let bits = Math.imul(a + 0x9e3779b9, 0x85ebca6b) ^ Math.imul(b + 0x7f4a7c15, 0xc2b2ae35);
   bits = Math.imul(bits ^ (bits >>> 15), 0x2c1b3c6d);

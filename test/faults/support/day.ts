@@ -1,5 +1,5 @@
-// A run of the program at a fleet's page, on a fast clock, against a back end that goes away for long: usual, outage,
-// drain. What is measured on the way is the program's memory, its queue, and how long the drain takes.
+// Runs the program with a fleet's page, on a fast clock, against a back end that is away for a long time, in three
+// phases: usual, outage, drain. Measures the program's memory, its queue, and the duration of the drain.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Recorder } from '../../support/recorder.ts';
@@ -11,12 +11,12 @@ import { fastClock, PACE_VARIABLE, paceOf } from './fast-clock.ts';
 
 export interface DayOptions {
   readonly services: number;
-  /** Of each service. */
+  /** The series of each service. */
   readonly series: number;
   /** Polls before the outage, and in it. */
   readonly usualPolls: number;
   readonly outagePolls: number;
-  /** Where a real back end takes metrics: it is sent everything too. */
+  /** The URL of a real back end that also gets everything. */
   readonly forwardTo?: string;
 }
 
@@ -25,7 +25,7 @@ export interface Phase {
   /** Pages that were served. */
   readonly polls: number;
   readonly seconds: number;
-  /** The most that the process held. */
+  /** The highest resident memory of the process. */
   readonly rssBytes: number;
 }
 
@@ -33,9 +33,9 @@ export interface Day {
   readonly usual: Phase;
   readonly outage: Phase;
   readonly drain: Phase;
-  /** What waited when the back end came back. */
+  /** The queue when the back end came back. */
   readonly queued: { readonly rows: number; readonly points: number; readonly bytes: number };
-  /** Requests, and their bytes as sent, until the queue was empty. */
+  /** The requests of the drain, and their bytes as sent. */
   readonly drainRequests: number;
   readonly drainBytes: number;
   readonly findings: DayFindings;
@@ -44,15 +44,15 @@ export interface Day {
   readonly refusals: readonly string[];
 }
 
-/** An interval of the day in milliseconds, and how many real ones it takes. */
+/** The interval of the day, by its own clock, and the speed of that clock. */
 const INTERVAL_MS = 60_000;
 const SPEED = 240;
-/** How long ago the day begins, in lengths of it and a part that a drain may take: a busy machine is slower. */
+/** The day begins so many of its lengths ago, plus a time for the drain, because a busy machine is slower. */
 const LENGTHS = 3;
 const DRAIN_MS = 24 * 3_600_000;
 const LOOK_MS = 100;
 
-/** When the day begins, seen from now. */
+/** How long ago the day begins. */
 export function agoMs({ usualPolls, outagePolls }: DayOptions): number {
   return LENGTHS * (usualPolls + outagePolls) * INTERVAL_MS + DRAIN_MS;
 }
@@ -72,14 +72,14 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
       api: { base_url: source.url, key: 'a-key', timeout: '60s' },
       // No markers: on a busy machine, minutes of this clock may pass between two polls.
       metrics: { interval: `${INTERVAL_MS / 1000}s`, stale_markers: false },
-      // Fifteen seconds of the machine's: an answer that comes too late would make a batch come twice.
+      // An hour is 15 real seconds: an answer that comes after the timeout would make a batch come twice.
       otlp: { metrics_endpoint: recorder.url, timeout: '1h' },
     },
   });
   const environment = {
     PROM2OTLP_ENTRY: 'test/faults/support/fast-main.ts',
     [PACE_VARIABLE]: JSON.stringify(pace),
-    // As on the shipped command lines.
+    // The shipped command lines have this flag.
     NODE_OPTIONS: '--max-semi-space-size=1',
   };
   const life = bridge.start({ environment });
@@ -90,7 +90,7 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
     if (metrics === undefined) throw new Error('the status names no queue of metrics');
     return metrics;
   };
-  /** Goes on until `isOver`, and looks at the process meanwhile. */
+  /** Waits until `isOver`, and measures the process meanwhile. */
   const phase = async (isOver: () => Promise<boolean> | boolean): Promise<Phase> => {
     const before = source.times.length;
     const startedMs = performance.now();
@@ -111,7 +111,7 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   const drain = await phase(async () => (await queueNow()).rows <= 1);
   const sent = recorder.accepted.slice(before);
   await life.stop();
-  // What came in with the last polls, without another one.
+  // Delivers the points of the last polls, without further polls.
   const rest = bridge.start({}, { metrics: { enabled: false } });
   await rest.ready();
   await drained(rest);
@@ -120,7 +120,7 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   let count = 0;
   for (const request of recorder.unpacked()) {
     ledger.take(request);
-    // The ledger looks at every point; the rest of a request is looked at now and then.
+    // The ledger checks every point; the rest is checked only for every hundredth request.
     if (count++ % 100 === 0) saneMetrics(request);
   }
   return {
@@ -133,7 +133,7 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
     findings: ledger.findings(),
     account: bridge.account(),
     source,
-    // A trial of zstd costs nobody anything: the same bytes come again in gzip.
+    // A refused trial of zstd costs nothing: the same points come again with gzip.
     refusals: recorder.requests
       .filter(({ status, encoding }) => status >= 300 && encoding !== 'zstd')
       .map(({ status, words }) => `${status} ${words}`),

@@ -1,5 +1,5 @@
-// A clock that runs faster than the machine's, and begins in the past: so a day passes in minutes. Processes that are
-// given the same pace agree on the time.
+// A clock that begins in the past and runs faster than the machine's, so that a day passes in minutes. Processes with the
+// same pace agree on the time.
 
 import { performance } from 'node:perf_hooks';
 import { systemClock, type Clock } from '../../../src/lib/clock.ts';
@@ -7,15 +7,15 @@ import { systemClock, type Clock } from '../../../src/lib/clock.ts';
 export interface Pace {
   /** Seconds per second of the machine's clock. */
   readonly speed: number;
-  /** What the clock shows at `realMs` of the machine's. */
+  /** The time of this clock when the machine's clock shows `realMs`. */
   readonly startMs: number;
   readonly realMs: number;
 }
 
-/** The variable in which a process is told its pace, as JSON. */
+/** The environment variable with the pace of a process, as JSON. */
 export const PACE_VARIABLE = 'FAULTS_PACE';
 
-/** Begins so long ago. It must not overtake the machine's clock: back ends refuse what is of the future. */
+/** A pace that begins `agoMs` ago. The clock must not overtake the machine's: back ends refuse future times. */
 export function paceOf(speed: number, agoMs: number): Pace {
   const realMs = machineMs();
   return { speed, realMs, startMs: Math.round(realMs - agoMs) };
@@ -30,7 +30,7 @@ export function fastClock({ speed, startMs, realMs }: Pace): Clock {
   };
 }
 
-/** With fractions, which count at a high speed. */
+/** The machine's time with fractions of a millisecond, which matter at a high speed. */
 function machineMs(): number {
   return performance.timeOrigin + performance.now();
 }

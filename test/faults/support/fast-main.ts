@@ -1,4 +1,4 @@
-// The program's `run` on a fast clock, in the place of src/main.ts: time is the only thing that differs.
+// Runs the program's verb `run` on a fast clock, instead of src/main.ts: only the clock differs.
 
 import { openOutput } from '../../../src/cli/output.ts';
 import { verb } from '../../../src/cli/run.ts';

@@ -1,5 +1,5 @@
-// The judgement that every test of this suite ends with: what the ledger has found and what the program's own account
-// says must agree to the last point; and the figures, which are printed and summed up over the suite (totals.ts).
+// The judgement at the end of every test of this suite: the findings of the ledger and the program's own account must
+// agree to the last point. The figures are printed, and added up over the suite (totals.ts).
 
 import { appendFileSync } from 'node:fs';
 import { expect, inject } from 'vitest';
@@ -10,11 +10,11 @@ export interface Judgement {
   readonly name: string;
   readonly ledger: Ledger;
   readonly bridge: Bridge;
-  /** How often an answer may not have reached the sender: each may cost one batch that comes twice. */
+  /** The number of answers that may not have reached the sender: each may cost one batch that comes twice. */
   readonly lostAnswers: number;
   readonly batchPoints: number;
   readonly kills?: number;
-  /** Points that the test has made the program give up, visibly: they are missing, and the account must say so. */
+  /** Whether the test makes the program give up points: these are missing, and the account must show them. */
   readonly isLossAllowed?: boolean;
 }
 
@@ -71,7 +71,7 @@ export function judge(judgement: Judgement): Figures {
   return figures;
 }
 
-/** Every point that was made is accounted for, and what was accepted is what has arrived. */
+/** Expects that the account has every point that was made, and that the accepted points are those that arrived. */
 export function expectBalance(account: AccountNumbers, received: number): void {
   expect(account.stored, 'points in the file, against the account').toBe(account.queued);
   const ends = account.accepted + account.rejected + account.setAside + account.evicted;

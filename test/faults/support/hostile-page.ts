@@ -1,5 +1,5 @@
-// Pages that a service could send to fill the memory of whoever reads them: each kind as a gzip body, made in pieces so
-// that the test itself stays small.
+// Pages that a service could send to fill the memory of their reader: each kind is a gzip body, made in pieces so that
+// the test itself needs little memory.
 
 import { once } from 'node:events';
 import { createGzip } from 'node:zlib';
@@ -21,7 +21,7 @@ type Kind =
   | 'duplicates'
   | 'bare';
 
-/** Lines by what they are about. */
+/** The lines of each kind of page. */
 export const LINES: Readonly<Record<Kind, LineOf>> = {
   series: (i: number) =>
     `engine_global_status_threads_connected{namespace="hostile",server_name="s1",label_one="value-${i}",mode="x"} ${i}\n`,
@@ -40,7 +40,7 @@ export const LINES: Readonly<Record<Kind, LineOf>> = {
 
 const PIECE_LINES = 2000;
 
-/** So many lines, compressed. */
+/** A page of `count` lines, compressed. */
 export async function gzipOf(lineOf: LineOf, count: number): Promise<Buffer> {
   const gzip = createGzip({ level: 1 });
   const packed: Buffer[] = [];

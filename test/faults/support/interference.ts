@@ -1,4 +1,4 @@
-// Makes system calls of a running process on some files fail or take long, by strace, and lets it go again.
+// Uses strace to make system calls of a running process on some files fail or take long, and detaches again.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,10 +7,10 @@ import { WAIT_MS } from './bridge.ts';
 
 export interface InterferenceOptions {
   readonly pid: number;
-  /** Calls on these files alone. */
+  /** Only calls on these files are affected. */
   readonly paths: readonly string[];
   readonly calls: string;
-  /** As strace has it: `error=EIO`, `delay_enter=200000` (in microseconds). */
+  /** In strace's notation: `error=EIO`, `delay_enter=200000` (in microseconds). */
   readonly fault: string;
 }
 
@@ -21,7 +21,7 @@ export class Interference {
     this.#strace = strace;
   }
 
-  /** Why strace cannot be used; null where it can. */
+  /** The reason why strace cannot be used; null if it can. */
   static async reasonToSkip(): Promise<string | null> {
     const child = spawn('sleep', ['300'], { stdio: 'ignore' });
     try {
@@ -36,7 +36,7 @@ export class Interference {
     }
   }
 
-  /** From now on the calls of the process fail. */
+  /** Resolves once the calls of the process fail, or take long. */
   static async begin({ pid, paths, calls, fault }: InterferenceOptions): Promise<Interference> {
     const files = paths.flatMap(path => ['-P', path]);
     const inject = ['-e', `trace=${calls}`, '-e', `inject=${calls}:${fault}`];
@@ -52,7 +52,7 @@ export class Interference {
     return new Interference(strace);
   }
 
-  /** The process goes on undisturbed. */
+  /** Detaches strace: the process continues undisturbed. */
   async end(): Promise<void> {
     if (this.#strace.exitCode !== null) return;
     this.#strace.kill('SIGINT');

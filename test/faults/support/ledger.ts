@@ -1,10 +1,10 @@
-// Holds what a back end was given against what the source served: what is missing, wrong, double, out of order, and
-// which starts have moved. It knows nothing of how the program works, only what was promised:
+// Compares the points that a back end got with the pages that the source served: finds points that are missing, wrong,
+// double or out of order, and starts that have moved. It knows only the guarantees of the program, not how it works:
 //
-// - a page arrives whole or not at all; not at all only if the process was killed while it was read, if the scrape
-//   failed and `up` says so, or by the account
-// - each point has the value and the time that its page had; each series its points in order, each of them once
-// - a start stays where it is; a delta begins where the one before ended
+// - a page arrives whole or not at all; not at all only if the process was killed while it read the page, if the scrape
+//   failed and `up` says so, or if the account says so
+// - each point has the value and the time of its page; each series has its points in order, each of them once
+// - a start does not move; a delta begins where the one before ended
 
 import { ADDED_SERIES, amountOf, type OtlpPoint } from '../../support/otlp-points.ts';
 import type { Life } from './bridge.ts';
@@ -12,16 +12,16 @@ import { distributionOf, type Series, type ServedPage, type Source } from './sou
 
 export interface LedgerOptions {
   readonly isDelta?: boolean;
-  /** By how much the program's clock differs while pages are not stamped: times are then not looked at. */
+  /** The program's clock is wrong and pages have no stamps: a page is found by its values instead of its time. */
   readonly isTimeUnknown?: boolean;
 }
 
 export interface Findings {
   /** Points of the source's series on pages that had to arrive. */
   readonly expected: number;
-  /** Different points that came, those that the bridge itself makes included. */
+  /** The different points that came, including the bridge's own. */
   readonly received: number;
-  /** Expected and not received. */
+  /** Expected points that did not come. */
   readonly missing: number;
   readonly wrong: number;
   readonly duplicates: number;
@@ -29,17 +29,17 @@ export interface Findings {
   readonly duplicateRequests: number;
   readonly outOfOrder: number;
   readonly movedStarts: number;
-  /** Pages that were being read when a process was killed, and did not arrive. */
+  /** Pages that a killed process was reading or storing, and that did not arrive. */
   readonly interruptedPages: number;
-  /** Pages in place of which an `up` of 0 has arrived, as where the machine was too busy to read them in time. */
+  /** Pages for which an `up` of 0 came instead, because the machine was too busy to read them in time. */
   readonly failedPages: number;
-  /** The first things that were found, in words. */
+  /** The first findings, in words. */
   readonly examples: readonly string[];
 }
 
-/** Pages on the way when a process is killed: one that is being read, and the one before, which is being stored. */
+/** The most pages that a kill can cost: one that is being read, and the one before, which is being stored. */
 const UNSTORED_MAX = 2;
-/** Between the beginning of a scrape and its page: the limit that the program has for it, and what rounding adds. */
+/** The longest time between the beginning of a scrape and its page: the program's timeout, plus rounding. */
 const SCRAPE_MS_MAX = 1100;
 const EXAMPLES_MAX = 10;
 
@@ -54,11 +54,11 @@ export class Ledger {
   readonly #options: LedgerOptions;
   readonly #series: ReadonlyMap<string, Series>;
   readonly #tracks = new Map<string, Track>();
-  /** By service and page number: which series have arrived. */
+  /** The series that have arrived, by service and page number. */
   readonly #arrived = new Map<string, Map<number, Set<number>>>();
   readonly #examples: string[] = [];
   readonly #pageByTime = new Map<number, ServedPage>();
-  /** By service: the times at which `up` was 0. */
+  /** The times at which `up` was 0, by service. */
   readonly #failures = new Map<string, Set<number>>();
   readonly #markers: { serviceId: string; timeMs: number; what: string }[] = [];
   #received = 0;
@@ -81,7 +81,7 @@ export class Ledger {
     if (this.#duplicates > before) this.#duplicateRequests++;
   }
 
-  /** Different points so far. */
+  /** The number of different points so far. */
   get received(): number {
     return this.#received;
   }
@@ -105,8 +105,8 @@ export class Ledger {
   }
 
   /**
-   * Points of pages that the program could not read in time, though `up` does not say so because it was given up, too:
-   * its account says how many samples it has read.
+   * The points of pages that the program could not read in time, if the `up` that would report it was given up, too. The
+   * program's account has the number of samples that it has read.
    */
   unreadPoints(samplesRead: number, { failedPages, interruptedPages }: Findings): number {
     const { options, samplesPerService, readings, series } = this.#source;
@@ -170,7 +170,7 @@ export class Ledger {
       track.startNs = startNs;
       const bootMs = this.#source.bootMs;
       const startMs = Number(BigInt(startNs) / 1_000_000n);
-      // Without an uptime a counter starts with the first page of it, which may have been given up.
+      // Without an uptime, a counter starts at its first page, which may have been given up.
       const isPage = !this.#source.options.isStamped || this.#pageByTime.has(startMs);
       const isRight = isDated
         ? startMs >= bootMs - this.#scrapeMs && startMs <= bootMs + 1000
@@ -218,11 +218,11 @@ export class Ledger {
     if (this.#options.isTimeUnknown === true) {
       const value = amountOf(point);
       const same = pages.filter(page => this.#source.valueAt(series, page) === value);
-      // An uptime may be on two pages.
+      // Two pages may have the same uptime: takes the page that is nearer in time.
       const farMs = (page: ServedPage): number => Math.abs(page.timeMs - timeMs);
       return same.sort((a, b) => farMs(a) - farMs(b))[0];
     }
-    // The first that was served after the scrape began.
+    // Takes the first page that was served after the scrape began.
     return pages.find(({ timeMs: atMs }) => atMs >= timeMs && atMs - timeMs <= this.#scrapeMs);
   }
 
@@ -260,12 +260,12 @@ export class Ledger {
     return { expected, missing, interruptedPages: interrupted.size, failedPages };
   }
 
-  /** A page without a time takes that of the beginning of the scrape, by so much before its own at most. */
+  /** Samples without stamps get the time at which the scrape began: at most this long before the page was served. */
   get #scrapeMs(): number {
     return this.#source.options.isStamped ? 0 : SCRAPE_MS_MAX;
   }
 
-  /** In deltas the first page is what the next one counts from. */
+  /** The series that must arrive of a page. With deltas, the first page is only the baseline of the next one. */
   #wantedOf({ number }: ServedPage, first: number): readonly Series[] {
     const { series } = this.#source;
     return this.#options.isDelta === true && number === first ? series.filter(isCurrent) : series;
@@ -275,7 +275,7 @@ export class Ledger {
     return this.#failures.get(serviceId)?.has(timeMs) === true;
   }
 
-  /** True when every process that read the page was killed before it must have stored it. */
+  /** True if every process that read the page was killed before it had to store the page. */
   #isInterrupted({ number }: ServedPage, lives: readonly Life[]): boolean {
     const { readings } = this.#source;
     const readers = new Set(readings.filter(({ page }) => page === number).map(({ life }) => life));
@@ -286,7 +286,7 @@ export class Ledger {
     });
   }
 
-  /** The pages that were given to scrapes which failed, as `up` says: the first after the beginning of each. */
+  /** The pages of scrapes that failed, according to `up`: for each of them, the first page after its beginning. */
   #unreadPages(service: string): ReadonlySet<number> {
     const pages = new Set<number>();
     const times = [...(this.#failures.get(service) ?? [])].sort((a, b) => a - b);
@@ -308,7 +308,7 @@ export class Ledger {
   }
 }
 
-/** True for what is sent as it stands, in deltas too. */
+/** True for series that send their current value even with deltas. */
 function isCurrent({ kind }: Series): boolean {
   return kind === 'gauge' || kind === 'uptime';
 }

@@ -1,5 +1,5 @@
-// A bridge that pulls logs, again and again on one directory, and what is around it: a service whose logs are written at
-// random, and a back end that takes them down. Both remember everything, so that in the end each line can be asked for.
+// A bridge that pulls logs, repeatedly on one directory, with a service whose logs are written at random and a back end
+// that keeps them. Service and back end remember everything, so that a test can check every line at the end.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogBook, type LogPlace } from '../../support/log-book.ts';
@@ -22,7 +22,7 @@ const PLACES: readonly LogPlace[] = [
   { serviceId: 'dbpgf2', server: 'ledger-0', type: 'error-log' },
 ];
 
-/** Just before midnight of the service. */
+/** A time shortly before midnight UTC, so that the day changes soon. */
 const START = Date.UTC(2026, 2, 4, 22, 30);
 
 export interface LogWorldOptions {
@@ -32,7 +32,7 @@ export interface LogWorldOptions {
 
 export class LogWorld implements AsyncDisposable {
   readonly book: LogBook;
-  /** The service's clock: far from ours, and set forward by the test. */
+  /** The service's clock, which differs much from the machine's; the test sets it forward. */
   readonly clock: ShiftedClock;
   readonly simulator: Simulator;
   readonly receiver: Receiver;
@@ -71,20 +71,20 @@ export class LogWorld implements AsyncDisposable {
     return new LogWorld(simulator, await Receiver.start(), { book, clock, logs });
   }
 
-  /** Starts a process, and kills it at this failpoint, or else so long after its first request to the service. */
+  /** Starts a process, and kills it at the failpoint, or `lifeMs` after its first request to the service. */
   async liveAndDie(failpoint: string | null, lifeMs: number): Promise<void> {
     const environment: Record<string, string> =
       failpoint === null ? {} : { PROM2OTLP_FAILPOINT: failpoint };
     const before = this.simulator.requests.count;
     const life = start(['run', '--config', this.#config], environment);
-    // How long a start takes says nothing.
+    // Waits for the first request, so that the duration of the start does not count.
     const isAsked = (): boolean => life.hasEnded || this.simulator.requests.count > before;
     await until('the first request', isAsked, 60_000);
     await Promise.race([life.finished, sleep(lifeMs)]);
     await life.kill();
   }
 
-  /** One whole cycle. Gives its exit code and the lines that it has logged. */
+  /** Runs one whole cycle, and returns its exit code and log lines. */
   async once(): Promise<readonly [code: number | null, lines: readonly string[]]> {
     const { code, stderr } = await run(['once', '--config', this.#config]);
     return [code, stderr.split('\n').filter(line => line !== '')];
@@ -99,7 +99,7 @@ export class LogWorld implements AsyncDisposable {
     };
   }
 
-  /** Writes up to `count` records of all kinds, some late, some filed under yesterday. */
+  /** Writes `count` records of all kinds: some of them late, some in the archive of their own, earlier time. */
   write(count: number, random: () => number, isLateMs: number): void {
     for (let i = 0; i < count; i++) {
       const place = PLACES[Math.floor(random() * PLACES.length)] ?? PLACES[0];
@@ -111,18 +111,18 @@ export class LogWorld implements AsyncDisposable {
     }
   }
 
-  /** Accepted requests in order, also those whose answer was lost. */
+  /** The accepted requests in order, including those whose answer was lost. */
   get requests(): readonly Buffer[] {
     return this.receiver.logBodies;
   }
 
-  /** Every record that arrived, once per request that brought it, however often that came. */
+  /** Every record that arrived, once for each different request that contained it. */
   get delivered(): readonly Delivered[] {
     const distinct = new Map(this.requests.map(body => [body.toString('latin1'), body]));
     return [...distinct.values()].flatMap(recordsOf);
   }
 
-  /** How many requests came more often than once. */
+  /** How many of the requests were repetitions of an earlier one. */
   get repeatedRequests(): number {
     return this.requests.length - new Set(this.requests.map(body => body.toString('latin1'))).size;
   }
@@ -134,7 +134,7 @@ export class LogWorld implements AsyncDisposable {
   }
 }
 
-/** Lines in the formats of the real logs, each with a number of its own. */
+/** The lines of a record in the format of the real log, with the number of the record. */
 function linesOf(type: string, number: number, atMs: number): readonly string[] {
   const stamp = new Date(atMs).toISOString();
   const [date, time] = [stamp.slice(0, 10), stamp.slice(11, 19)];

@@ -1,5 +1,5 @@
-// A program whose event loop takes one long turn: `long-turn.ts MILLISECONDS`, of work and not only of processor time,
-// which goes by while the machine is stopped.
+// A program whose event loop takes one long turn: `long-turn.ts MILLISECONDS`. It counts work, not processor time, which
+// also passes while the machine is stopped.
 
 import { lookAtThread, workedMs } from '../../support/worked-time.ts';
 

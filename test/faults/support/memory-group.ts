@@ -1,11 +1,11 @@
-// A control group whose memory the kernel limits: what runs in it is killed when it takes more, as in a container.
+// A control group with limited memory: the kernel kills a process in it that takes more, as in a container.
 
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = '/sys/fs/cgroup';
 
-/** What the two versions of control groups call the same things. */
+/** The file names of one of the two versions of control groups. */
 interface Dialect {
   readonly limit: string;
   readonly peak: string;
@@ -30,7 +30,7 @@ export class MemoryGroup {
     this.#dialect = dialect;
   }
 
-  /** Why there can be none; null where there can. */
+  /** The reason why this machine cannot have such a group; null if it can. */
   static reasonToSkip(): string | null {
     if (process.platform !== 'linux') return 'only Linux has control groups';
     try {
@@ -56,12 +56,12 @@ export class MemoryGroup {
     }
   }
 
-  /** The words before a command that let it run in the group. */
+  /** The words to put before a command to run it in the group. */
   get wrapper(): readonly string[] {
     return ['sh', '-c', 'echo $$ > "$0" && exec "$@"', join(this.path, 'cgroup.procs')];
   }
 
-  /** The most that was in use at one time, in bytes: with what the kernel keeps of files for the group. */
+  /** The peak of the group's memory, in bytes, including the kernel's file cache for the group. */
   get peakBytes(): number {
     return Number(this.#read(this.#dialect.peak));
   }
@@ -71,7 +71,7 @@ export class MemoryGroup {
     return Number(/^oom_kill (\d+)$/m.exec(this.#read(this.#dialect.kills))?.[1] ?? 0);
   }
 
-  /** No process may be left in it. */
+  /** Removes the group, in which no process may be left. */
   [Symbol.dispose](): void {
     rmdirSync(this.path);
   }
@@ -91,7 +91,7 @@ function ownGroup(): { readonly parent: string; readonly dialect: Dialect } {
   const memory = pathOf('memory');
   if (memory !== undefined) return { parent: join(ROOT, 'memory', memory), dialect: V1 };
   const unified = join(ROOT, pathOf('') ?? '/');
-  // A group hands memory to those below it only where it is asked to, and holds no process itself.
+  // Enables the memory controller for child groups. The kernel allows that only in a group without processes.
   writeFileSync(join(unified, 'cgroup.subtree_control'), '+memory');
   return { parent: unified, dialect: V2 };
 }

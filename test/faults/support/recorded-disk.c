@@ -1,6 +1,7 @@
-// Loaded into a process by LD_PRELOAD. Appends to DISK_LOG what the process does to the files below DISK_ROOT, in
-// order and with contents, and what it writes to its standard output: from that recorded-disk.ts rebuilds the disk as
-// a power cut leaves it. While the file DISK_FAILS exists, every fsync below DISK_ROOT fails with EIO.
+// Loaded into a process by LD_PRELOAD. Appends to DISK_LOG all operations of the process on the files below DISK_ROOT,
+// in order and with contents, and everything that it writes to its standard output. From that log, recorded-disk.ts
+// rebuilds the disk as a power cut leaves it. While the file DISK_FAILS exists, every fsync below DISK_ROOT fails with
+// EIO.
 //
 // A record: op, fd, number (offset, size or flags; 8 bytes), lengths of path, second path and data (4 bytes each, little
 // endian), then these three. An operation that failed is not recorded.
@@ -29,7 +30,7 @@ struct record {
   uint32_t lengths[3];
 } __attribute__((packed));
 
-// One at a time, so that the order of the records is that of what happened.
+// Allows one operation at a time, so that the records have the order of the operations.
 static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static const char *root;
 static const char *failing;
@@ -136,7 +137,7 @@ ssize_t write(int fd, const void *data, size_t length) {
   return done;
 }
 
-// Calls that are not expected on these files: a record without them would be wrong.
+// Aborts if this call is used on these files: the record would be incomplete.
 ssize_t writev(int fd, const struct iovec *parts, int count) {
   if (is_followed(fd)) abort();
   return REAL(writev)(fd, parts, count);

@@ -1,6 +1,6 @@
-// A disk whose power fails. In: what a process did to the files below a directory, as recorded-disk.c has recorded it.
-// Out: the directory as a power cut at any place leaves it. What was synced is there. Of what was not, each block of
-// a write, each change of a size and each entry of a directory is there or not, by chance; nothing keeps its order.
+// A disk whose power fails. In: the operations of a process on the files below a directory, as recorded-disk.c has
+// recorded them. Out: the directory as a power cut at any place leaves it. Everything synced is there. Of the rest, each
+// block of a write, each change of a size and each entry of a directory is there or not, at random and in any order.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ const SOURCE = join(import.meta.dirname, 'recorded-disk.c');
 const OPS = ['', 'start', 'open', 'close', 'write', 'sync', 'truncate'] as const;
 const NAME_OPS = ['rename', 'unlink', 'mkdir', 'tell'] as const;
 
-/** One thing that the process did. `number`: offset, size or flags of `open`. */
+/** One operation of a process. `number` is an offset, a size, or the flags of `open`. */
 export interface DiskEvent {
   readonly op: Exclude<(typeof OPS)[number], ''> | (typeof NAME_OPS)[number];
   readonly fd: number;
@@ -23,14 +23,14 @@ export interface DiskEvent {
 
 /** Runs processes on a directory and records what they do to it. */
 export class DiskRecorder {
-  /** Only what is below it is recorded; it must be there. */
+  /** The directory whose files are recorded. */
   readonly root: string;
-  /** While this file is there, every fsync fails. */
+  /** While this file exists, every fsync fails. */
   readonly failsPath: string;
   readonly #library: string;
   readonly #log: string;
 
-  /** `workspace`: an empty directory of the test's own. */
+  /** `workspace` is an empty directory for this recorder alone. */
   constructor(workspace: string) {
     this.root = join(workspace, 'disk');
     this.failsPath = join(workspace, 'fails');
@@ -40,7 +40,7 @@ export class DiskRecorder {
     compile(this.#library);
   }
 
-  /** Why it cannot be used; null where it can. */
+  /** The reason why a recorder cannot be used; null if it can. */
   static reasonToSkip(): string | null {
     if (process.platform !== 'linux') return 'LD_PRELOAD is of Linux';
     try {
@@ -51,7 +51,7 @@ export class DiskRecorder {
     }
   }
 
-  /** Runs a script to its end, however that comes; gives its exit code, or null when it was killed. */
+  /** Runs a script until it ends or is killed; returns its exit code, or null when it was killed. */
   async run(script: string, ...args: readonly string[]): Promise<number | null> {
     const child = spawn(process.execPath, [script, ...args], {
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -67,7 +67,7 @@ export class DiskRecorder {
     return code;
   }
 
-  /** Everything so far, over all processes. */
+  /** All operations so far, of all processes. */
   events(): readonly DiskEvent[] {
     return readEvents(readFileSync(this.#log));
   }
@@ -97,10 +97,10 @@ function readEvents(log: Buffer): readonly DiskEvent[] {
   return events;
 }
 
-/** A change of a file that was not synced: bytes at an offset, or a new size. */
+/** An unsynced change of a file: bytes at an offset, or a new size. */
 type Change = { readonly offset: number; readonly data: Buffer } | { readonly size: number };
 
-/** What happened to an entry of a directory and was not synced; null: it was removed. */
+/** An unsynced change of an entry of a directory; `node` is null if the entry was removed. */
 interface EntryChange {
   readonly path: string;
   readonly node: Node | null;
@@ -109,7 +109,7 @@ interface EntryChange {
 /** A file, or a directory. */
 class Node {
   readonly isDirectory: boolean;
-  /** As it is on the disk, whatever happens. */
+  /** The content that survives any power cut. */
   synced: Buffer = Buffer.alloc(0);
   changes: Change[] = [];
 
@@ -123,17 +123,17 @@ class Node {
   }
 }
 
-/** How a cut chooses: how much of what was not synced is kept, and in what pieces. */
+/** The parameters of a power cut: which share of unsynced changes is kept, and in blocks of which size. */
 export interface Cut {
   readonly random: () => number;
   readonly keptShare: number;
   readonly blockBytes: number;
 }
 
-/** The disk at a moment; moves on from event to event. */
+/** The state of the disk, which changes with each event. */
 export class Disk {
   readonly #root: string;
-  /** By path, as the processes see it and as it is on the disk. */
+  /** The entries by path: as the processes see them, and as they are on the disk. */
   readonly #entries = new Map<string, Node>();
   readonly #synced = new Map<string, Node>();
   #changes: EntryChange[] = [];
@@ -144,10 +144,10 @@ export class Disk {
     this.#entries.set(root, new Node(true));
   }
 
-  /** `areSyncsIgnored`: as on a disk that lies. */
+  /** Applies an event. With `areSyncsIgnored`, the disk ignores fsyncs. */
   take(event: DiskEvent, areSyncsIgnored = false): void {
     const { op, fd, number, path, second, data } = event;
-    // The files of the process before are closed.
+    // A new process begins: all files of the process before are closed.
     if (op === 'start') this.#files = new Map();
     else if (op === 'open') this.#open(fd, path, (number & TRUNCATES) !== 0);
     else if (op === 'close') this.#files.delete(fd);
@@ -159,7 +159,7 @@ export class Disk {
     else if (op === 'sync' && !areSyncsIgnored) this.#sync(fd);
   }
 
-  /** Writes what a cut now leaves below another root. */
+  /** Writes the files that a cut now would leave, below another root. */
   writeCut(root: string, { random, keptShare, blockBytes }: Cut): void {
     const isKept = (): boolean => random() < keptShare;
     const entries = new Map(this.#synced);
@@ -169,7 +169,7 @@ export class Disk {
     this.#write(root, entries, content);
   }
 
-  /** Writes what the processes have seen last. */
+  /** Writes the files as the processes have last seen them. */
   writeWhole(root: string): void {
     this.#write(root, this.#entries, ({ synced, changes }) => applied(synced, changes));
   }
@@ -190,7 +190,7 @@ export class Disk {
     this.#changes.push({ path, node });
   }
 
-  /** One change on the disk, too: the file never has both names, or none. */
+  /** A rename is a single change on the disk, too: the file never has both names, or none. */
   #rename(path: string, second: string): void {
     const node = this.#entries.get(path);
     if (node === undefined) throw new Error(`${path} is renamed and was never there`);
@@ -216,7 +216,7 @@ export class Disk {
     entries: ReadonlyMap<string, Node>,
     contentOf: (node: Node) => Buffer,
   ): void {
-    // Directories first; what is in a directory that is gone is gone.
+    // Writes directories before their entries. The entries of a lost directory are lost, too.
     for (const [path, node] of [...entries].sort(([a], [b]) => a.length - b.length)) {
       const target = join(root, relative(this.#root, path));
       if (!existsSync(dirname(target))) continue;
@@ -229,7 +229,7 @@ export class Disk {
 /** O_TRUNC. */
 const TRUNCATES = 0o1000;
 
-/** A file that gets another name has its old one no more. */
+/** Applies a change of an entry. A file that gets a new name loses its old one. */
 function applyEntry(entries: Map<string, Node>, { path, node }: EntryChange): void {
   for (const [other, one] of entries) if (one === node) entries.delete(other);
   if (node === null) entries.delete(path);
@@ -248,7 +248,7 @@ function blocksOf(change: Change, blockBytes: number): readonly Change[] {
   return blocks;
 }
 
-/** A copy with the changes; what lies within its size and was never written is 0. */
+/** A copy with the changes; bytes within its size that were never written are 0. */
 function applied(content: Buffer, changes: readonly Change[]): Buffer {
   let whole = Buffer.from(content);
   const resize = (size: number): void => {

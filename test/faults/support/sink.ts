@@ -14,11 +14,11 @@ import { caughtUp } from './connections.ts';
 import { LIFE_HEADER } from './bridge.ts';
 
 /**
- * What becomes of a request:
- * - `accept`: its points are taken, but for the first `rejected`, of which the answer tells; answered after `afterMs`.
- * - `accept-cut`: taken, and the connection is closed instead of an answer: an acknowledgement is lost.
+ * The treatment of a request:
+ * - `accept`: its points are taken, except the first `rejected`, which the answer reports; answered after `afterMs`.
+ * - `accept-cut`: taken, but the connection is closed instead of an answer: the acknowledgement is lost.
  * - `refuse`: answered with a status, nothing is taken.
- * - `cut`: the connection is closed after so many bytes of the request; nothing is taken.
+ * - `cut`: the connection is closed after `bytes` bytes of the request; nothing is taken.
  * - `silent`: read, not taken, never answered.
  */
 export type Behaviour =
@@ -38,11 +38,11 @@ type Chooser = (index: number) => Behaviour;
 type Inspector = (points: readonly OtlpPoint[]) => Behaviour | null;
 
 /**
- * A connection over which something was sent. A sender opens the next one only when it has given up the one before:
- * if the last request on that was taken, it has not had the answer.
+ * A connection over which something was sent. A sender opens a new connection only when it has given up the one before.
+ * If the last request on the old connection was taken, the sender has not got its answer.
  */
 interface Link {
-  /** The process at the other end, as it says itself. */
+  /** The number of the process at the other end, from its header. */
   life: string;
   isLastTaken: boolean;
   /** The number of the last request on it that was taken; -1 before the first. */
@@ -56,11 +56,11 @@ const ACCEPT: Behaviour = { kind: 'accept' };
 export class Sink {
   /** Every request that was read to its end, in order. */
   readonly requests: SinkRequest[] = [];
-  /** Told of each request that is taken. */
+  /** Called with the points of each request that is taken. */
   onTaken: (points: readonly OtlpPoint[]) => void = () => undefined;
   choose: Chooser = () => ACCEPT;
   inspect: Inspector = () => null;
-  /** Every request goes through it that is taken whole; closing tells what was wrong. */
+  /** Checks every request that is taken; close() throws if something was wrong. */
   readonly gate: WireGate;
   #count = 0;
   #handling = 0;
@@ -87,31 +87,31 @@ export class Sink {
     return this.#server.url;
   }
 
-  /** Requests that were taken, and whose answer the sender has not had: each may cost one that comes twice. */
+  /** The number of taken requests whose answer the sender has not got: each may cost one request that comes twice. */
   get lostAnswers(): number {
     return this.#lostAtEnds + [...this.#links.values()].filter(link => this.#isLost(link)).length;
   }
 
-  /** A process has ended before it could note what became of the last request of it that was taken. */
+  /** Notes that a process has ended before it could store the answer to its last taken request. */
   noteUnsettled(life: number): void {
     const links = [...this.#links.values()].filter(link => link.life === String(life));
     const [last] = links.sort((a, b) => b.lastTaken - a.lastTaken);
     if (last !== undefined && !this.#isLost(last)) this.#lostAtEnds++;
   }
 
-  /** True when the answer to the last request on a connection was not waited for. */
+  /** True if the sender has left the connection without the answer to its last request. */
   #isLost(link: Link): boolean {
     const links = [...this.#links.values()].filter(({ life }) => life === link.life);
     return link.isLastTaken && links.at(-1) !== link;
   }
 
-  /** Until everything is looked at that processes have sent which have ended. */
+  /** Waits until all requests of ended processes have been handled. */
   async caughtUp(): Promise<void> {
     await caughtUp(this.#server);
     await until('all requests are looked at', () => this.#handling === 0);
   }
 
-  /** Nobody listens any more. */
+  /** Stops listening. Throws if a request was not sane. */
   async close(): Promise<void> {
     await this.#server.close();
     this.gate.expectSane();
@@ -125,7 +125,7 @@ export class Sink {
   async #listen(port: number): Promise<void> {
     this.#server = await listen({ port }, (...exchange) => this.#handle(...exchange));
     const { server } = this.#server;
-    // It is the sender that closes connections, and only for a reason.
+    // Only the sender closes idle connections, so that a new connection means that it gave up the old one.
     server.keepAliveTimeout = 0;
     server.on('connection', (socket: Socket) => this.#links.set(socket, newLink()));
   }
@@ -190,7 +190,7 @@ function decode(request: IncomingMessage, body: Buffer): MetricsRequestJson {
   return isJson ? (JSON.parse(bytes.toString()) as MetricsRequestJson) : oracleDecodeMetrics(bytes);
 }
 
-/** Null when it did not come to its end, or was cut off. */
+/** The body of a request; null when it was incomplete, or cut off after `maxBytes`. */
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | null> {
   return new Promise(resolve => {
     const chunks: Buffer[] = [];

@@ -1,4 +1,4 @@
-// A disk of its own, small and in memory, that a test can fill up and make read-only. Only root can have one.
+// A small file system in memory, which a test can fill up and make read-only. Only root can mount it.
 
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
@@ -12,7 +12,7 @@ export class SmallDisk {
     this.path = path;
   }
 
-  /** Why there can be none; null where there can. */
+  /** The reason why it cannot be mounted; null if it can. */
   static reasonToSkip(): string | null {
     if (process.platform !== 'linux') return 'only Linux has file systems in memory';
     if (process.getuid?.() !== 0) return 'only root can mount a small disk';
@@ -30,17 +30,17 @@ export class SmallDisk {
     return new SmallDisk(path);
   }
 
-  /** Another program takes every byte that is left. */
+  /** Takes every byte that is left, as another program would. */
   fill(): void {
     for (const bytes of [65_536, 4096, 1])
       try {
         for (;;) appendFileSync(this.#filler, Buffer.alloc(bytes, 1));
       } catch {
-        // Full, for chunks of this size.
+        // The disk has no more room for a chunk of this size.
       }
   }
 
-  /** It gives everything back. */
+  /** Frees everything that fill() has taken. */
   clear(): void {
     rmSync(this.#filler, { force: true });
   }

@@ -1,6 +1,6 @@
-// A service whose every sample is known: value and time of a series on page k are functions of k, and every page that
-// was asked for is noted. Stamped pages carry their time and last for `refreshMs`, as the service's do; others are new
-// with every request, and take the time of the scrape.
+// A service with known samples: the value and the time of a series on page k are functions of k, and every served page is
+// noted. Stamped pages have their own time and last for `refreshMs`, as the service's pages do. Other pages are new with
+// every request, and their samples get the time of the scrape.
 
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 import { caughtUp } from './connections.ts';
@@ -13,13 +13,13 @@ export interface SourceOptions {
   readonly refreshMs: number;
 }
 
-/** A page that was served, with the time on it, or at which it was served first. */
+/** A page that was served, with its stamp or, without stamps, the time of the request. */
 export interface ServedPage {
   readonly number: number;
   readonly timeMs: number;
 }
 
-/** A page that was given to a process: the number of the one and of the other. */
+/** The numbers of a page and of the process that got it. */
 export interface Reading {
   readonly life: number;
   readonly page: number;
@@ -33,9 +33,9 @@ export interface Series {
   readonly metric: string;
   readonly attributes: string;
   readonly kind: Kind;
-  /** True for counters whose start the uptime tells. */
+  /** True for counters whose start is derived from the uptime. */
   readonly isDated: boolean;
-  /** Lines of it on a page. */
+  /** The number of its lines on a page. */
   readonly samples: number;
   readonly index: number;
 }
@@ -48,11 +48,11 @@ export class Source {
   /** When the simulated server was started. */
   readonly bootMs: number;
   readonly pages: Map<number, ServedPage> = new Map();
-  /** Every page that was given to some process, in order. */
+  /** Every page that a process got, in order. */
   readonly readings: Reading[] = [];
-  /** The number of the process that asks now. */
+  /** The number of the process that is running. */
   life = 0;
-  /** Requests that were answered. */
+  /** The number of served pages. */
   requestCount = 0;
   /** While true, requests are answered with 503. */
   isDown = false;
@@ -79,12 +79,12 @@ export class Source {
     return this.#server.url;
   }
 
-  /** Samples of one service on a page, and points that these make. */
+  /** The number of samples of one service on a page. */
   get samplesPerService(): number {
     return this.series.reduce((sum, { samples }) => sum + samples, 0);
   }
 
-  /** Until everything is answered that processes have asked which have ended. */
+  /** Waits until all requests of ended processes are answered. */
   caughtUp(): Promise<void> {
     return caughtUp(this.#server);
   }
@@ -93,7 +93,7 @@ export class Source {
     return this.#server.close();
   }
 
-  /** What a series has on a page; of a histogram its count. */
+  /** The value of a series on a page; for a histogram, its count. */
   valueAt({ kind, index }: Series, page: ServedPage): number {
     const { number, timeMs } = page;
     if (kind === 'uptime') return Math.floor((timeMs - this.bootMs) / 1000);
@@ -178,7 +178,7 @@ function labelsOf({ attributes }: Series, service: string): string {
   return [`namespace="${service}"`, ...quoted].join(',');
 }
 
-/** A sixth of the observations below 0.1, a third below 1; the sum is twice the count. */
+/** A sixth of the observations is up to 0.1, half of them up to 1; the sum is twice the count. */
 function histogramLines(
   { metric }: Series,
   service: string,
@@ -197,7 +197,7 @@ function histogramLines(
   ];
 }
 
-/** How a histogram's point with this count reads in otlp-points. */
+/** The text of a histogram point with this count, as in otlp-points.ts. */
 export function distributionOf(count: number): string {
   const sum = String(2 * count);
   const buckets = [count / 6, count / 2 - count / 6, count / 2].map(String);

@@ -1,4 +1,4 @@
-// A source, a sink, a ledger between them, and the program to run: what most tests of this suite begin with.
+// A source, a sink, a ledger between them, and the program to run: the set-up of most tests of this suite.
 
 import { expect } from 'vitest';
 import { ADDED_SERIES } from '../../support/otlp-points.ts';
@@ -13,12 +13,12 @@ import { Source, type SourceOptions } from './source.ts';
 export interface StageOptions extends LedgerOptions {
   readonly name: string;
   readonly source?: Partial<SourceOptions>;
-  /** What differs in the configuration: whole blocks, but for `otlp`, whose endpoint is the sink. */
+  /** Changes to the configuration: whole blocks. `otlp` changes single keys; its endpoint is the sink. */
   readonly changes?: Readonly<Record<string, unknown>>;
   readonly otlp?: Readonly<Record<string, unknown>>;
-  /** The queue's; a temporary one where it is not given. */
+  /** The directory of the queue; a temporary one by default. */
   readonly directory?: string;
-  /** What may be otherwise than on a good day, beside requests that come again. */
+  /** What the check of requests allows, in addition to repeated requests. */
   readonly sanity?: WireSanityOptions;
 }
 
@@ -59,32 +59,32 @@ export class Stage {
     return new Stage(options, source, await Sink.start(gate));
   }
 
-  /** Points of one scrape as they are sent: of all services, with those that the bridge makes. */
+  /** The number of points that one scrape sends: of all services, including the bridge's own points. */
   get pagePoints(): number {
     const { services } = this.source.options;
     return services.length * (this.source.series.length + ADDED_SERIES.size);
   }
 
-  /** Starts a process, and waits until it says that it has started. */
+  /** Starts a process, and waits until it reports that it has started. */
   async started(): Promise<Running> {
     const process = this.bridge.start();
     await process.ready();
     return process;
   }
 
-  /** Until the source has been asked so many more times. */
+  /** Waits for `count` more requests to the source. */
   async scrapes(count: number): Promise<void> {
     const goal = this.source.requestCount + count;
     await this.until(`${String(count)} scrapes`, () => this.source.requestCount >= goal);
   }
 
-  /** Until the sink has read so many more requests. */
+  /** Waits until the sink has read `count` more requests. */
   async deliveries(count: number): Promise<void> {
     const goal = this.sink.requests.length + count;
     await this.until(`${String(count)} requests`, () => this.sink.requests.length >= goal);
   }
 
-  /** Until something has happened that the program, which must be running, does. */
+  /** Waits until `check` is true; throws when the program has ended. */
   async until(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
     const checkAlive = (): boolean | Promise<boolean> => {
       this.bridge.expectAlive();
@@ -93,7 +93,7 @@ export class Stage {
     await until(`${this.name}: ${what}`, checkAlive, WAIT_MS);
   }
 
-  /** Until everything that was scraped so far is in the file: the program stores it before it scrapes twice more. */
+  /** Waits until all pages so far are in the file: the program stores a page before it scrapes twice more. */
   stored(): Promise<void> {
     return this.scrapes(3);
   }
@@ -103,14 +103,14 @@ export class Stage {
     await this.#noteUnsettled(process);
   }
 
-  /** Stops the program. What it had no time to deliver on a busy machine, the next one does. */
+  /** Stops the program. If it could not deliver everything on a busy machine, another process does. */
   async end(process: Running): Promise<void> {
     await process.stop();
     await this.#noteUnsettled(process);
     if (this.bridge.account().stored > 0) await this.bridge.finish();
   }
 
-  /** What the sink took and the account does not know will come again: one batch at most. */
+  /** Points that the sink took but that the account does not know will come again: one batch at most. */
   async #noteUnsettled(process: Running): Promise<void> {
     const { source, sink, ledger, bridge } = this;
     await source.caughtUp();

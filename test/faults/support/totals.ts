@@ -1,4 +1,4 @@
-// Before the suite: a file for the figures of its tests. After it: their sums, printed.
+// Makes a file for the figures of the suite's tests before the suite, and prints their sums after it.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

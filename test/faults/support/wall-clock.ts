@@ -1,4 +1,4 @@
-// The wall clock of a process, set by a test at any moment, by libfaketime; its monotonic clock goes on as it is.
+// The wall clock of a process, which a test can set at any time, with libfaketime. The monotonic clock does not change.
 
 import { globSync } from 'node:fs';
 import { tempDirectory } from '../../support/program.ts';
@@ -9,12 +9,12 @@ export class WallClock {
   readonly #files = tempDirectory();
   readonly #file: string = this.#files.write('offset', '+0');
 
-  /** Why there can be none; null where there can. */
+  /** The reason why the clock cannot be set; null if it can. */
   static reasonToSkip(): string | null {
     return LIBRARY === undefined ? 'libfaketime is not installed' : null;
   }
 
-  /** What a process gets that is to go by this clock. */
+  /** The environment of a process that uses this clock. */
   get environment(): Readonly<Record<string, string>> {
     return {
       LD_PRELOAD: LIBRARY ?? '',
@@ -24,7 +24,7 @@ export class WallClock {
     };
   }
 
-  /** By how many days it is wrong from now on. */
+  /** Sets the clock so many days wrong. */
   set(days: number): void {
     this.#files.write('offset', `${days < 0 ? '-' : '+'}${String(Math.abs(days))}d`);
   }

@@ -111,7 +111,7 @@ describe('a line that does not parse', () => {
   });
 
   test.each([
-    // Without an end.
+    // Without an end of the statement.
     "'select secret",
     String.raw`'select \'secret`,
     // With quotes that are not escaped.

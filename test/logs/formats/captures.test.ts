@@ -1,5 +1,5 @@
-// The logs of real servers, compared with tables that were made by hand from the files: which lines are one record, and
-// what they hold. Nothing is dropped, and each real event is one record.
+// The logs of real servers, compared with tables that were made by hand from the files: the lines of each record, and
+// its fields. Nothing is dropped, and each real event is one record.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ const errorLog = capture('error.log');
 const slowLog = capture('slow.log');
 const auditLog = capture('server_audit.log');
 
-/** The records of several lines, by their first line, with the number of lines. Every other line is a record. */
+/** The first line of each record of several lines, and its number of lines. Every other line is a record. */
 const ERROR_RECORDS: ReadonlyMap<number, number> = new Map([
   [21, 2],
   [26, 8],
@@ -34,7 +34,7 @@ const ERROR_WARNINGS: ReadonlySet<number> = new Set([23, 84, 85, 86]);
 
 const BENCHMARK = 'select benchmark(300000';
 
-/** Threads whose statements of ten lines (eleven, where the second changed) began in one second. */
+/** Statements that began in one second: their threads, in order, and how their texts begin. */
 type SlowRow = readonly [seconds: number, threads: readonly number[], statement: string];
 
 const SLOW_RECORDS: readonly SlowRow[] = [
@@ -62,10 +62,10 @@ const SLOW_RECORDS: readonly SlowRow[] = [
   [1795199651, [7], "select sleep(0.07) as 'émoji😀'"],
 ];
 const SLOW_RECORD_COUNT = 63;
-/** Where the servers started, by record. */
+/** The numbers of the records for a start of the server. */
 const BANNERS = [0, 62];
 
-/** The lines with a failure, and its code. */
+/** The lines with a failure, each with its code. */
 const AUDIT_FAILURES = `371 1045 374 1064 377 1146 394 1213 405 1193 418 1054 429 1109 430 1193 447 1193 453 1227
 469 1146 479 1064 486 1193 524 1109 525 1109 545 1109 552 1227 560 1054 572 1064 575 1146 596 1109 599 1109 600 1193
 610 1109 612 1109 625 1109 626 1109 647 1109 664 1193 667 1227 675 1054 676 1064 694 1146 696 1109 701 1109 711 1109

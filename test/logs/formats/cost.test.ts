@@ -1,4 +1,4 @@
-// No line and no log takes longer than its size allows: whoever writes SQL writes lines of these logs.
+// The time for any line and any log is linear in its size: everyone who writes SQL writes lines of these logs.
 
 import { expect, test } from 'vitest';
 import { EntryReader } from '../../../src/logs/entry-reader.ts';
@@ -18,7 +18,7 @@ function checkFast(run: () => void): void {
 const USER = '# User@Host: app[app] @ web-1 [10.0.0.9]';
 const OPEN = `${USER}\n# Thread_id: 1\nSET timestamp=5;\nselect ';`;
 const many = (text: string): string => text.repeat(300);
-/** Without its end, so that it takes all of the limit of a record. */
+/** A record without an end, which uses the whole limit of a record. */
 const LONG = `${OPEN}${'x'.repeat(300_000)}`;
 const GLUED = '260304  9:05:33 server_audit: veiled.';
 const SLOW = 'slow-query-log';
@@ -30,7 +30,7 @@ test.each([
     'a user line without an end',
     `;\n# User@Host: ${['[', '] @ ', '['].map(many).join('')}\nx`,
   ],
-  // The text before it costs nothing.
+  // A line costs nothing for the long text before it.
   [SLOW, 'the beginnings of headers', `${LONG}\n${';\n# User@Host: x\n'.repeat(20_000)}`],
   [SLOW, 'lines of a name', `${LONG}\n${`;\n# User@Host: ${'\nx'.repeat(9)}\n`.repeat(5000)}`],
   [SLOW, 'first lines of banners', `${LONG}\n${'x, Version:  started with:\n'.repeat(20_000)}`],

@@ -37,7 +37,7 @@ describe('two messages on one line', () => {
       [`${second}\nmore`, 1],
       [NOTE, 1],
     ]);
-    // Each is at its offset.
+    // Each record has the right offset.
     expect(rejoin(records)).toBe(`${NOTE}\n${PLUGIN}${second}\nmore\n${NOTE}`);
   });
 

@@ -43,7 +43,7 @@ const LINES = [
   '20260304 09:12:08,db-0,bad,h,76,0,FAILED_CONNECT,,,1045',
   '2026-03-04 09:05:33   notice : [monitor] (Mon); up',
 ];
-/** Consecutive lines, so that complete records occur. */
+/** Indexes of lines that follow each other, so that complete records occur. */
 const RUNS = [
   [12, 13, 18],
   [11, 12, 13, 18],
@@ -53,7 +53,7 @@ const RUNS = [
   [11, 12, 13, 18, 3],
 ];
 const run = fc.constantFrom(...RUNS).map(numbers => numbers.map(number => LINES[number] ?? ''));
-/** Any characters at all, half of a pair as well. */
+/** Any character, even one half of a surrogate pair. */
 const unit = fc.nat({ max: 0xffff }).map(code => String.fromCharCode(code));
 const anyLine = fc.string({ unit, maxLength: 80 }).map(text => text.replaceAll('\n', ' '));
 const anyText = fc
@@ -149,7 +149,7 @@ test.each(['error-log', 'audit-log'])(
     for (const number of [11, 12, 13, 18]) other.push(rawLine(LINES[number] ?? ''));
     const saved = other.save();
     const reader = createLineReader({ ...TEST_OPTIONS, type });
-    // As long a name as its own, so that only the name tells them apart.
+    // The last two names are as long as the reader's own, so that only the name itself differs.
     for (const name of ['slow-query-log/1', `${type}/0`, `${type}/2`]) {
       reader.restore(saved.replace(/^\S+/, name));
       expect(reader.flush()).toEqual([]);

@@ -199,7 +199,7 @@ describe('a whole header begins a record, in doubt', () => {
     const records = readLog('slow-query-log', text, { flushedAt: [6] });
     expect(records.map(({ marks }) => marks)).toEqual([0, doubt, doubt]);
     expect(records[1]?.body).toBe(`${FAKE}\n?`);
-    // Within the header, and before it is complete.
+    // Flushes within the header, before it is complete.
     for (const at of [7, 8, 9, 10, 11, 12]) {
       const parts = readLog('slow-query-log', text, { flushedAt: [at] });
       expect(parts.map(({ body }) => body).join('\n')).not.toContain('SEKRET');

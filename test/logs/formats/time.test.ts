@@ -62,7 +62,7 @@ describe('LocalTime', () => {
   });
 
   test('takes the second if the file already had later times', () => {
-    /** The times of one file on that day. */
+    /** Converts the times of one file on this day. */
     const check = (zone: string, day: string, locals: string, want: string): void => {
       const localTime = new LocalTime(zone);
       const instants = locals.split(' ').map(local => {
@@ -74,11 +74,11 @@ describe('LocalTime', () => {
     const berlin = check.bind(null, 'Europe/Berlin', '2026-10-25');
     berlin('02:00:01 02:59:59 02:00:01 02:30:00', '00:00:01 00:59:59 01:00:01 01:30:00');
     berlin('02:30:00 02:00:01 02:59:59 03:00:00', '00:30:00 01:00:01 01:59:59 02:00:00');
-    // Almost simultaneous lines may be in the wrong order: only a step back of an hour means the second hour.
+    // Almost simultaneous lines may be in the wrong order: only a step back of more than 1 s means the second hour.
     berlin('02:10:05 02:10:04 02:10:09', '00:10:05 00:10:04 00:10:09');
     berlin('02:10:30 02:10:00 02:09:59', '00:10:30 01:10:00 01:09:59');
     berlin('03:00:01 02:59:59', '02:00:01 01:59:59');
-    // Times that are out of order anyway prove nothing.
+    // A time that would be out of order in both hours does not mean the second hour.
     berlin('09:00:00 02:30:00', '08:00:00 00:30:00');
     const york = check.bind(null, 'America/New_York', '2026-11-01');
     york('01:59:00 01:01:00 02:00:00', '05:59:00 06:01:00 07:00:00');

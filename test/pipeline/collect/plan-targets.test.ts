@@ -32,7 +32,7 @@ test('services behind one address and key share a poll', () => {
     const targets = plan(service('a', first), service('b', second), service('c', first));
     const ids = targets.map(({ services }) => services.map(({ id }) => id).join(' '));
     expect(ids).toEqual(groups);
-    // Each knows the places of its services in the configuration.
+    // Each target knows the places of its services in the configuration.
     const places = groups.map(names => names.split(' ').map(name => 'abc'.indexOf(name)));
     expect(targets.map(({ configured }) => [...configured.values()])).toEqual(places);
   };

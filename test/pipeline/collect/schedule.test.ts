@@ -76,7 +76,7 @@ test('targets are spread over the interval, in few ticks that many share', async
   expect(dues.reduce((sum, { indexes }) => sum + indexes.length, 0)).toBe(200);
 });
 
-/** At which places of the fourth minute there are ticks. */
+/** The places of the ticks in the third minute, in steps of 5 s of the wall clock's minute. */
 async function placesOfTicks(ids: readonly string[]): Promise<number[]> {
   const { clock, run } = setUp(ids);
   const dues = (await run(240_000)).filter(({ atMs }) => atMs > 120_000 && atMs <= 180_000);

@@ -44,7 +44,7 @@ function setUp(baseUrl: string, options: SettingOptions = {}): Setting {
 
 type Handler = Parameters<typeof startHttpServer>[0];
 
-/** A scraper of a server that answers so, and what it was asked. */
+/** Starts a server with this answer, and a scraper of it. Also returns the received requests. */
 async function serve(answer: Handler, options?: SettingOptions) {
   const server = await startHttpServer(answer);
   const setting = setUp(server.origin, options);

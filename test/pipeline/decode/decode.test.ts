@@ -315,7 +315,7 @@ describe('slices', () => {
 });
 
 describe('any page', () => {
-  /** Lines that come close to what means something. */
+  /** Lines that are valid, or nearly so. */
   const NOISE = [
     '# TYPE good_series_0',
     '# TYPE x histogram',

@@ -10,7 +10,7 @@ import { freeRow, rebuildIndex } from '../../../src/pipeline/decode/row-index.ts
 import { Replay } from '../../../src/pipeline/decode/replay.ts';
 import { decodePage, LIMITS, pageOf } from '../../support/decode-page.ts';
 
-/** Reads a page as the pipeline does, and tells what was read of it. */
+/** Reads a page as the pipeline does. Returns the report, the rows and the repeated series. */
 function read(table: SeriesTable, text: string): unknown {
   const page = pageOf(text);
   const replay = table.layout === null ? null : new Replay(page, table, table.layout);
@@ -20,7 +20,7 @@ function read(table: SeriesTable, text: string): unknown {
   return { report: decoding.report, ...told(table) };
 }
 
-/** The rows of the page in the order of its lines, and what is repeated on it. */
+/** The rows of the page in the order of its lines, and the repeated series. */
 function told(table: SeriesTable): { readonly rows: unknown; readonly repeats: unknown } {
   const { keys, keyOffset, keyLength, line, role, value, timeMs } = table;
   const keyOf = (row: number): string => {
@@ -58,7 +58,7 @@ describe('a page reads the same with a table that knows its series and with an e
     'd{n="\0\0\0\0\0\0\0\x01\0"}',
   ];
   const TAILS = [' 1', ' 2 1500', '\t3', ' NaN', ' {x="1"} 4', '  {x="1"} 4', ' x', '', ' 1 2 3'];
-  // Timestamps that are remembered, and what may follow them.
+  // A timestamp that is remembered, alone and with further bytes.
   const TIMED = [
     ' 1 1700000000000',
     ' 1 1700000000000 ',
@@ -122,7 +122,7 @@ describe('a page reads the same with a table that knows its series and with an e
     expect(decodePage(page, { table, format: 'openmetrics' }).table.layout).toBeNull();
   });
 
-  /** A change of a page that is a list of lines; `at` is a share of it. */
+  /** Changes the lines of a page; `at` is the place, as a share of the page. */
   type Change = (lines: string[], at: number, number: number) => void;
   const placeOf = (lines: readonly string[], at: number): number =>
     Math.min(Math.floor(at * (lines.length + 1)), lines.length);
@@ -173,7 +173,7 @@ describe('a page reads the same with a table that knows its series and with an e
     );
   });
 
-  /** Mostly in the middle, often at the beginning or the end. */
+  /** Anywhere on the page, often at its beginning or its end. */
   function anyPlace(): fc.Arbitrary<number> {
     return fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true }));
   }

@@ -24,7 +24,7 @@ function placeOf(format: ExpositionFormat, lines: readonly string[], name: strin
 }
 
 describe('a sample name finds its family', () => {
-  /** `names`: each sample name, and where it belongs if that is not a scalar of its own name. */
+  /** `names`: sample names, each with its place unless it is a scalar with its own name. */
   const check = (type: string, names: string, format: ExpositionFormat = 'text'): void => {
     for (const one of names.split(', ')) {
       const [name = '', want = `${name}/${name} scalar`] = one.split(' is ');

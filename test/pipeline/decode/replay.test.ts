@@ -9,7 +9,7 @@ import { Replay } from '../../../src/pipeline/decode/replay.ts';
 import { bug } from '../../../src/errors.ts';
 import { decodePage, pageOf } from '../../support/decode-page.ts';
 
-/** How a replay of `page` after the page `before` ends, and the table. */
+/** Replays `page` after the page `before`. Returns how the replay ended, and the table. */
 function replay(
   before: string | Buffer,
   page: string | Buffer,
@@ -21,7 +21,7 @@ function replay(
   return { end, table };
 }
 
-/** The number that a replay reads in the place of another, or how the replay ended. */
+/** The number that a replay reads in the place of another number, or how the replay ended. */
 function replayed(number: string): number | string {
   const { end, table } = replay('a 1\nb 2\n', `a ${number}\nb 2\n`);
   return end === 'done' ? (table.value[0] ?? '') : end;
@@ -66,7 +66,7 @@ describe('timestamps of a repeated page', () => {
     return end === 'done' ? Array.from(table.timeMs.subarray(0, times.length)) : end;
   }
 
-  /** Times that follow each other on a page are read, in milliseconds of this unit. */
+  /** Expects a replay to read these times on successive lines; `unit` is in milliseconds. */
   const check = (times: readonly string[], format?: ExpositionFormat, unit = 1): void =>
     expect(
       timesOf(

@@ -72,7 +72,7 @@ test('isComparable refuses a NUL, since zeros of either sign are equal', () => {
   expect(isComparable(Buffer.from('engine_up{a="b"} '))).toBe(true);
 });
 
-/** Whether any eight bytes of it are NaN. */
+/** Whether any eight bytes of the text are NaN as a double. */
 function hasNaN(text: Buffer): boolean {
   for (let at = 0; at + 8 <= text.length; at++)
     if (Number.isNaN(text.readDoubleLE(at))) return true;

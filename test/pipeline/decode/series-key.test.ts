@@ -16,7 +16,7 @@ function parse(text: string): SeriesKey {
   return parseSeriesKey(bytes, 1, bytes.length - 1);
 }
 
-/** Whether a label occurs twice, as it is found in the bytes; null if the key must be parsed for that. */
+/** Whether a label occurs twice, according to the bytes; null if only parsing the key can tell. */
 function hasTwice(text: string): boolean | null {
   const bytes = Buffer.from(`x${text}x`);
   const labels = new KeyLabels();

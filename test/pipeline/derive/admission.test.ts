@@ -184,7 +184,7 @@ test('a series that loses a label takes more memory', () => {
     target.page(0, gauges(0, 100, `,${label}="10.0.0.1:9104"`));
     return tableBytes(target.translation.table);
   };
-  // `instance` is not sent: what the series is to the back end is remembered beside its key.
+  // `instance` is not sent, so the table also stores the identity that the back end sees.
   expect(bytes('instance') - bytes('handler_')).toBeGreaterThan(100 * 150);
 });
 
@@ -199,7 +199,7 @@ test('series that are gone take no room for an hour after a restart while a serv
     { length: 12 },
     (_, minute) => sent(after.page(60 * (minute + 2), of(6, 14))).length,
   );
-  // As soon as enough good pages have not shown them.
+  // The gone series make room as soon as enough good pages have not shown them.
   expect(taken.slice(0, 9)).not.toContain(8);
   expect(taken.at(-1)).toBe(8);
 });
@@ -224,11 +224,11 @@ describe('shares', () => {
 
   test('the share is at least two pages, but the others keep their parts', () => {
     const target = targetOf({ series: 20, serviceSamples: 9 }, two);
-    // 18 is more than half of 20.
+    // Two pages are 18 series, which is more than half of 20.
     const seen = target.page(0, of('a', 0, 9) + of('b', 0, 1));
     expect(seen.reads).toEqual({ used: 10 });
     expect(target.page(60, of('a', 9, 18) + of('b', 0, 1)).reads).toEqual({ used: 10 });
-    // There are 19 now: one place is free for anyone, but b may have ten.
+    // There are 19 series now: one place is free for any service, but b may have ten.
     const third = target.page(120, of('a', 9, 18) + of('b', 0, 9));
     expect(third.reads).toEqual({ used: 18 });
   });

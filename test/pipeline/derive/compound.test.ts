@@ -4,12 +4,12 @@ import { Target } from '../../support/target.ts';
 
 type Kind = 'histogram' | 'summary';
 
-/** The points of one page and its reads; lines get their type. */
+/** Scrapes one page with these lines, and declares their type. */
 function seenAs(kind: Kind, lines: string): ReturnType<Target['page']> {
   return new Target().page(60, `# TYPE ${kind[0]} ${kind}\n${lines}`);
 }
 
-/** What to expect of lines: one point, or none and each of them counted as invalid. */
+/** `check` expects one point; `invalid` expects none, and each line to count as invalid. */
 function checksOf(kind: Kind) {
   return {
     check: (lines: string, want: string): void =>

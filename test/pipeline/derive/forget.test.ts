@@ -1,4 +1,4 @@
-// Series that are gone for long are forgotten: a target with ever new labels does not grow.
+// Series that were gone for long are forgotten, so that a target with ever new labels does not grow.
 import { describe, expect, test } from 'vitest';
 import { at, outcomeOf, successorOf, Target } from '../../support/target.ts';
 
@@ -60,10 +60,11 @@ describe('an absent series', () => {
       target.page(minute * 60, page(minute * 100));
       most = Math.max(most, sizes(target)['rows'] ?? 0);
     }
-    // Twice 600 are absent, further 100 on the page that makes them too many, and 500 in the five minutes after it.
+    // Besides the 600 on the page, twice 600 series are absent, 100 more on the page that makes them too many, and 500
+    // more in the five minutes after that page.
     expect(most).toBeGreaterThan(2200);
     expect(most).toBeLessThan(2450);
-    // Absent since the last page: it goes on.
+    // This series was absent only from the last page, so that it continues.
     target.has(HOUR, `${head}c{id="5899"} 9`, `sum c{id=5899} 9 @${HOUR} from 3180`);
   });
 

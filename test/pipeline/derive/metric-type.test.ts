@@ -10,7 +10,7 @@ function pointsOf(text: string, metrics: Partial<MetricsConfig> = {}): readonly 
 
 const [STRICT, NONE]: Partial<MetricsConfig>[] = [{ mapping: 'strict' }, { units: 'none' }];
 
-/** How a page of one metric is sent: kind, unit, declared type. */
+/** How a page of one metric is sent: its kind, its temporality, and whether it has a start time. */
 function kindOf(text: string, metrics: Partial<MetricsConfig> = {}): string {
   const [point] = pointsOf(text, metrics);
   if (point === undefined) return 'nothing';

@@ -1,10 +1,10 @@
-// F1 and F2 when clocks are set: ours by days, and the service's.
+// F1 and F2 when clocks are set: our clock by days, and the service's clock.
 import { describe, expect, test } from 'vitest';
 import { at, outcomeOf, type Seen, Target, type TargetOptions } from '../../support/target.ts';
 
 const DAY = 86_400;
 
-/** Scrapes `text` (`@`: the service's time) each minute; `ours` is the error of our clock. */
+/** Scrapes `text` each minute (`@`: the service's time, `%`: the page's number). `ours`: our clock's errors. */
 function run(
   text: string,
   ours: readonly number[],

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Target } from '../../support/target.ts';
 
 describe('F2: several samples of a series on one page', () => {
-  /** The outcomes of a page that shows these points. */
+  /** Expects a page to lead to these points. Returns an expectation of its outcomes. */
   const readsOf = (text: string, ...shown: readonly string[]) =>
     expect(new Target().shows(60, text, ...shown).reads);
 

@@ -10,7 +10,7 @@ function page(seconds: number, uptime: number | null, queries: number, uptimeAt 
   return `${uptime === null ? '' : line}engine_global_status_queries ${queries} @${seconds}\n`;
 }
 
-/** A page of another server, and one with this server's uptime and counter besides. */
+/** A page of another server; `named` adds this server's uptime and counter. */
 const other = (seconds: number): string => `load{server_name="b"} 1 @${seconds}\n`;
 const named = (seconds: number, uptime: number, queries: number): string =>
   other(seconds) + page(seconds, uptime, queries).replaceAll(/(_\w+) /g, '$1{server_name="a"} ');
@@ -28,8 +28,8 @@ function starts(pages: Pages, options: TargetOptions = {}): (number | null)[] {
 type Start = number | null;
 
 /**
- * A poll and the start that it is to show: of any page, or polls of the one engine server as a text. `60: 100 5 from -40`
- * has its uptime (`-` if it is missing), its counter and the start at 60 s; `@` gives one of them a time of its own.
+ * A poll: a page with the start that it must show, or a text with polls of the one engine server. `60: 100 5 from -40`
+ * has the uptime 100 (`-` if it is missing), the counter 5 and the start -40 at 60 s; `@` gives a value another time.
  */
 type Poll = string | readonly [seconds: number, text: string, want: Start];
 
@@ -69,7 +69,7 @@ describe('F5: several samples of the uptime on one page', () => {
       [180, before + page(180, 10, 700), 170],
       [240, page(180, 10, 700) + page(240, 70, 800), 170],
     );
-    // One from the future shows nothing.
+    // An uptime from the future shows nothing.
     check(first, [120, page(7200, 9000, 550) + page(120, 10, 600), 110]);
   });
 
@@ -220,7 +220,7 @@ describe('F5: the start is derived from the uptime', () => {
       [120, uptimeAlone(120, 10), null],
       '180: 119 12 from -1000',
     ],
-    // The second began at -1: within the jitter of whole seconds.
+    // The second process began at -1, which is within the jitter of whole seconds.
     ['not before the previous point of another stream', '0: 100 50 from -100, 60: 61 3 from 0'],
     [
       'uptime missing for a scrape: the start stays',
@@ -231,19 +231,19 @@ describe('F5: the start is derived from the uptime', () => {
       'uptime missing for a scrape: the start stays, also through a fall',
       '0: 100 50 from -100, 60: - 3 from 0, 120: 70 9 from 0, 180: 130 12 from 0',
     ],
-    // Three restarts in a row; the counter falls only at the first. The second may be the first, shown late: the
-    // difference is safe.
+    // Three restarts in a row; the counter falls only at the first. The second restart may be the first one, shown
+    // late, so that its difference is safe.
     [
       'a fall together with a new process does not mean that the uptime is late',
       '0: 3600 100 from -3600, 60: 51 5 from 9, 120: 50 9 from 9, 180: 51 12 from 129',
     ],
-    // The fall at 60 belongs to the process shown at 300; the next one is seen at once.
+    // The fall at 60 belongs to the process shown at 300; the next restart is seen at once.
     [
       'an uptime that does not move is no evidence, until it has grown for two polls',
       '0: 100 5 from -100, 60: 100 2 from 0, 120: 100 7 from 0, 180: 140 8 from 0',
       '240: 200 9 from 0, 300: 260 10 from 0, 360: 10 11 from 350',
     ],
-    // At 2 it is already the next process: its uptime stands still for less than the jitter.
+    // The next process began at 2. The uptime did not move for 1 s, which is less than the jitter.
     [
       'an uptime that has not moved does not prove that its process was still there',
       '0: 4000 5 from -4000, 1: 4001 5 from -4000, 2: 4001 9 from -4000',
@@ -329,7 +329,7 @@ describe('F5: the start is derived from the uptime', () => {
   });
 
   test('F5: an uptime that is always a poll late still makes one restart', () => {
-    // It restarts at 90 and at 270; the second time no counter shows it.
+    // The server restarts at 90 and at 270; no counter shows the second restart.
     check(
       '0: 100 50 from -100, 60: 160 60 from -100, 120: 220 3 from 60, 180: 30 8 from 60',
       '240: 90 9 from 60, 300: 150 20 from 60, 360: 30 25 from 60, 420: 90 26 from 60',
@@ -369,7 +369,7 @@ describe('F5: the start is derived from the uptime', () => {
   test('F5: a flush does not mean that the uptime is late if a page is missing between it and a restart', () => {
     const polls: readonly Poll[] = [
       '0: 3600 2 from -3600',
-      // A flush; then a page without counters, a restart, a second one, another such page.
+      // A flush, a page without counters, two restarts, and another page without counters.
       '60: 3660 0 from 0',
       [120, '', null],
       '180: 111 0 from 0, 240: 50 0 from 190',
@@ -409,7 +409,7 @@ describe('F5: the start is derived from the uptime', () => {
       return outcomeOf(target.page(seconds, page(seconds, uptime, 5)))?.stuckUptimes;
     });
     expect(stuck).toEqual([0, 1, 1, 0, 0]);
-    // It is no longer on the page, or the page has not moved.
+    // The uptime is no longer on the page, or the page has not moved.
     expect(outcomeOf(target.page(300, page(300, null, 5)))?.stuckUptimes).toBe(0);
     expect(outcomeOf(target.page(360, page(300, 340, 5, 240)))?.stuckUptimes).toBe(0);
   });
@@ -453,7 +453,7 @@ describe('F5: the start is derived from the uptime', () => {
     const target = new Target();
     target.page(0, page(0, 1000, 0));
     target.page(30, page(30, 3, 0));
-    // One uptime is stamped too late: that looks like a restart, and the next page like its old process.
+    // One uptime has a timestamp that is too late. It looks like a restart, and the next page like the old process.
     target.page(45, page(45, 13, 0));
     for (const minutes of [1, 2, 62, 63])
       target.page(minutes * 60, `engine_global_status_uptime ${minutes * 60 - 27}`);

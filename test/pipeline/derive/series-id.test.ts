@@ -1,4 +1,4 @@
-// The ids by which the next process of ours finds its series.
+// The ids by which the next process of prom2otlp finds its series.
 import { describe, expect, test } from 'vitest';
 import { SeriesIds } from '../../../src/pipeline/derive/series-id.ts';
 import { serviceOfRow } from '../../../src/pipeline/derive/places.ts';
@@ -11,7 +11,7 @@ function idOf(key: string): number {
   const { table } = target.translation;
   const ids = new SeriesIds(table);
   const id = ids.idOf(0, serviceOfRow(table, 0));
-  // Made once.
+  // The id is made once.
   expect(ids.idOf(0, serviceOfRow(table, 0))).toBe(id);
   expect(Number.isSafeInteger(id)).toBe(true);
   return id;

@@ -5,7 +5,7 @@ function see(text: string, options: TargetOptions): Seen {
   return new Target(options).page(0, text);
 }
 
-/** `a` is ours; `b` (configured) and `z` (unconfigured) belong to another shard. */
+/** `a` belongs to this shard; `b` (configured) and `z` (unconfigured) belong to another shard. */
 const SHARD: TargetOptions = {
   services: ['a'],
   otherShards: { serviceCount: 1, takes: id => id === 'b' || id === 'z' },

@@ -29,7 +29,7 @@ describe('G1: without timestamps', () => {
       '1 count=0 sum=0 le1:0 inf:0',
       '1 count=0 sum=0 q0.5:0',
     ]);
-    // It ended, and goes on, and ends again.
+    // The histogram continues after its end, and ends again.
     expect(target.page(120, HISTOGRAM).shown).toHaveLength(1);
     target.shows(180, '', 'histogram h{} stale @180 from 0');
   });
@@ -88,7 +88,7 @@ describe('G1: without timestamps', () => {
     target.page(120, `# TYPE x counter\nx_total 5\n${histogram}`);
     const broken = (seconds: number): string => `x_bucket{le="x"} 5 @${seconds}\n${histogram}`;
     target.page(180, broken(180));
-    // Now it has not moved for stale_after.
+    // Meanwhile the series of numbers has not moved for stale_after.
     for (const seconds of [240, 300, 360]) target.shows(seconds, broken(seconds));
   });
 

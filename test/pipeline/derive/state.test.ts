@@ -29,7 +29,7 @@ import {
 const COUNTER = 'engine_global_status_questions';
 const UPTIME = 'engine_global_status_uptime';
 
-/** Values by page; a counter, its uptime, a gauge, a histogram. */
+/** The values of a page: a counter, its uptime, a gauge and a histogram. */
 interface PageValues {
   readonly counter: number;
   readonly uptime?: number;
@@ -53,8 +53,8 @@ h_sum ${all}`;
 }
 
 /**
- * The points of one process that reads all pages, and of processes that read one page each. null is
- * a failed scrape.
+ * Expects the same points of one process that reads all pages, and of processes that read one page
+ * each. null is a failed scrape.
  */
 function check(pages: readonly (PageValues | null)[], options: TargetOptions): void {
   const whole = new Target(options);
@@ -133,13 +133,13 @@ test('a histogram that ended keeps the time of its marker and its start over a r
   const all = ['h_bucket{le="1"} 1', 'h_bucket{le="+Inf"} 2', 'h_count 2', 'h_sum 2'];
   const before = new Target();
   before.page(0, histogram(all));
-  // Without the sum, which is then older than the other parts.
+  // This page lacks the sum, which is then older than the other parts.
   before.page(60, histogram(all.slice(0, -1)));
   before.has(120, 'other 1', 'histogram h{} stale @120 from 0');
   const after = successorOf(before);
   after.shows(180, histogram(all, ' @90'));
   after.shows(240, histogram(all), 'histogram h{} count=2 sum=2 le1:1 inf:1 @240 from 0');
-  // The row that has been its head is absent at first.
+  // The row that was the head of the histogram is absent at first.
   const other = successorOf(before);
   other.shows(180, histogram(all.slice(1)), 'histogram h{} count=2 sum=2 inf:2 @180 from 0');
 });
@@ -157,7 +157,7 @@ test.each(TEMPORALITIES)(
         before.page(60, histogram(parts, 6, 60));
         const after = successorOf(before, { temporality });
         return [
-          // The same sample.
+          // The sample that was sent before.
           after.page(61, histogram(order, 6, 60)).shown,
           after.fail(500).shown,
           after.page(560, histogram(order, 8, 560)).shown,
@@ -167,7 +167,7 @@ test.each(TEMPORALITIES)(
     const [same, ...others] = shownAfter([parts, parts.toReversed()]) as unknown[][];
     expect(same?.[1]).toEqual([expect.stringContaining('h{} stale @60.001')]);
     for (const other of others) expect(other).toEqual(same);
-    // A new bucket: what it had is not known.
+    // The earlier count of a new bucket is not known.
     const [behind, before] = shownAfter([
       [...parts, 'h_bucket{le="0.5"}'],
       ['h_bucket{le="0.5"}', ...parts],
@@ -342,7 +342,7 @@ describe('a service that goes and returns', () => {
   const counters = ({ shown }: { readonly shown: readonly string[] }): readonly string[] =>
     shown.filter(line => line.includes('questions'));
   const idsOf = ({ indexById }: RestoredState): Set<number> => new Set(indexById.keys());
-  /** Takes a service out of a state; as a daemon reads it later. */
+  /** Takes a service out of a state. Returns the service's part as a daemon reads it later. */
   const taken = (state: RestoredState, id: string): RestoredState => {
     const { starts, marks } = finished(saveRestored(takeOut(state, id)));
     return readState(starts ?? expect.fail('no starts'), marks) ?? expect.fail('it is damaged');
@@ -384,11 +384,11 @@ describe('a service that goes and returns', () => {
     expect(counters(after.page(120, page(120, { b: 230 })))).toEqual([
       `sum ${COUNTER}{server_name=s} 230 @120 from -2000`,
     ]);
-    // With nothing of the other service left to wait for, all of it is on the first page.
+    // No row of the other service is awaited: the first page has all rows of the state.
     expect(after.translation.table.restored?.indexById.size).toBe(0);
   });
 
-  /** What is left of a process that saw both, then saw one of them go: the other's state, and the part. */
+  /** Lets `a` leave a process that saw both services. Returns the later state of `b`, and the part of `a`. */
   const afterLeaving = (before: Target, options: TargetOptions): [RestoredState, RestoredState] => {
     expect(before.page(120, page(120, { b: 320 })).shown.join('\n')).toContain(' stale @120');
     const state = restoredState(before);
@@ -416,7 +416,7 @@ describe('a service that goes and returns', () => {
   ] as const)('is seen to have restarted meanwhile (%s)', (temporality, want) => {
     const [state, a] = afterLeaving(known({ temporality }), { temporality });
     const again = continued(['a', 'b'], joinStates(state, a), { temporality });
-    // Its server started 260 s ago.
+    // The server of `a` started 260 s ago.
     const restarted = page(-740, { a: 130 }) + page(1260, { b: 1460 });
     expect(counters(again.page(1260, restarted))[0]).toBe(want);
   });
@@ -444,7 +444,7 @@ describe('a service that goes and returns', () => {
     const before = known();
     const gone = `${COUNTER}{namespace="a",server_name="gone"} 5\n`;
     before.page(120, page(120, { a: 120, b: 230 }) + gone);
-    // The server is forgotten after an hour: that leaves a time to the table.
+    // The server is forgotten after an hour, which sets `releasedMs` of the table.
     for (let minute = 3; minute < 70; minute++)
       before.page(60 * minute, page(60 * minute, { a: 200, b: 300 }));
     before.page(4200, page(4200, { a: 200 }));
@@ -562,7 +562,7 @@ describe('a service that goes and returns', () => {
 });
 
 describe('starts that a process made in another way', () => {
-  /** With its type, so that strict mode has a counter. */
+  /** A page that declares its counter, so that strict mode has one. */
   const page = (seconds: number, questions: number, uptime = 1000 + seconds): string =>
     `# TYPE ${COUNTER} counter\n${COUNTER} ${questions} @${seconds}\n${UPTIME} ${uptime} @${seconds}\n`;
   /** The counter on a page, without its name. */
@@ -602,7 +602,7 @@ describe('starts that a process made in another way', () => {
       const after = successorOf(known({}), { metrics });
       expect(counted(after, 180, 1_000_180)).toEqual(['sum 1000180 @180']);
       expect(counted(after, 240, 5, 30)).toEqual(['sum 5 @240']);
-      // And back again.
+      // Back to the default settings.
       const again = successorOf(after);
       expect(counted(again, 300, 8, 90)).toEqual(['sum 8 @300 from 300']);
     },

@@ -65,7 +65,7 @@ const metrics: readonly MetricJson[] = [
   { summary: { dataPoints: [{ count: '2', sum: 1.5, quantileValues: quantiles }] } },
 ];
 
-/** One of each field, with values that encoders may get wrong. */
+/** A request with each field, and with values that encoders may get wrong. */
 const everything = requestOf(metrics, { attributes, droppedAttributesCount: 1 });
 
 function requestOf(metrics: readonly MetricJson[], resource = {}): MetricsRequestJson {
@@ -122,7 +122,7 @@ describe('a request is decoded', () => {
 });
 
 describe('encodings that OTLP allows and our encoder does not use', () => {
-  /** A metric whose message `write` writes. */
+  /** The decoded metric of a request, whose message `write` writes. */
   function metricOf(write: (writer: WireWriter) => void): unknown {
     const writer = new WireWriter();
     const marks = [writer.begin(1), writer.begin(2), writer.begin(2)];

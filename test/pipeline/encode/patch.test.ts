@@ -1,4 +1,4 @@
-// Bounds and quantiles belong to the point (otlp-mapping D2, E2): a page that changes only these must
+// Bounds and quantiles belong to the point (docs/mapping.md, D2 and E2): a page that changes only these must
 // not be sent with the template's. The usual page comes several times first, to make a template.
 
 import { describe, expect, test } from 'vitest';

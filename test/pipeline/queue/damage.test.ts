@@ -94,7 +94,7 @@ function overwrite(path: string, offset: number, bytes: Uint8Array): void {
   closeSync(file);
 }
 
-/** Changes these bits of a byte. */
+/** Inverts these bits of a byte. */
 function flip(path: string, at: number, bits: number): void {
   overwrite(path, at, Uint8Array.of((readFileSync(path)[at] ?? 0) ^ bits));
 }
@@ -299,7 +299,7 @@ test('damage that appears while the queue is in use is repaired without a restar
   const { options } = await createStage();
   await using queue = Queue.open(options, directory);
   const now = options.clock.nowMs();
-  // More than SQLite's cache holds.
+  // The rows are more than SQLite's cache holds.
   const putLarge = async (service: string): Promise<void> => {
     const bytes = randomBytes(100_000);
     const batch = batchOf('metrics', [{ service, points: 10, bytes }], now);
@@ -317,7 +317,7 @@ test('damage that appears while the queue is in use is repaired without a restar
   expect(queue.corruptFiles()).toHaveLength(1);
   expectBalance(queue);
   await putLarge('fresh');
-  // A row that is being sent keeps its id: no other row gets it, even if this one was lost.
+  // No other row gets the id of a row that is being sent, even if the row was lost.
   await queue.settle(held.id, [{ service: 's0', accepted: 10, rejected: 0, setAside: 0 }], []);
   expect((await services(queue, 'metrics')).at(-1)).toBe('fresh');
   expectBalance(queue);

@@ -95,7 +95,7 @@ for (const [what, remove] of Object.entries(DELETIONS))
     expect(String(await queue.readState('last', 'k'))).toBe('e');
     expectPoints(queue, 'a', { accepted: 10 });
     expect(await foundByNext(stage)).toEqual(['b', 'c', 'd', 'e']);
-    // Only once.
+    // The files are written again only once.
     await options.clock.advance(MINUTE_MS);
     expect(renewalsIn(options)).toBe(1);
     expect(readdirSync(directory).sort()).toEqual(

@@ -72,7 +72,7 @@ function commitOf(service: string, signal: 'metrics' | 'logs' = 'metrics'): Comm
   };
 }
 
-/** Commits until one does not simply succeed. Returns the number of commits before it, and its outcome. */
+/** Commits until a commit fails or evicts points. Returns the number of commits before it, and its outcome. */
 async function commitUntilFull(queue: Queue): Promise<[number, CommitOutcome]> {
   for (let i = 0; ; i++) {
     const outcome = await queue.commit(commitOf(`s${i}`));
@@ -130,7 +130,7 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
     if (first === undefined || second === undefined) throw new Error('no row');
     const [part] = first.parts;
     if (part === undefined) throw new Error('no part');
-    // Larger than the reserve.
+    // The rest is larger than the reserve.
     const body = randomBytes(10 * BODY_BYTES);
     const rest = {
       encoding: 'none',

@@ -92,7 +92,7 @@ test('a partly settled row is replaced by its rest, in memory and in the file', 
   await queue.commit(commitOf('b'));
   await queue.commit(commitOf('c'));
   const [stored, held] = [await firstRow(queue), await rowAt(queue, 1)];
-  // Settled piece by piece while nothing can be written.
+  // The rows are settled piece by piece while nothing can be written.
   await acceptPart(queue, stored, 6);
   await acceptPart(queue, { ...stored, parts: [{ ...partOf(stored), points: 6 }] }, 4);
   await acceptPart(queue, held, 3);

@@ -55,7 +55,7 @@ function rowsOf(queue: Queue): Promise<readonly QueueRow[]> {
   return queue.oldest('metrics', 1e6, new Set());
 }
 
-/** One more than the output shows may have been done at the moment of the kill. */
+/** When the process is killed, it may have done one operation more than its output shows. */
 function expectTold(told: number, done: number): void {
   expect([told, told + 1]).toContain(done);
 }

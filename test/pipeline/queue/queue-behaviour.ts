@@ -22,7 +22,7 @@ import { allAccepted, logsBatch, metricsBatch, metricsBytes } from '../../suppor
 export const HOUR_MS = 3_600_000;
 export const NONE: ReadonlySet<number> = new Set();
 
-/** Of a queue in memory, with the most bytes of each signal. */
+/** The limits of a queue, by default in memory, from the most bytes of each signal. */
 export function limitsOf(
   { metrics = 100_000, logs = 100_000 }: Partial<Record<Signal, number>>,
   directory: string | null = null,
@@ -90,12 +90,12 @@ export async function acceptRow(queue: Queue, row: QueueRow): Promise<void> {
   await queue.settle(row.id, allAccepted(row.parts), []);
 }
 
-/** The oldest row, which is expected to be there. */
+/** The oldest row. Fails if there is none. */
 export function firstRow(queue: Queue, signal: Signal = 'metrics'): Promise<QueueRow> {
   return rowAt(queue, 0, signal);
 }
 
-/** The row with so many older ones, which is expected to be there. */
+/** The row with `index` older rows. Fails if there is none. */
 export async function rowAt(
   queue: Queue,
   index: number,
@@ -104,7 +104,7 @@ export async function rowAt(
   return (await queue.oldest(signal, index + 1, NONE)).at(index) ?? expect.fail('no row');
 }
 
-/** Commits metrics: services with their number of points; by default at the time at which clocks begin. */
+/** Commits metrics: services with their number of points; by default at the start time of fake clocks. */
 export async function put(
   queue: Queue,
   points: Readonly<Record<string, number>>,
@@ -127,7 +127,7 @@ export function expectBalance(queue: Queue): void {
   expect(queued).toBe(queue.stats('metrics').points + queue.stats('logs').points);
 }
 
-/** The points of a service that have come to these ends, or of all services together; and that the account balances. */
+/** Expects this many points of a service (null: of all services) for each outcome, and an account that balances. */
 export function expectPoints(
   queue: Queue,
   service: string | null,
@@ -140,7 +140,7 @@ export function expectPoints(
   expectBalance(queue);
 }
 
-/** A change of state alone. */
+/** A commit that changes only state. */
 function stateOf(kind: string, key: string, text: string | null): Commit {
   const blob = text === null ? null : Buffer.from(text);
   return { batches: [], state: [{ kind, key, blob }], reads: [] };
@@ -225,7 +225,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect((await queue.oldest('metrics', 2, NONE))[1]).toEqual(next);
       expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 12, oldestAtMs: now - 5 });
       expectPoints(queue, 'b', { accepted: 4 });
-      // A pinned row is not evicted; after that its eviction counts only the rest.
+      // A pinned row is not evicted. The eviction of the unpinned row counts only its remaining points.
       for (const id of ['d', 'e', 'f']) await put(queue, { [id]: 10 });
       expect((await services(queue, 'metrics'))[0]).toBe('b');
       queue.unpin(row.id);
@@ -340,7 +340,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(Object.fromEntries(queue.account.total())).toEqual(before);
       expect((await queue.readState('cursor', 'a'))?.toString()).toBe('one');
       expect(await services(queue, 'metrics')).toEqual(['a']);
-      // Once the back end has accepted the first, there is room again.
+      // Once the back end has accepted the first row, there is room again.
       const row = await firstRow(queue, 'logs');
       await acceptRow(queue, row);
       expect(await queue.commit(commit('two'))).toEqual({ kind: 'stored' });

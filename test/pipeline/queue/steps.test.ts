@@ -102,7 +102,7 @@ class Stage {
     this.#unblock();
     await this.queue.close();
     this.queue = Queue.open(this.options, this.directory);
-    // The account includes what could not be written before.
+    // The account includes the operations that could not be written before.
     const total = this.queue.account.total();
     expect(total.get('point/made') ?? 0).toBe(POINTS * this.#made);
     expect(total.get('point/accepted') ?? 0).toBe(this.#accepted);

@@ -49,7 +49,7 @@ test('partial success in protobuf', () => {
   check(partialSuccess(7, 'too old'), 7, 'too old');
   check(partialSuccess(0, 'use another endpoint'), 0, 'use another endpoint');
   check(partialSuccess(2 ** 40, 'm'), 2 ** 40, 'm');
-  // A negative number (ten bytes) is none; unknown fields are passed over.
+  // A negative number (ten bytes) counts as 0; unknown fields are skipped.
   const negative = Buffer.from([0x0a, 11, 0x08, ...Array<number>(9).fill(0xff), 0x01]);
   check(negative, 0, '');
   check(Buffer.concat([Buffer.from([0x20, 5]), partialSuccess(3, 'm')]), 3, 'm');

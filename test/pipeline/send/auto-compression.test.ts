@@ -24,7 +24,7 @@ const never = new AbortController().signal;
 
 let backEnd: BackEnd;
 let clock: FakeClock;
-/** The encodings that the queue was told, and what it keeps. */
+/** The encodings that the queue was told to store rows in, and the state that it keeps. */
 let learned: Encoding[];
 let blob: Buffer | null;
 const open: OtlpHttp[] = [];
@@ -46,7 +46,7 @@ interface Choice {
   readonly compression: AutoCompression;
 }
 
-/** With what is remembered of `name`. */
+/** Opens a transport, with the compression that is remembered for the endpoint `name`. */
 async function connect(
   protocol: 'http/protobuf' | 'http/json' = 'http/protobuf',
   name = 'http://back-end',
@@ -79,7 +79,7 @@ async function send(
   return await transport.send(request, never);
 }
 
-/** The encodings of the requests so far, which are forgotten then; each must hold `raw`. */
+/** Removes the requests so far, and returns their encodings. Each request must hold `raw`. */
 function seen(raw: Buffer = RAW): string {
   const requests = backEnd.requests.splice(0);
   for (const request of requests) expect(request.raw).toEqual(raw);
@@ -87,8 +87,8 @@ function seen(raw: Buffer = RAW): string {
 }
 
 /**
- * Sends so many times to a back end that answers so, or with this status: the requests go out in the encodings `want`.
- * Returns the kinds of the results.
+ * Sends `count` times to a back end with this answer or status, and expects requests in the encodings `want`. Returns
+ * the kinds of the results.
  */
 async function check(
   choice: Choice,
@@ -105,7 +105,7 @@ async function check(
 
 const ACCEPTS = new Set(['accepted']);
 
-/** Answers zstd with `answer`, and everything else well. */
+/** Gives requests in zstd this answer, and all others 200. */
 function onZstd(
   answer: number | Answer | ((response: ServerResponse) => void),
 ): (request: ReceivedRequest) => ReturnType<BackEnd['answer']> {

@@ -15,13 +15,13 @@ function classify(answer: Partial<HttpAnswer>) {
   );
 }
 
-/** What a status alone says: its kind, and what else counts of that kind. */
+/** The result of a status alone: its kind, and the other fields that matter for this kind. */
 test.each<[want: object, ...statuses: number[]]>([
   [{ kind: 'accepted', rejected: 0, message: '' }, 200, 201, 202, 204, 206],
   [{ kind: 'retry', isThrottled: true }, 429],
   [{ kind: 'retry', isThrottled: false }, 502, 503, 504],
   [{ kind: 'split' }, 400, 413, 422],
-  // About our settings.
+  // These statuses are about our settings.
   [{ kind: 'hold', mayBeContent: false }, 401, 402, 403, 404, 405, 407, 415],
   [{ kind: 'hold', mayBeContent: false }, 300, 301, 302, 303, 304, 307, 308],
   [{ kind: 'hold', mayBeContent: true }, 408, 500, 501, 505, 507, 508, 511, 529, 599],

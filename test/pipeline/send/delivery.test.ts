@@ -211,7 +211,7 @@ test('a row whose payload cannot be read is set aside whole', async () => {
 test('no point is lost or sent twice: at every step, accepted, set-aside and remaining ones make up the row', async () => {
   const counts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 4 });
   const anyValue = fc.integer({ min: 1, max: 30 });
-  /** Whether the back end accepts a request with these points: not some values, or at random. */
+  /** Whether the back end accepts a request with these points: it refuses some values, or decides at random. */
   const verdicts = fc.oneof(
     fc
       .array(anyValue, { maxLength: 3 })
@@ -235,7 +235,7 @@ test('no point is lost or sent twice: at every step, accepted, set-aside and rem
       if (isTaken) delivery.accept(0, piece);
       else await delivery.refuse('no', 99, piece);
       if (isTaken) gone.push(...sent);
-      // The samples are so small that they are whole.
+      // The set-aside samples are small enough to be complete.
       const { settlements, aside } = delivery.takeOutcome();
       for (const { sample } of aside) gone.push(...flatPoints('metrics', sample));
       for (const { service, accepted, setAside } of settlements)
@@ -248,7 +248,7 @@ test('no point is lost or sent twice: at every step, accepted, set-aside and rem
         return found;
       });
       expect([...gone, ...left].sort()).toEqual([...all].sort());
-      // In the order of the row.
+      // The remaining points keep the order of the row.
       expect(left).toEqual(all.filter(point => left.includes(point)));
     }
     expect(requestCount).toBeLessThanOrEqual(REQUESTS_MAX);

@@ -1,4 +1,4 @@
-// A flush of a queue whose file fails ends as soon as nothing is left to send: `queue drain` has no other end.
+// A flush of a queue whose file fails ends as soon as nothing is left to send, since nothing else ends `queue drain`.
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -55,7 +55,7 @@ async function createStage(): Promise<Stage> {
 
 const TURN_MS = 1000;
 
-/** The result of a flush without a limit, on a clock that goes on. */
+/** Flushes without a time limit while the clock advances. Returns the result. */
 async function flushed({ clock, sender }: Stage): Promise<boolean> {
   let isDone: boolean | null = null;
   sender.start();

@@ -1,4 +1,4 @@
-// What the transports of both protocols share.
+// The behaviour that the transports of both protocols share.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
@@ -17,13 +17,13 @@ const ROW: SendRequest = {
   rawBytes: 9,
 };
 
-/** What a back end does with a request: it accepts it, cuts the connection, says nothing, or answers a code with words. */
+/** A back end accepts a request, cuts the connection, does not answer, or answers with a code and a text. */
 type Move = 'accept' | 'cut' | 'silence' | readonly [code: number, words: string];
 
 const PROTOCOLS = ['http/protobuf', 'grpc'] as const;
 let backEnd: BackEnd | GrpcBackEnd;
 let transport: Transport;
-/** By the number of the request and its key. */
+/** The back end's move for a request, by the request's number and key. */
 let move: (index: number, key: unknown) => Move;
 let sendCount: number;
 
@@ -139,7 +139,7 @@ test.each(PROTOCOLS)(
 );
 
 describe.each(['http/json', 'grpc'] as const)('over %s, bytes of the queue', protocol => {
-  /** The result for a row whose body is read in this way; it is not sent. */
+  /** The result for a row whose body is read in this way. Fails if the row is sent. */
   async function resultOf(readBody: () => Buffer): Promise<SendResult> {
     await open(protocol);
     const row: SendRequest = {

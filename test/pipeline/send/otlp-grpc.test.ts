@@ -151,7 +151,7 @@ describe('an answer', () => {
     await check({ body }, { kind: 'hold', reason: expect.stringMatching(/larger than 4194304/) });
   });
 
-  /** A server that speaks HTTP/2 as the test says. */
+  /** Starts an HTTP/2 server with this answer. Returns a transport to it. */
   async function startWeb(answer: (response: Http2ServerResponse) => void): Promise<OtlpGrpc> {
     const server = createHttp2Server((request, response) => {
       request.resume();

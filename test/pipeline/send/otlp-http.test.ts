@@ -259,7 +259,7 @@ test.each(['utf-8', 'none', 'compress'])(
     }
     expect(backEnd.requests).toHaveLength(4);
     expect(backEnd.connectionCount).toBe(1);
-    // It is read no further than any other.
+    // Such an answer is read no further than any other answer.
     backEnd.answer = () => response =>
       void response.writeHead(200, headers).write(Buffer.alloc(ANSWER_BYTES_MAX + 1));
     expect(await send(transport)).toEqual(ACCEPTED);
@@ -342,11 +342,11 @@ test('no answer shows a secret of the service', async () => {
     await expectReason(transport, 'unknown [secret] for [secret]');
   };
   await check();
-  // Also one that was rotated since the start.
+  // A key that was rotated since the start is hidden, too.
   source = 'canary/of=another day';
   key.refresh();
   await check();
-  // A reload keeps the transport. Its configuration has a key of its own, which rotates before anything is sent.
+  // A reload keeps the transport. The new configuration has another key, which rotates before anything is sent.
   const [former, other] = [key.reveal(), new ConfigSecret('third-canary', () => 'fourth-canary')];
   known.follow([testApi('https://api.example.com', { key: other })]);
   other.refresh();

@@ -1,4 +1,4 @@
-// What a search for poison finds and what it costs, in complete simulated runs.
+// The results and the cost of a search for poison, in complete simulated runs.
 
 import { expect, test } from 'vitest';
 import { ROUNDS } from '../../../src/pipeline/send/poison.ts';
@@ -21,7 +21,7 @@ async function run(changes: Partial<Script>): Promise<Outcome> {
   return outcome;
 }
 
-/** One a minute. */
+/** Pages with four series, one a minute. */
 const pages = (count: number): Script['pages'] => pagesOf(count, 4);
 /** Every series of the first page is poison. */
 const ALL = [0, 1, 2, 3].map(series => ({ service: 0, series, from: 0, to: 1, status: 500 }));
@@ -39,7 +39,7 @@ test('one poisonous series on one page costs that point alone, after rounds a mi
   expect(found).toBeGreaterThan(1);
   expect(gone - found).toBeGreaterThan(ROUNDS - 0.1);
   expect(gone - found).toBeLessThan(ROUNDS + 1);
-  // The other points of its page did not wait for that, and one later page a minute passed it.
+  // The other points of the page did not wait for the search, and one later page a minute passed the point.
   const others = log.find(line => line.includes('200') && line.includes('s0/m3@0'));
   expect(minutesOf(others)).toBeLessThan(1.2);
   const passed = log.filter(line => line.includes('200') && minutesOf(line) < gone).slice(2);
@@ -91,7 +91,7 @@ test('a row of which nothing is accepted does not block the queue for days', asy
 test('with concurrency, what other lanes get accepted proves that the back end works', async () => {
   const { aside, taken, log } = await run({ pages: pages(20), poison: ALL, concurrency: 2 });
   expect([taken, aside]).toEqual([76, 4]);
-  // A minute until the first round, and then no round in vain: nothing of its own row is ever accepted.
+  // The first round begins after a minute, and no round is in vain although nothing of the row itself is ever accepted.
   const gone = log.filter(line => line.includes('aside')).map(minutesOf);
   expect(Math.max(...gone)).toBeLessThan(1 + ROUNDS + 0.5);
 });

@@ -89,7 +89,7 @@ async function send(...rows: readonly Readonly<Record<string, number>>[]): Promi
   sender.start();
 }
 
-/** The same, until all rows are settled. */
+/** The same, and waits until all rows are settled. */
 async function sendAll(...rows: readonly Readonly<Record<string, number>>[]): Promise<void> {
   await send(...rows);
   await until(isSettled);
@@ -110,7 +110,7 @@ async function pauseMs(): Promise<number> {
   return (sender.status().nextAttemptAtMs ?? 0) - clock.nowMs();
 }
 
-/** The same if others sleep as well. */
+/** The same, but waits for this state of the sender. */
 async function dueInMs(state: 'retrying' | 'holding' = 'retrying'): Promise<number> {
   const { nextAttemptAtMs } = await vi.waitUntil(() => {
     const status = sender.status();
@@ -132,7 +132,7 @@ async function passPauses(count: number): Promise<number> {
   return await pauseMs();
 }
 
-/** Expects pauses of so many seconds, one after the other. */
+/** Expects successive pauses of these lengths, in seconds. */
 async function expectPauses(...seconds: readonly number[]): Promise<void> {
   for (const wait of seconds) {
     expect(await pauseMs()).toBe(wait * SECOND_MS);
@@ -140,7 +140,7 @@ async function expectPauses(...seconds: readonly number[]): Promise<void> {
   }
 }
 
-/** The back end accepts everything from now on. */
+/** Lets the back end accept everything, and waits until all rows are settled. */
 async function recover(): Promise<void> {
   backEnd.answer = () => ({ status: 200 });
   await passPause();
@@ -166,7 +166,7 @@ function refuse(service: string, answer: Answer): void {
   backEnd.answer = ({ raw }) => (raw.includes(service) ? answer : { status: 200 });
 }
 
-/** Gives requests that contain such a point this answer, and all others 200. */
+/** Gives requests that contain a poisonous point this answer, and all others 200. */
 function poison(isPoison: (point: string) => boolean, answer: Answer = { status: 400 }): void {
   backEnd.answer = ({ raw }) =>
     flatPoints('metrics', raw).some(isPoison) ? answer : { status: 200 };
@@ -265,7 +265,7 @@ describe('retry', () => {
     const bodies = backEnd.requests.slice(0, 7).map(({ body }) => body.toString('hex'));
     expect(new Set(bodies).size).toBe(1);
     expect(counter('prom2otlp_send_requests_total').get('metrics', 'retry')).toBe(5);
-    // Also the one that was sent again at once.
+    // The request that was sent again at once counts, too.
     expect(counter('prom2otlp_send_resent_points_total').get('metrics')).toBe(6);
     expectPoints(queue, 'a', { accepted: 1 });
   });
@@ -326,7 +326,7 @@ describe('retry', () => {
     expect(await passPauses(6)).toBe(30 * SECOND_MS);
     const before = emptyCount;
     await clock.advance(5 * SECOND_MS);
-    // The outage is not a minute old.
+    // In the first minute of an outage, an empty request goes out every second.
     expect(emptyCount - before).toBe(5);
     backEnd.answer = () => ({ status: 200 });
     empty = ACCEPTED;
@@ -355,7 +355,7 @@ describe('retry', () => {
     await clock.advance(SECOND_MS);
     await until(() => sender.status().state === 'retrying');
     for (let i = 0; i < 20; i++) await passPause();
-    // If each of them were believed, there would be as many as attempts.
+    // If each accepted empty request were believed, there would be as many as attempts.
     expect(emptyCount - told).toBeLessThanOrEqual(11);
   });
 
@@ -377,7 +377,7 @@ describe('hold', () => {
     const seconds = [1, 2, 4, 8, 16, 32, 60, 60, 60];
     await expectPauses(...seconds);
     await pauseMs();
-    // However long it lasts: the status says nothing about content.
+    // No row passes, however long it lasts: the status says nothing about content.
     expect(received()).toEqual(['a', ...seconds.map(() => 'a')]);
     expect(emptyCount).toBe(0);
     expect(sender.status()).toMatchObject({
@@ -429,7 +429,7 @@ describe('split', () => {
       poison(isPoison, { status, body: 'a bad point' });
       await sendAll({ a: 1000 });
       expect(backEnd.requests.length).toBeLessThanOrEqual(64);
-      // Only the first refusal of a row costs one.
+      // Only the first refusal of a row costs an empty request.
       expect(emptyCount).toBe(1);
       const [aside] = await queue.readSetAside(1);
       const reason = `the back end answered ${status}: a bad point`;
@@ -465,7 +465,7 @@ describe('split', () => {
   });
 
   test('a refusal that an empty request gets as well is not about content: nothing is lost', async () => {
-    // Numbers and ids differ.
+    // The two answers differ in numbers and ids.
     const words = (port: number, id: string): string =>
       `remoteAddr: "127.0.0.1:${port}"; unsupported path requested; request ${id}`;
     const reason = `the back end answered 400: ${words(40_124, '9b1c7a52-0c1f')}`;
@@ -478,7 +478,7 @@ describe('split', () => {
       state: 'holding',
       lastError: `the back end answered 400: ${body}; an empty request gets the same answer: check otlp.endpoint`,
     });
-    // Also when the row is searched for poison.
+    // Nothing is lost when the row is searched for poison, either.
     await clock.advance(10 * ROUND_MS);
     await pauseMs();
     expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 501 });
@@ -654,7 +654,7 @@ describe('flush and close', () => {
     backEnd.answer = (_, i) =>
       i === 0 ? { status, headers: { 'retry-after': '7' } } : { status: 200 };
     await put({ a: 1 });
-    // It begins before the pause, and during it.
+    // One flush begins before the pause, and another during it.
     const flushed = sender.flush(10 * SECOND_MS);
     sender.start();
     expect(await dueInMs()).toBe(7 * SECOND_MS);

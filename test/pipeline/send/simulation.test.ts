@@ -90,7 +90,7 @@ test('no row passes a part of an older one that was not sent directly before', a
       },
       { afterMs: 10, services: [{ series: 1, lagMs: 0 }], isDouble: false },
     ],
-    // 23 requests are answered as by a back end that has the poison alone, then none is accepted for ten minutes.
+    // The back end refuses only the poison in the first 23 requests, and then accepts none for ten minutes.
     answers: Array.from({ length: 23 }, () => null),
     phases: [{ lengthMs: 600_000, mood: { answer: 500, isForEmpty: false }, share: 1 }],
     poison: [{ service: 0, series: 1, from: 0, to: 2, status: 500 }],

@@ -84,7 +84,7 @@ describe.each(['http/protobuf', 'grpc'] as const)('over %s', protocol => {
     const words = /^no answer: (?:unable to verify|self-signed) .*; otlp.tls.ca must hold the/;
     await expectNoAnswer(server, {}, words);
     await expectNoAnswer(server, { ca: SECOND_CA }, words);
-    // Several in one file, as for a change of authorities.
+    // One file may hold several authorities, as for a change from one to another.
     for (const ca of [TEST_TLS.ca, `${SECOND_CA}${TEST_TLS.ca}`])
       expect(await send(protocol, server, { ca })).toMatchObject({ kind: 'accepted' });
   });

@@ -1,5 +1,5 @@
-// What each line of the simulated logs must have become at the back end, worked out from the line itself with the
-// plainest means: one pattern per form that the simulator writes, the rest by hand.
+// The record that each line of the simulated logs must become at the back end, derived from the line itself in the
+// simplest way: one pattern per form that the simulator writes, and constants for the rest.
 
 import type { LogLine } from '../../../src/simulator/log-source.ts';
 
@@ -7,7 +7,7 @@ export interface ExpectedLog {
   readonly severityNumber: number;
   readonly severityText: string;
   readonly eventName: string;
-  /** Beside those that every record has. */
+  /** The attributes that not every record has. */
   readonly attributes: Readonly<Record<string, string>>;
 }
 
@@ -19,7 +19,7 @@ const LEVELS: Readonly<Record<string, number>> = {
   error: 17,
 };
 
-/** Throws for a line of a form that is not known here. */
+/** Throws for a line of an unknown form. */
 export function expectedLog(type: string, { text }: LogLine): ExpectedLog {
   if (type === 'error-log') return errorLog(text);
   if (type === 'slow-query-log') return slowQuery(text);

@@ -1,4 +1,4 @@
-// A real Chromium, for the status page: from the machine or, as root, from its Debian.
+// A real Chromium, for the status page: the machine's own or, as root, installed from its Debian.
 
 import { installDebian } from '../support/debian.ts';
 import type { Preparable } from '../support/part.ts';

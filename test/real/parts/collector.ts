@@ -1,6 +1,6 @@
 // A real OpenTelemetry Collector: test/real/go/otelcol, built from the collector's and its contributors'
 // modules. By default it writes everything that its OTLP receiver accepted to a file, one request a line,
-// as OTLP/JSON; a bench may give it a configuration of its own.
+// as OTLP/JSON; a test or a bench may change its configuration.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { need, type Part, type Running } from '../support/part.ts';
 import { freePort, isListening, startServer } from '../support/process.ts';
 
 export interface CollectorOptions {
-  /** Changes the configuration, which is: OTLP in, the file out. Both of its endpoints must be listened on. */
+  /** Changes the default configuration (from OTLP to the file). It must keep both OTLP endpoints. */
   readonly configure?: (config: CollectorConfig, output: string) => void;
 }
 
@@ -42,7 +42,7 @@ export interface CollectorConfig {
 
 export interface CollectorRunning extends Running {
   readonly pid: number;
-  /** What an OTLP/HTTP client takes as its endpoint. */
+  /** The endpoint for an OTLP/HTTP client. */
   readonly httpUrl: string;
   readonly grpcUrl: string;
   /** The file of the default configuration: OTLP/JSON, one request a line. Complete after stop(). */
@@ -87,7 +87,7 @@ async function startCollector(options: CollectorOptions): Promise<CollectorRunni
   };
 }
 
-/** The whole requests in the file of a collector, in the order in which they were accepted. */
+/** The complete requests in the file of a Collector, in the order in which they were accepted. */
 export async function readRequests(
   output: string,
 ): Promise<(MetricsRequestJson & LogsRequestJson)[]> {
@@ -115,7 +115,7 @@ function otlpToFile(
   };
 }
 
-/** Lets it scrape, too, into the same file. */
+/** Lets the Collector scrape, too, into the same file. */
 export function alsoScrape(config: CollectorConfig, prometheus: unknown): void {
   config.receivers.prometheus = prometheus;
   const metrics = { receivers: ['otlp', 'prometheus'], exporters: ['file'] };

@@ -10,7 +10,7 @@ import { exporterUser } from './mariadb.ts';
 
 export interface ExporterOptions {
   readonly databasePort: number;
-  /** Every collector that the exporter has, instead of its defaults: four times the series. */
+  /** Runs all collectors of the exporter instead of its defaults: four times as many series. */
   readonly hasAllCollectors?: boolean;
 }
 
@@ -47,7 +47,7 @@ async function startExporter(options: ExporterOptions): Promise<ExporterRunning>
       `--web.listen-address=127.0.0.1:${port}`,
       ...(options.hasAllCollectors === true ? await collectorFlags(path) : []),
     ],
-    // Version 0.14 wants this variable even where the file says the same.
+    // Version 0.14 needs this variable, although the file has the same data.
     env: { DATA_SOURCE_NAME: `${name}:${password}@(127.0.0.1:${options.databasePort})/` },
     folder,
     isReady: () => isUp(`http://127.0.0.1:${port}/`),
@@ -55,7 +55,7 @@ async function startExporter(options: ExporterOptions): Promise<ExporterRunning>
   return { url: `http://127.0.0.1:${port}/metrics`, stop: () => server.stop() };
 }
 
-/** Collectors that ask for what only another database server has, and log an error at each scrape. */
+/** Collectors for features of other database servers, which log an error at each scrape. */
 const FOREIGN = /tokudb|rocksdb|replication_|replica_host|slave_hosts|sys\.user_summary/;
 
 /** The flags that switch a collector on: those whose help line begins "Collect". */

@@ -1,6 +1,6 @@
-// Stands between an exporter and the bridge as the service's API does: it asks for the key, may compress,
-// and passes the exporter's page on unchanged. It keeps every page it served, so that a test can compare
-// what arrived with what was there, and can hold a page still. Runs inside the test's own process.
+// Serves an exporter's page to the bridge as the service's API does: requires the key, may compress, and does not
+// change the page. Keeps every served page, so that a test can compare it with the points that arrive, and can
+// freeze a page. Runs inside the test's own process.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
@@ -8,11 +8,11 @@ import { listen } from '../../../src/simulator/loopback-server.ts';
 import type { Running } from '../support/part.ts';
 
 export interface FrontOptions {
-  /** Where the page comes from. */
+  /** The address of the exporter's page. */
   readonly exporterUrl: string;
-  /** What X-API-Key must be; without it the answer is 400. */
+  /** The required value of X-API-Key; without it the answer is 400. */
   readonly key: string;
-  /** Compress the answer when the client takes gzip; default false. */
+  /** Compresses the answer when the client takes gzip; default false. */
   readonly isGzipped?: boolean;
 }
 
@@ -27,13 +27,13 @@ export interface FrontRunning extends Running {
   readonly pages: readonly ServedPage[];
   /** Requests that could not be answered because the exporter did not. */
   readonly failures: () => number;
-  /** From the next request on the same page is served again and again, until thaw. */
+  /** From the next request on, serves the same page until thaw(). */
   freeze(): void;
   thaw(): void;
 }
 
 const PATH = '/observability/v2/metrics';
-/** A test that runs for so long that it needs more pages is a bench. */
+/** Limits the memory of a long run: no test needs more pages. */
 const PAGES_KEPT = 1000;
 
 export async function startFront(options: FrontOptions): Promise<FrontRunning> {

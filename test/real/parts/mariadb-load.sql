@@ -1,5 +1,5 @@
--- What the tests' MariaDB is filled with: users, tables in two engines, and a few seconds of work that
--- moves every group of status counters. Run with --force: some statements fail on purpose.
+-- Fills the MariaDB of the tests: users, tables in two engines, and a few seconds of work that moves every
+-- group of status counters. Run with --force: some statements fail on purpose.
 
 create user if not exists exporter@'127.0.0.1' identified by 'exporter-password';
 grant process, replication client, replication slave, slave monitor, binlog monitor, select on *.*

@@ -1,6 +1,6 @@
-// A real MariaDB server with load behind it: a primary, a replica, or a cluster of one node. Server and
-// client come from the machine or, as root, from its Debian; the plugins and the cluster library are
-// unpacked beside it and nothing but the folder of the real parts is written to.
+// A real MariaDB server that has worked for some seconds: a primary, a replica, or a cluster of one node. Server and
+// client are the machine's own or, as root, installed from its Debian. The plugins and the cluster library are unpacked
+// in the folder of the real parts. Sockets and temporary tables are in the system's temporary folder.
 
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,15 +13,15 @@ import { freePort, run, runAny, startServer, type RunningServer } from '../suppo
 type Settings = Readonly<Record<string, string | number>>;
 
 export interface MariadbOptions {
-  /** Default: a primary by itself. */
+  /** By default, a primary without a replica. */
   readonly role?: 'primary' | 'cluster' | { readonly replicaOf: MariadbRunning };
-  /** Fill it with mariadb-load.sql; default true, and never on a replica. */
+  /** Runs mariadb-load.sql; default true, but never on a replica. */
   readonly isLoaded?: boolean;
 }
 
 export interface MariadbRunning extends Running {
   readonly port: number;
-  /** Runs statements as root, the failing ones too; gives what they print, tab-separated, without headings. */
+  /** Runs statements as root, and continues after failures. Returns their output, tab-separated, without headings. */
   sql(text: string): Promise<string>;
   /** Ends the server, as an outage does, and keeps its data. */
   halt(signal?: NodeJS.Signals): Promise<void>;
@@ -36,7 +36,7 @@ const isRoot = process.getuid?.() === 0;
 
 export const mariadb: Part<MariadbOptions, MariadbRunning> = {
   name: 'mariadb',
-  // The core packages bring the programs alone: no service, no user, nothing that starts.
+  // The core packages have only the programs: no service, no user, nothing that starts.
   prepare: () =>
     installDebian({
       programs: ['mariadbd', 'mariadb', 'mariadb-install-db'],
@@ -47,7 +47,7 @@ export const mariadb: Part<MariadbOptions, MariadbRunning> = {
   start: startMariadb,
 };
 
-/** The plugins that the server package brings; absent, the server runs without audit log and histogram. */
+/** The plugins of the server package. Without them, the server runs without audit log and histogram. */
 export const mariadbPlugins: Preparable = {
   name: 'mariadb plugins',
   prepare: () => unpackDebian('mariadb-server', [OWN_SUITE]),
@@ -65,12 +65,12 @@ async function startMariadb(options: MariadbOptions): Promise<MariadbRunning> {
   const { path } = await need(mariadb);
   const role = options.role ?? 'primary';
   const folder = await runFolder('mariadb');
-  // The path of a socket may have 107 bytes, fewer than a checkout's own path may have.
+  // The path of a socket may have at most 107 bytes, and the path of a checkout may be longer.
   const socketFolder = await mkdtemp(join(tmpdir(), 'mariadb-'));
   const data = join(folder, 'data');
   await mkdir(data);
   const asRoot = isRoot ? { user: 'root' } : {};
-  // A server that starts deletes the temporary tables that it finds: another one's, in a folder that they share.
+  // A starting server deletes all temporary tables in its tmpdir: in a shared folder, also those of another server.
   const own = { datadir: data, tmpdir: socketFolder, ...asRoot };
   const install = { ...own, 'auth-root-authentication-method': 'normal' };
   await run('mariadb-install-db', ['--no-defaults', '--skip-test-db', ...flags(install)]);
@@ -129,7 +129,7 @@ const commonSettings: Settings = {
   'log-slow-verbosity': 'query_plan,explain',
 };
 
-/** The audit log, and the plugin behind the only histogram that the exporter makes of a server. */
+/** Settings for the audit log, and for the plugin of the only histogram that the exporter reads from a server. */
 async function pluginSettings(folder: string): Promise<Record<string, string>> {
   const plugins = await mariadbPlugins.prepare();
   if ('absent' in plugins) return {};
@@ -162,7 +162,7 @@ async function roleSettings(role: MariadbOptions['role']): Promise<Settings> {
   };
 }
 
-/** Resolves once the replica has what the primary had when it was asked. */
+/** Starts the replication, and resolves once the replica has everything that the primary had at the call. */
 async function followPrimary(
   client: (text: string) => Promise<string>,
   primary: MariadbRunning,

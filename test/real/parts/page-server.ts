@@ -1,20 +1,19 @@
-// Serves page sequences, each under a path of its own: the first request gets the first step, and so on; after the
-// last step it is served again. It keeps what it answered, so that another reader can be given the very same. Runs
-// inside the test's own process.
+// Serves page sequences, each under its own path: the first request gets the first step, and so on; the last step is
+// repeated. Keeps its answers, so that another reader can get exactly the same. Runs inside the test's own process.
 
 import type { ServerResponse } from 'node:http';
 import { listen } from '../../../src/simulator/loopback-server.ts';
 import type { Running } from '../support/part.ts';
 import { renderPage, type Sequence, type Step } from '../receiver/sequences.ts';
 
-/** What a scrape got: a body with status 200 to its end, or nothing that can be read. */
+/** The answer to a scrape: a complete body with status 200, or nothing that can be read. */
 export type Answered =
   | { readonly kind: 'page'; readonly body: string; readonly contentType: string }
   | { readonly kind: 'failure' };
 
 export interface PageServerRunning extends Running {
   readonly port: number;
-  /** The answers of a sequence, first one first. */
+  /** The answers of a sequence so far, oldest first. */
   answers(name: string): readonly Answered[];
 }
 

@@ -1,5 +1,5 @@
 // A real Prometheus with its OTLP receiver on, built from its module without the user interface: a back
-// end for the tests, and as an agent something for the bench to compare with.
+// end for the tests and, as an agent, a contender in the bench.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,22 +9,22 @@ import { need, type Part, type Running } from '../support/part.ts';
 import { freePort, isUp, startServer } from '../support/process.ts';
 
 export interface PrometheusOptions {
-  /** Its configuration as YAML: scrape jobs, remote write, the `otlp` section. Default: nothing is scraped. */
+  /** Its configuration as YAML: scrape jobs, remote write, the `otlp` section. By default, nothing is scraped. */
   readonly config?: string;
-  /** Agent mode: no storage to ask, no OTLP receiver. */
+  /** Agent mode: no queries, no OTLP receiver. */
   readonly isAgent?: boolean;
 }
 
 export interface PrometheusRunning extends Running {
   readonly pid: number;
   readonly url: string;
-  /** What `otlp.metrics_endpoint` must be. */
+  /** The value for `otlp.metrics_endpoint`. */
   readonly otlpUrl: string;
-  /** Does nothing: what has arrived is visible at once. */
+  /** Does nothing: samples are visible as soon as they arrive. */
   flush(): Promise<void>;
 }
 
-/** The module counts 0.314.0 where the program counts 3.14.0. */
+/** Turns the module's version into the program's: 0.314.0 is 3.14.0. */
 export function releasedVersion(moduleVersion: string): string {
   const [, minor, patch] = moduleVersion.split('.');
   return `${minor?.slice(0, 1)}.${Number(minor?.slice(1))}.${patch}`;

@@ -1,4 +1,4 @@
-// The checker that comes with Prometheus, built from its module: alert rules are checked and their unit tests run by it.
+// The checker that comes with Prometheus, built from its module. It checks alert rules, and runs their unit tests.
 
 import { goBuild } from '../support/go-build.ts';
 import type { Preparable } from '../support/part.ts';

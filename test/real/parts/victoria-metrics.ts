@@ -1,5 +1,5 @@
-// A real VictoriaMetrics, single node, of Debian: an OTLP back end that takes protobuf only, and answers
-// with what it has stored.
+// A real single-node VictoriaMetrics from Debian: an OTLP back end that takes only protobuf, and that can
+// be queried for the stored samples.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { need, type Part, type Prepared, type Running } from '../support/part.ts
 import { freePort, isUp, startServer } from '../support/process.ts';
 
 export interface VictoriaMetricsOptions {
-  /** A Prometheus scrape configuration as YAML, to compare with what was scraped directly. */
+  /** A Prometheus scrape configuration as YAML, for a comparison with direct scrapes. */
   readonly scrapeConfig?: string;
   /** The path of a file of relabeling rules for everything that arrives. */
   readonly relabelFile?: string;
@@ -19,7 +19,7 @@ export interface VictoriaMetricsOptions {
 export interface StoredSeries {
   /** Labels as stored; the name is `__name__`. */
   readonly metric: Readonly<Record<string, string>>;
-  /** NaN where a staleness marker stands. */
+  /** NaN for a staleness marker. */
   readonly values: readonly number[];
   readonly timestamps: readonly number[];
 }
@@ -27,9 +27,9 @@ export interface StoredSeries {
 export interface VictoriaMetricsRunning extends Running {
   readonly pid: number;
   readonly url: string;
-  /** What `otlp.metrics_endpoint` must be. */
+  /** The value for `otlp.metrics_endpoint`. */
   readonly otlpUrl: string;
-  /** Makes what has arrived visible: by itself it becomes so within seconds, and in any order. */
+  /** Makes all samples that have arrived visible; otherwise they become visible within seconds, in any order. */
   flush(): Promise<void>;
   /** Everything stored under a selector such as `{__name__!=""}`, including what just arrived. */
   series(selector: string): Promise<StoredSeries[]>;
@@ -43,7 +43,7 @@ export const victoriaMetrics: Part<VictoriaMetricsOptions, VictoriaMetricsRunnin
 
 /** One of the programs of Debian's package: `victoria-metrics` or `vmagent`. */
 export async function prepareProgram(program: string): Promise<Prepared> {
-  // The machine's own release may be too old for OTLP with protobuf alone, so it is no substitute.
+  // Does not use the machine's own release, whose version may be too old for OTLP as protobuf.
   const unpacked = await unpackDebian('victoria-metrics', ['forky']);
   if ('absent' in unpacked) return unpacked;
   return { ...unpacked, path: join(unpacked.path, 'usr/bin', program) };

@@ -1,4 +1,4 @@
-// A real vmagent, of Debian: what the bench compares with. It scrapes by its own configuration and sends
+// A real vmagent from Debian, for the comparison in the bench. It scrapes with its own configuration and sends
 // Prometheus remote write, not OTLP.
 
 import { writeFile } from 'node:fs/promises';

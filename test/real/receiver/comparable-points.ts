@@ -1,5 +1,5 @@
-// Points of OTLP as two programs made them of one page, side by side, and every field in which they differ. In:
-// requests as OTLP/JSON, decoded by readers that share nothing with the program's encoder.
+// Compares the OTLP points that two programs made from one page, and finds every field in which they differ. In: requests
+// as OTLP/JSON, decoded by readers that share nothing with the program's encoder.
 
 import type {
   ExemplarJson,
@@ -9,13 +9,13 @@ import type {
 } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { attributesText, type OtlpPoint, otlpPoints } from '../../support/otlp-points.ts';
 
-/** A point with all that the request says of its resource and its scope. */
+/** A point with its whole resource and scope. */
 export interface ComparablePoint extends Omit<OtlpPoint, 'exemplars'> {
   /** Attributes with the types of their values. */
   readonly resource: string;
   /** Name, version, schema and attributes. */
   readonly scope: string;
-  /** The same without a name that one of the two programs gave it: the scope as the page tells it. */
+  /** The scope as the page gives it, without a name or version that one of the two programs has added. */
   readonly pageScope: string;
   readonly exemplars: string;
 }
@@ -42,7 +42,7 @@ export type Field = Exclude<
   'metric' | 'attributes' | 'pageScope' | 'serviceName' | 'serviceId'
 >;
 
-/** A field in which the two points of a pair differ, or a point that has no other (`field` is `point`). */
+/** A field in which the two points of a pair differ, or a point without a partner (`field` is `point`). */
 export type Difference =
   | {
       readonly field: Field;
@@ -75,7 +75,7 @@ export function comparablePoints(request: MetricsRequestJson): ComparablePoint[]
   );
 }
 
-/** Without the words that stand for a scope which the page does not name. */
+/** Removes the name and version that a program gives a scope which the page does not name. */
 function asThePageTells({ scope = {}, schemaUrl }: ScopeMetricsJson): ScopeMetricsJson {
   const { name = '', version = '', attributes = [] } = scope;
   const isReceivers = name === RECEIVER_SCOPE;
@@ -110,7 +110,7 @@ export function seriesOf({ metric, attributes, pageScope }: ComparablePoint): st
   return JSON.stringify([metric, attributes, pageScope]);
 }
 
-/** Pairs the points of one scrape by series and, where there are several, time. */
+/** Pairs the points of one scrape by series, and by time if a series has several, and compares each pair. */
 export function differencesOf(
   ours: readonly ComparablePoint[],
   theirs: readonly ComparablePoint[],

@@ -1,4 +1,4 @@
-// Known differences in what stands around the points: resource, scope, labels that say who, the scraper's own series.
+// Known differences around the points: resource, scope, labels that identify the source, the scraper's own series.
 
 import type { ComparablePoint } from './comparable-points.ts';
 import { isOnly, type KnownDifference, pointOf } from './known-difference.ts';
@@ -9,7 +9,7 @@ const OWN_SERIES = /^(?:up|scrape_\w+)$/;
 const isOwn = ({ metric, attributes }: ComparablePoint): boolean =>
   OWN_SERIES.test(metric) && attributes === '';
 
-/** A resource's attributes without the ones that the two word in their own ways. */
+/** A resource's attributes without the ones that the two sides write differently. */
 const commonResource = ({ resource }: ComparablePoint): string[] =>
   resource.split(' ').filter(pair => !/^server\.(?:address|port)=/.test(pair));
 

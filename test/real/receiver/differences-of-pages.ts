@@ -1,4 +1,4 @@
-// Known differences in what is read of a page: which lines, with which metadata, as which series.
+// Known differences in the reading of a page: which lines, with which metadata, as which series.
 
 import { type Difference, seriesOf } from './comparable-points.ts';
 import { isMarker, isOnly, type KnownDifference, ownValue, pointOf } from './known-difference.ts';
@@ -23,7 +23,7 @@ export const pageDifferences: readonly KnownDifference[] = [
     why: "one service's broken exporter must not cost the other services on the page their data",
     explains: (difference, step) => {
       if (isRefused(step)) return !step.isAllowed;
-      // What the bridge alone has read of such a page ends on a later one, for the bridge alone.
+      // A series that only the bridge has read from such a page ends on a later page, and only for the bridge.
       const { ours } = difference;
       const isEnd = isOnly(difference, 'ours') && isMarker(ours);
       return isEnd && ours !== null && !step.theirsBefore.has(seriesOf(ours));
@@ -140,7 +140,7 @@ export const pageDifferences: readonly KnownDifference[] = [
   },
 ];
 
-/** The line of metadata is missing on this page, or does not stand before the first sample. */
+/** True if the line of metadata is missing on this page, or is not before the first sample. */
 function isMisplaced(difference: Difference, { page }: ComparedStep): boolean {
   const { metric, type } = pointOf(difference);
   const isOfFamily = (name: string): boolean =>

@@ -1,4 +1,4 @@
-// Known differences in the points that are made of the samples: histograms and summaries, times, markers, exemplars.
+// Known differences in the points that are made from samples: histograms and summaries, times, markers, exemplars.
 
 import { type ComparablePoint, type Difference, seriesOf } from './comparable-points.ts';
 import { isMarker, isOnly, type KnownDifference, pointOf } from './known-difference.ts';
@@ -7,11 +7,11 @@ import type { ComparedStep } from './strict-bridge.ts';
 const isCompound = ({ type }: ComparablePoint): boolean =>
   type === 'histogram' || type === 'summary';
 
-/** What the bridge had sent of a series before this page. */
+/** The last point of a series that the bridge had sent before this page. */
 const oursBefore = (point: ComparablePoint, step: ComparedStep): ComparablePoint | undefined =>
   step.oursBefore.get(seriesOf(point));
 
-/** A point of the receiver alone, that follows one which the bridge has sent; NaN where there is none. */
+/** The time from the bridge's last point to a point that only the receiver has; NaN if either is missing. */
 function nanosecondsLater(difference: Difference, step: ComparedStep): number {
   const { theirs } = difference;
   const last = theirs === null ? undefined : oursBefore(theirs, step);
@@ -19,7 +19,7 @@ function nanosecondsLater(difference: Difference, step: ComparedStep): number {
   return Number(BigInt(theirs.timeNs) - BigInt(last.timeNs));
 }
 
-/** It says what the bridge has said last. */
+/** True if the receiver's point repeats the value that the bridge has sent last. */
 function isRepeat(difference: Difference, step: ComparedStep): boolean {
   const { theirs } = difference;
   const last = theirs === null ? undefined : oursBefore(theirs, step);

@@ -1,12 +1,12 @@
-// What a known difference between the bridge in strict mode and the Collector's receiver is, and what the tables of
-// them ask of a difference and of the page that it was found on.
+// The type of a known difference between the bridge in strict mode and the Collector's receiver, and functions for the
+// tables of known differences.
 
 import type { ComparablePoint, Difference } from './comparable-points.ts';
 import type { ComparedStep } from './strict-bridge.ts';
 
-/** One row of the table in docs/mapping.md; its words stand there as they stand here. */
+/** One row of the table in docs/mapping.md, which has the same words. */
 export interface KnownDifference {
-  /** The rule of the mapping that is behind it. */
+  /** The rule of the mapping that causes it. */
   readonly rule: string;
   /** What the receiver does. */
   readonly receiver: string;
@@ -17,12 +17,12 @@ export interface KnownDifference {
   readonly explains: (difference: Difference, step: ComparedStep) => boolean;
 }
 
-/** A difference that is a whole point, of the one or of the other. */
+/** True if the difference is a whole point that only this side has. */
 export function isOnly(difference: Difference, side: 'ours' | 'theirs'): boolean {
   return difference.field === 'point' && difference[side] !== null;
 }
 
-/** The point that there is; the bridge's, where both have one. */
+/** The bridge's point, or the receiver's if the bridge has none. */
 export function pointOf({ ours, theirs }: Difference): ComparablePoint {
   const point = ours ?? theirs;
   if (point === null) throw new Error('a difference without a point');

@@ -1,12 +1,12 @@
-// A page looked at line by line, just far enough to tell which series stand on it, and where its metadata stands. It
-// is asked for every difference between two readings of the page, so that what it finds is kept.
+// Reads a page line by line, just enough to find its series and the lines of its metadata. Keeps indexes, because it is
+// used for every difference between two readings of the page.
 
 /** A sample line. */
 export interface SampleLine {
   readonly name: string;
   /** As `a=1,b=x`, sorted by name, like the attributes of a point. */
   readonly labels: string;
-  /** Where it stands, from 0. */
+  /** The number of the line, from 0. */
   readonly line: number;
 }
 
@@ -15,7 +15,7 @@ const LABEL = /([\w.]+)\s*=\s*"((?:[^"\\]|\\.)*)"/g;
 
 export class PageText {
   readonly text: string;
-  /** The lines that are samples of unquoted names, whatever else stands on the page. */
+  /** The lines that are samples with unquoted names, even on a page with errors. */
   readonly samples: readonly SampleLine[];
   readonly #lines: readonly string[];
   readonly #firstWords: ReadonlySet<string>;
@@ -45,7 +45,7 @@ export class PageText {
     return this.#bySeries.get(`${series.metric}{${series.attributes}}`) ?? [];
   }
 
-  /** Where TYPE, or HELP, of a family is said. */
+  /** The numbers of the TYPE or HELP lines of a family. */
   metadataOf(word: 'TYPE' | 'HELP', family: string): readonly number[] {
     return this.#byMetadata.get(`${word} ${family}`) ?? [];
   }

@@ -1,5 +1,5 @@
-// What a real Collector's Prometheus receiver makes of page sequences: it scrapes all of them side by side, one job
-// each, and every scrape is one request in its file.
+// Lets a real Collector's Prometheus receiver scrape page sequences: all of them side by side, with one job each. Every
+// scrape is one request in the Collector's file.
 
 import { until } from '../../support/program.ts';
 import { alsoScrape, collector, readRequests } from '../parts/collector.ts';
@@ -8,7 +8,7 @@ import { type ComparablePoint, comparablePoints } from './comparable-points.ts';
 import { Parts } from '../support/part.ts';
 import type { Sequence } from './sequences.ts';
 
-/** One step of a sequence, as the receiver met it. */
+/** One step of a sequence, with the receiver's points. */
 export interface ReceiverScrape {
   readonly answer: Answered;
   /** When the scrape started. */
@@ -17,12 +17,12 @@ export interface ReceiverScrape {
 }
 
 export interface ReceiverScrapes {
-  /** Where the pages came from, as `host:port`. */
+  /** The address of the pages, as `host:port`. */
   readonly instance: string;
   readonly bySequence: ReadonlyMap<string, readonly ReceiverScrape[]>;
 }
 
-/** A step may hang until the scrape has timed out, which it does after the interval. */
+/** The interval is also the timeout of a scrape, which a step may wait for. */
 const INTERVAL_SECONDS = 1;
 const PATIENCE_MS = 60_000;
 
@@ -36,7 +36,7 @@ export async function scrapeWithReceiver(sequences: readonly Sequence[]): Promis
       configure: config => alsoScrape(config, receiverConfig(sequences, instance)),
     }),
   );
-  // The scrape after the last step proves that the one before it is complete.
+  // The scrape after the last step proves that the scrape of the last step is complete.
   const isDone = ({ name, steps }: Sequence): boolean => server.answers(name).length > steps.length;
   await until('the last step of each', () => sequences.every(isDone), PATIENCE_MS);
   await running.stop();
@@ -74,7 +74,7 @@ async function readScrapes(file: string): Promise<Map<string, ComparablePoint[][
   return Map.groupBy(scrapes, points => jobOf(points));
 }
 
-/** `up` alone is surely of the job itself: labels of the page can say otherwise of any other series. */
+/** The receiver's own `up`. Only its Resource surely names the job: labels on a page can change other resources. */
 function upOf(points: readonly ComparablePoint[]): ComparablePoint | undefined {
   return points.find(({ metric, attributes }) => metric === 'up' && attributes === '');
 }

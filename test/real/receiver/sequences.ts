@@ -1,9 +1,9 @@
-// The page sequences of test/fixtures/sequences: what a service answers to one scrape after the other. A folder has
-// its pages (`.prom` is text 0.0.4, `.om` is OpenMetrics) and sequence.yaml: `about` says what happens, `steps` what
-// each scrape gets, `scrape` and `metrics` how the receiver's job and the bridge differ from their defaults.
+// The page sequences of test/fixtures/sequences: the answers of a service to one scrape after the other. A folder has
+// its pages (`.prom` is text 0.0.4, `.om` is OpenMetrics) and sequence.yaml: `about` says what happens, `steps` lists the
+// answers, `scrape` and `metrics` change the defaults of the receiver's job and of the bridge.
 //
-// A step is the name of a page, `capture FILE`, or what goes wrong: `status N`, `hang` until the client gives up,
-// `cut FILE` half-way, `empty`, `html`, `json`. In a page `<now-60>` is a timestamp that many seconds from the answer.
+// A step is the name of a page, `capture FILE`, or a failure: `status N`, `hang` until the client gives up, `cut FILE`
+// half-way, `empty`, `html`, `json`. In a page, `<now-60>` is a timestamp 60 seconds before the answer.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -74,7 +74,7 @@ function readTemplate(folder: string, file: string): { template: string; content
   return { template: readFileSync(join(folder, file), 'utf8'), contentType };
 }
 
-/** The page as it is at a time: relative timestamps become those of its format. */
+/** The page at a time: relative timestamps become absolute ones in its format. */
 export function renderPage(template: string, contentType: string, nowMs: number): string {
   return template.replaceAll(/<now([+-][\d.]+)>/g, (_, seconds: string) => {
     const timeMs = nowMs + Number(seconds) * 1000;

@@ -1,5 +1,5 @@
-// The bridge in strict mode, given page sequences at the very times at which the receiver scraped them: decode, derive
-// and encode of one target, read back by the independent decoder. All that the comparison needs of a step is here.
+// Gives the bridge in strict mode the page sequences, at the exact times at which the receiver scraped them: decode,
+// derive and encode of one target, read back by the independent decoder. A step has all that the comparison needs.
 
 import { stringify } from 'yaml';
 import type { MetricsConfig } from '../../../src/config/config.ts';
@@ -19,12 +19,12 @@ import { PageText } from './page-text.ts';
 import type { ReceiverScrape, ReceiverScrapes } from './receiver-scrapes.ts';
 import type { Sequence } from './sequences.ts';
 
-/** One step of a sequence as both met it. */
+/** One step of a sequence, with the points of both sides. */
 export interface ComparedStep {
   readonly sequence: Sequence;
-  /** From 1. */
+  /** The number of the step, from 1. */
   readonly number: number;
-  /** Empty when there was none. */
+  /** Empty when there was no page. */
   readonly page: PageText;
   readonly format: 'text' | 'openmetrics';
   /** When the scrape started. */

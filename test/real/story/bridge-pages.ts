@@ -1,5 +1,5 @@
-// Lets the daemon bring pages into a back end: a page server for each source, which serves one page after the other and
-// then the last one again, and a daemon that polls them every second until the back end has what is waited for.
+// Lets the daemon send pages to a back end. A page server for each source serves one page after the other, and then
+// repeats the last one. A daemon polls them every second until the back end has everything.
 
 import { until } from '../../support/program.ts';
 import { startPageServer, type PageServerRunning } from '../parts/page-server.ts';
@@ -17,11 +17,11 @@ const PATIENCE_MS = 60_000;
 
 export interface BridgeTask {
   readonly sources: readonly PageSource[];
-  /** What `otlp.metrics_endpoint` is. */
+  /** The value of `otlp.metrics_endpoint`. */
   readonly otlpUrl: string;
-  /** What differs in `metrics`. */
+  /** Changes to the section `metrics`. */
   readonly metrics?: Readonly<Record<string, unknown>>;
-  /** Asked again and again once all pages have been served. */
+  /** Called repeatedly once all pages have been served. */
   readonly hasArrived: () => Promise<boolean>;
 }
 
@@ -55,7 +55,7 @@ function sequenceOf(pages: readonly string[]): Sequence {
   return { name: NAME, about: '', steps, scrape: {}, metrics: {} };
 }
 
-/** The request after the last page proves that the daemon has that one. */
+/** The request after the last page proves that the daemon has the last page. */
 function isServed(sources: readonly PageSource[], servers: readonly PageServerRunning[]): boolean {
   return servers.every(
     (server, index) => server.answers(NAME).length > (sources[index]?.pages.length ?? 0),

@@ -1,4 +1,4 @@
-// The stores that answer PromQL, as tests that ask both of them need them.
+// The two stores that answer PromQL, for tests that query both.
 
 import { prometheus } from '../parts/prometheus.ts';
 import { victoriaMetrics, type VictoriaMetricsRunning } from '../parts/victoria-metrics.ts';
@@ -10,7 +10,7 @@ export interface Store {
   readonly start: () => Promise<Pick<VictoriaMetricsRunning, 'url' | 'otlpUrl' | 'flush' | 'stop'>>;
 }
 
-/** A Prometheus takes samples out of order, as its own guide asks for with OTLP, and what `config` says. */
+/** Prometheus accepts samples out of order, as its own guide recommends for OTLP; `config` is added to that. */
 export async function stores(config = ''): Promise<readonly Store[]> {
   const window = 'storage: {tsdb: {out_of_order_time_window: 30m}}\n';
   return [

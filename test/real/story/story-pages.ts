@@ -1,5 +1,5 @@
-// Eleven minutes of three services, made so that every answer can be worked out on paper: what grows grows by the same
-// amount each minute. `minute` is 0 to 10, and every line has the minute as its timestamp, a proxy's 15 s earlier.
+// Eleven minutes of three services, made so that every answer can be worked out by hand: counters grow by the same amount
+// each minute. `minute` is 0 to 10, and every line has the minute as its timestamp; a proxy's is 15 s earlier.
 //
 //   shop    primary shop-0, replica shop-1, a proxy. shop-0 restarts half a minute before minute 6. The replica's
 //           IO thread stops after minute 7, with a lag of 240 s; the lag is not on the page from then on.
@@ -44,7 +44,7 @@ function serverLines({ labels, lateMs, values }: Server, minute: number, timeMs:
 
 const grows = (from: number, perMinute: number) => (minute: number) => from + perMinute * minute;
 const stays = (value: number) => () => value;
-/** What it was before the restart, and from minute 6 on. */
+/** `before` until the restart, and `after` from minute 6 on. */
 const restarts = (before: Values[string], after: Values[string]) => (minute: number) =>
   (minute < 6 ? before : after)(minute);
 

@@ -1,14 +1,14 @@
-// What a user asks of the story (story-pages.ts) at its last minute, and the answers, worked out by hand. Where the
-// two query languages count differently, both answers are given with their reckoning:
+// Queries of a user about the story (story-pages.ts) at its last minute, with answers that are worked out by hand. Where
+// the two query languages count differently, both answers are given with their calculation:
 //
-// - Prometheus takes the samples of the window alone, whose left end is open: five of [5m], ten of [10m]. What they
-//   span (four minutes, nine) is stretched to the window, though never to before a counter was 0.
-// - VictoriaMetrics also takes the last sample before the window, and stretches nothing.
+// - Prometheus takes only samples within the window, whose left end is open: five of [5m], ten of [10m]. It extrapolates
+//   the time that they span (four or nine minutes) to the window, but not to before a counter was 0.
+// - VictoriaMetrics also takes the last sample before the window, and does not extrapolate.
 
-/** Names as a back end has stored them, by the names of the page. */
+/** Returns the name under which a back end stores a metric of the page. */
 export type Named = (name: string) => string;
 
-/** Values by what tells the series of the answer apart; '' for an answer of one series without labels. */
+/** Values by the label that distinguishes the series of the answer; '' for an answer of one series without labels. */
 export type Answers = Readonly<Record<string, number>>;
 
 export interface StoryQuery {
@@ -31,8 +31,8 @@ export const storyQueries: readonly StoryQuery[] = [
     asks: 'queries a second of each server',
     query: named => `sum by (server_name) (rate(${named(QUERIES)}[5m]))`,
     by: 'server_name',
-    // shop-0: 1350 since the restart, which was 270 s ago: in 300 s 4.5 a second. Prometheus sees 1200 in 240 s,
-    // stretched by the 30 s in which the counter came from 0 to its first 150: the same. shop-1: 120 a minute.
+    // shop-0: 1350 since the restart 270 s ago, so 4.5 a second in 300 s. Prometheus sees 1200 in 240 s, and adds the
+    // 30 s in which the counter grew from 0 to its first 150: the same result. shop-1: 120 a minute.
     answers: { 'shop-0': 4.5, 'shop-1': 2 },
   },
   {
@@ -40,7 +40,7 @@ export const storyQueries: readonly StoryQuery[] = [
     query: named => `increase(${named(QUERIES)}{server_name="shop-0"}[10m])`,
     by: 'server_name',
     answers: {
-      // Minutes 1 to 10: 1200 up to minute 5, then 150 and 1200; 2550 in 540 s, stretched to 600.
+      // Minutes 1 to 10: 1200 up to minute 5, then 150 and 1200; 2550 in 540 s, extrapolated to 600 s.
       prometheus: { 'shop-0': (2550 * 600) / 540 },
       // From minute 0 on: 1500, 150, 1200.
       victoriaMetrics: { 'shop-0': 2850 },
@@ -142,7 +142,7 @@ export const storyQueries: readonly StoryQuery[] = [
     asks: 'new connections a second to each server behind the proxy',
     query: named => `rate(${named(PROXY_NEW)}[5m])`,
     by: 'id',
-    // Samples are 15 s old: Prometheus stretches four minutes by 15 s at the end and 45 s at the start.
+    // Samples are 15 s old: Prometheus extrapolates four minutes by 15 s at the end and 45 s at the start.
     answers: { 'shop-0': 0.5, 'shop-1': 0.25 },
   },
   {
@@ -166,7 +166,7 @@ export const storyQueries: readonly StoryQuery[] = [
     asks: 'flow control, on average over five minutes',
     query: named => `avg_over_time(${named('engine_global_status_wsrep_flow_control_paused')}[5m])`,
     by: 'server_name',
-    // Minutes 6 to 10; of bank-2 there is minute 6 alone.
+    // Minutes 6 to 10; bank-2 has only minute 6.
     answers: { 'bank-0': 0.8, 'bank-1': 0.8, 'bank-2': 0.6 },
   },
   {

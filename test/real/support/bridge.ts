@@ -1,4 +1,4 @@
-// The program under test, started the way its users start it: `node bin/prom2otlp.js` with a YAML file.
+// Starts the program under test as its users do: `node bin/prom2otlp.js` with a YAML file.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,13 +7,13 @@ import { start, until } from '../../support/program.ts';
 import { runFolder } from './folder.ts';
 import type { Running } from './part.ts';
 
-/** What the front asks for. */
+/** The key that the front requires. */
 export const API_KEY = 'key-of-the-real-tests';
 
 export interface BridgedService {
   readonly id: string;
   readonly name: string;
-  /** Where its page comes from, and what was served so far. */
+  /** The address of its page, and the pages served so far. */
   readonly front: Pick<FrontRunning, 'url'> & { readonly pages: readonly unknown[] };
 }
 
@@ -21,11 +21,11 @@ export interface BridgeOptions {
   readonly services: readonly BridgedService[];
   /** The `otlp` section. */
   readonly otlp: Readonly<Record<string, unknown>>;
-  /** What differs in `metrics`. */
+  /** Changes to the section `metrics`. */
   readonly metrics?: Readonly<Record<string, unknown>>;
 }
 
-/** Writes the configuration and gives its file; a stock exporter's prefixes are mapped onto the service's families. */
+/** Writes the configuration, and returns its file. Maps a stock exporter's prefixes to the service's families. */
 export async function configureBridge(options: BridgeOptions): Promise<string> {
   const folder = await runFolder('bridge');
   const config = {
@@ -54,7 +54,7 @@ export async function configureBridge(options: BridgeOptions): Promise<string> {
   return file;
 }
 
-/** The daemon: `prom2otlp run`. It is up once it has fetched a page of each service. */
+/** Starts the daemon, `prom2otlp run`. Resolves once the daemon has fetched a page of each service. */
 export async function startBridge(
   file: string,
   services: readonly BridgedService[],

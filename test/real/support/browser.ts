@@ -1,5 +1,5 @@
-// A real Chromium, driven by playwright-core, which brings no browser of its own. It has no way out of this machine but to
-// loopback.
+// A real Chromium, driven by playwright-core, which does not include a browser. Its background services are off, so that
+// it contacts only the servers of the tests.
 
 import { join } from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -8,7 +8,7 @@ import { findProgram } from './process.ts';
 
 const QUIET = ['background-networking', 'component-update', 'sync', 'gpu', 'quic'];
 
-/** A browser without a profile for all tests of a file; each context of it is as a new one. */
+/** One browser without a profile for all tests of a file. Each page gets a new context, as in a new browser. */
 class OneBrowser {
   #browser: Promise<Browser> | null = null;
 
@@ -35,7 +35,7 @@ class OneBrowser {
 
 export interface OpenPage {
   readonly page: Page;
-  /** What the browser complained of: scripts, policies, requests that failed. */
+  /** The errors that the browser reported: of scripts, policies and failed requests. */
   readonly complaints: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export function useBrowser(): OneBrowser {
   return browser;
 }
 
-/** Where pictures of pages are kept. */
+/** The folder for pictures of pages; without it, none are taken. */
 export const SCREENSHOTS: string | undefined = process.env['SCREENSHOTS'];
 
 export async function takePicture(page: Page, name: string, fullPage = true): Promise<void> {
@@ -53,7 +53,7 @@ export async function takePicture(page: Page, name: string, fullPage = true): Pr
     await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage });
 }
 
-/** Nothing is wider than the screen but tables, which scroll by themselves. */
+/** Expects that nothing is wider than the screen, except tables, which scroll by themselves. */
 export async function expectToFit(page: Page): Promise<void> {
   const [content = 0, screen = 0] = await page.evaluate<readonly number[]>(
     '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',

@@ -1,11 +1,10 @@
-// The comparison that the real tests are about: what arrived against what the page had, series by series
-// and value by value.
+// The comparison of the real tests: compares the series that arrived with the page, series by series and value by value.
 
 import { expect } from 'vitest';
 import type { PageSeries } from './exposition.ts';
 
 /**
- * Labels by which back ends tell resources and scopes apart; none of them is on the page. (VictoriaMetrics gives
+ * Labels by which back ends distinguish resources and scopes; none of them is on the page. (VictoriaMetrics gives
  * a scope without a version the version `unknown`.)
  */
 const ENVELOPE_LABELS =
@@ -46,7 +45,7 @@ function differences(
   return found;
 }
 
-/** None missing, none extra, none different; and enough of them for that to mean something. */
+/** Expects that no series is missing, extra or different, and that the numbers of series are equal. */
 export function expectSame(
   page: ReadonlyMap<string, PageSeries>,
   arrived: ReadonlyMap<string, number>,

@@ -1,6 +1,6 @@
-// Packages of Debian, unpacked into the cache without touching what the machine has installed. The mirror
-// comes from the machine's own apt sources; a package of another release is fetched with package lists of
-// its own and verified with the archive's keyring like any other.
+// Unpacks Debian's packages into the cache, without touching the packages that the machine has installed. Uses the mirror
+// of the machine's own apt sources. A package of another release is downloaded with separate package lists, and verified
+// with the archive's keyring like any other.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
@@ -45,12 +45,12 @@ export async function unpackDebian(
 export interface Programs {
   readonly programs: readonly string[];
   readonly packages: readonly string[];
-  /** How the first of the programs is asked for its version, and where that stands in the answer. */
+  /** The arguments that make the first program print its version, and the pattern that finds it in the output. */
   readonly versionArgs: readonly string[];
   readonly version: RegExp;
 }
 
-/** Programs of the machine itself; as root, they are installed where they are missing. `path` is that of the first. */
+/** Finds programs of the machine; as root, installs missing ones. `path` of the result is the path of the first. */
 export async function installDebian(wanted: Programs): Promise<Prepared> {
   const { programs, packages, versionArgs, version } = wanted;
   const [first = ''] = programs;
@@ -130,7 +130,7 @@ export async function ownMirror(): Promise<string> {
   return mirror.split(' ', 1)[0] ?? '';
 }
 
-/** Fetches the machine's package lists where it has none, as on a fresh image; root alone may. */
+/** Downloads the machine's package lists if it has none, as on a fresh image; only root may. */
 async function updateOwnLists(): Promise<void> {
   const lists = await readdir('/var/lib/apt/lists').catch(() => []);
   if (lists.some(entry => entry.endsWith('_InRelease'))) return;

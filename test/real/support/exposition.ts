@@ -1,10 +1,10 @@
-// A second reader of the text exposition format, for the comparison alone: it shares nothing with the
-// program's decoder and is as plain as it can be. It reads what a real exporter writes, without timestamps,
-// and throws at anything else.
+// A second reader of the text exposition format, only for the comparison: it shares nothing with the program's
+// decoder, and is as simple as possible. It reads the pages of a real exporter, without timestamps, and throws
+// at anything else.
 
 export interface PageSeries {
   readonly name: string;
-  /** Without empty values, which mean that the label is absent. */
+  /** The labels without empty values, which mean that the label is absent. */
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
   /** The word on the TYPE line of its family. */
@@ -34,7 +34,7 @@ export function readPage(text: string): Map<string, PageSeries> {
   return series;
 }
 
-/** One text for a series, whatever the order of its labels and the spelling of bounds. */
+/** The same text for a series with any order of labels and any spelling of bounds. */
 export function seriesKey(name: string, labels: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(labels)
     .filter(([, value]) => value !== '')
@@ -44,8 +44,8 @@ export function seriesKey(name: string, labels: Readonly<Record<string, string>>
 }
 
 /**
- * What OTLP knows of the series of a page, by `seriesKey`: all but quantiles above 1. The exporter writes some as
- * percents (95, 99, 999).
+ * The series of a page that OTLP can carry, by `seriesKey`: all except quantiles above 1. The exporter writes some
+ * quantiles as percents (95, 99, 999).
  */
 export function knownToOtlp<T>(series: ReadonlyMap<string, T>): Map<string, T> {
   const quantileOf = (key: string): number =>
@@ -106,7 +106,7 @@ function familyOf(name: string, types: ReadonlyMap<string, string>): [string, st
   return [name, type];
 }
 
-/** A number as Prometheus and its relatives write it. Throws when it is none. */
+/** Reads a number as Prometheus and similar programs write it. Throws when the text is not a number. */
 export function readValue(text: string): number {
   const value = Number(text.replace(/^([+-]?)Inf(inity)?$/, '$1Infinity'));
   if (Number.isNaN(value) && text !== 'NaN') throw new Error(`this is not a number: ${text}`);

@@ -1,6 +1,6 @@
 // The folder of the real parts: $REAL, or .real at the root of the checkout (which git ignores).
-// parts/ caches what was downloaded or built, one folder per version; go/ caches the Go tool chain's
-// work; run/ has one folder per started part, with its configuration, data and logs.
+// parts/ caches downloads and builds, one folder per version; go/ has the caches of the Go tool chain;
+// run/ has one folder per started part, with its configuration, data and logs.
 
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -12,12 +12,12 @@ export const checkoutFolder: string = resolve(import.meta.dirname, '../../..');
 
 export const realFolder: string = resolve(checkoutFolder, process.env['REAL'] ?? '.real');
 
-/** What a test leaves behind for whoever looks into a failure is removed by the next run after this time. */
+/** A test keeps its folders, so that a failure can be examined. After this time, the next run removes them. */
 const RUN_KEPT_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Runs `work` while no other process that shares the folder runs such work: test files that run side by
- * side would otherwise build the same part at once. The lock is a database's, which a killed process frees.
+ * Runs `work` while no other process that shares the folder does so: otherwise, test files that run side by side would
+ * build the same part at the same time. The lock is that of a database, so a killed process releases it.
  */
 export async function exclusively<T>(work: () => Promise<T>): Promise<T> {
   await mkdir(realFolder, { recursive: true });
@@ -44,13 +44,13 @@ const SQLITE_BUSY = 5;
 
 export interface Cached {
   readonly folder: string;
-  /** How long making it took, then. */
+  /** How long it took to make the folder. */
   readonly seconds: number;
 }
 
 /**
- * The folder of a part's version, made by `make` unless it is there. A half-made folder never carries the
- * final name, so an interrupted build starts again.
+ * The folder of a part's version; `make` makes it if it does not exist. A half-made folder never has the final name, so
+ * an interrupted build starts again.
  */
 export async function cached(
   key: string,
@@ -75,13 +75,13 @@ export async function cached(
   return { folder, seconds: Number(await readFile(stamp, 'utf8')) };
 }
 
-/** A fresh folder for one started part. Folders of runs that are a day old are removed on the way. */
+/** Makes a new folder for one started part. Also removes folders of runs that are a day old. */
 export async function runFolder(name: string): Promise<string> {
   const runs = join(realFolder, 'run');
   await mkdir(runs, { recursive: true });
   for (const entry of await readdir(runs)) {
     const path = join(runs, entry);
-    // Another test may have removed it just now.
+    // Another test may have removed the folder meanwhile.
     const { mtimeMs = Infinity } = (await stat(path).catch(() => null)) ?? {};
     if (Date.now() - mtimeMs > RUN_KEPT_MS) await rm(path, { recursive: true, force: true });
   }

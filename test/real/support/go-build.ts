@@ -1,6 +1,6 @@
-// Builds the programs of test/real/go and test/deploy/go. Module versions are pinned by go.mod and go.sum; the module
-// proxy is the one that the machine's Go is set up with. Both caches stay in the folder of the real parts:
-// they are needed for the next build only and may be deleted.
+// Builds the programs of test/real/go and test/deploy/go. go.mod and go.sum pin the module versions; the machine's Go
+// settings choose the module proxy. Both Go caches stay in the folder of the real parts: only the next build needs
+// them, and they may be deleted.
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -17,14 +17,14 @@ const BUILD_MAX_MS = 25 * 60 * 1000;
 export interface GoProgram {
   /** Name of the program in the cache. */
   readonly name: string;
-  /** Where its go.mod and go.sum are; by default test/real/go. */
+  /** The folder of its go.mod and go.sum; by default test/real/go. */
   readonly moduleFolder?: string;
-  /** What to build, as `go build` takes it, from that folder. */
+  /** The argument of `go build` in that folder. */
   readonly package: string;
   /** The module whose version in go.mod is the program's. */
   readonly versionOf: string;
   readonly linkerFlags?: (version: string) => string;
-  /** Sources beside go.mod and go.sum that the program is made of. */
+  /** The program's sources besides go.mod and go.sum. */
   readonly sources: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export async function goBuild(program: GoProgram): Promise<Prepared> {
 
 async function build(program: GoProgram, version: string, output: string): Promise<void> {
   const linkerFlags = `-s -w ${program.linkerFlags?.(version) ?? ''}`.trim();
-  // The Prometheus code compiles in every service discovery there is, unless this tag says otherwise.
+  // Without this tag, the Prometheus code includes every service discovery.
   const flags = ['-p', '2', '-trimpath', '-buildvcs=false', '-tags', 'remove_all_sd'];
   const go = ['go', 'build', ...flags, '-ldflags', linkerFlags, '-o', output, program.package];
   await run('nice', ['-n', '10', ...go], {
@@ -57,7 +57,7 @@ async function build(program: GoProgram, version: string, output: string): Promi
     env: {
       CGO_ENABLED: '0',
       GOCACHE: join(realFolder, 'go/build'),
-      // Writable, so that deleting the folder needs no chmod.
+      // Makes the cache writable, so that deleting the folder needs no chmod.
       GOFLAGS: '-modcacherw',
       GOMODCACHE: join(realFolder, 'go/modules'),
     },

@@ -1,4 +1,4 @@
-// A Prometheus that judges a bridge: it has the shipped rules of some alerts, and says which of them fire.
+// A Prometheus with the shipped rules of some alerts, which shows which of them fire for a bridge.
 
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -32,9 +32,9 @@ export interface Judge extends PrometheusRunning {
 
 export interface JudgeOptions {
   readonly alerts: readonly string[];
-  /** The status address of a daemon whose metrics are scraped; without one they must be pushed. */
+  /** The status address of a daemon to scrape; without it, the metrics must be pushed. */
   readonly scraped?: string;
-  /** Further keys of its configuration. */
+  /** Further keys of the Prometheus configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
@@ -52,7 +52,7 @@ export async function startJudge({ alerts, scraped, config = {} }: JudgeOptions)
   return { ...running, firing: () => firingAlerts(running.url) };
 }
 
-/** Only the patience of the rules is shorter: a test does not wait minutes. Throws for an alert that has no rule. */
+/** The shipped rules with shorter times, because a test cannot wait for minutes. Throws for an alert without a rule. */
 function impatientRules(alerts: readonly string[]): string {
   const all = shippedRules();
   const rules = alerts.map(name => {

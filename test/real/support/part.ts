@@ -1,6 +1,6 @@
-// What every real part has in common: it can be prepared (downloaded or built once, then cached) and
-// started. A part that this machine cannot have says why instead: on a laptop its tests are skipped with
-// that reason, and where the environment says CI=true they fail with it.
+// The interface of every real part: it can be prepared (downloaded or built once, then cached) and started.
+// If this machine cannot have a part, the part returns the reason: on a laptop its tests are skipped with
+// that reason, and with CI=true they fail with it.
 
 import { exclusively } from './folder.ts';
 
@@ -11,7 +11,7 @@ export interface Ready {
   readonly version: string;
   /** The program, or the folder, that was prepared. */
   readonly path: string;
-  /** How long download and build took when they were done; 0 for what the machine already had. */
+  /** How long the download and the build took; 0 if the machine already had the part. */
   readonly seconds: number;
 }
 
@@ -26,7 +26,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** What was started, and is ended last first: even where a start failed half-way. */
+/** Keeps started parts, and stops them in reverse order, even if a later start failed. */
 export class Parts implements Running {
   readonly #started: Running[] = [];
 
@@ -46,13 +46,13 @@ export class Parts implements Running {
 
 export interface Part<Options, Started extends Running> {
   readonly name: string;
-  /** Downloads or builds what is missing. Cheap from the second call on; the first goes inside `exclusively`. */
+  /** Downloads or builds the part if it is missing. The first call must be inside `exclusively`; later ones are cheap. */
   prepare(): Promise<Prepared>;
   /** Resolves once the part answers. Throws when it is absent or does not come up, with the end of its log. */
   start(options: Options): Promise<Started>;
 }
 
-/** What a part's start() stands on; throws where the part is absent. */
+/** Prepares a part for its start(); throws if the part is absent. */
 export async function need(part: Preparable): Promise<Ready> {
   const prepared = await part.prepare();
   if ('absent' in prepared) throw new Error(`cannot start ${part.name}: ${prepared.absent}`);
@@ -60,8 +60,8 @@ export async function need(part: Preparable): Promise<Ready> {
 }
 
 /**
- * Prepares the parts of a test file, one after the other. Gives null when all are there, otherwise the
- * reason to skip, which it prints; with CI=true it throws instead.
+ * Prepares the parts of a test file, one after the other. Returns null if all are there. Otherwise prints
+ * and returns the reason to skip, or throws it with CI=true.
  */
 export async function reasonToSkip(parts: readonly Preparable[]): Promise<string | null> {
   const reasons: string[] = [];

@@ -53,7 +53,7 @@ export function runAny(
   });
 }
 
-/** The same for a command that must succeed: gives its stdout, throws with the end of its stderr. */
+/** Runs a command that must succeed, and returns its stdout. Throws with the end of its stderr when it fails. */
 export async function run(
   command: string,
   args: readonly string[],
@@ -65,7 +65,7 @@ export async function run(
   throw new Error(`cannot run ${command} ${args.join(' ')}: exit code ${code}\n${end}`);
 }
 
-/** Where a program stands: on PATH, or where the system's own daemons are. Null when it is nowhere. */
+/** Finds a program on PATH or in the folders of the system's daemons. Null if it is in none of them. */
 export function findProgram(name: string): string | null {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
   return folders.map(folder => join(folder, name)).find(path => existsSync(path)) ?? null;
@@ -186,7 +186,7 @@ export async function isUp(url: string): Promise<boolean> {
   return answer.ok;
 }
 
-/** True when something listens on the port: the readiness test of what has no page to ask for. */
+/** True when something listens on the port: the readiness test for servers without a page. */
 export function isListening(port: number): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect(port, '127.0.0.1');

@@ -2,9 +2,9 @@
 
 import { readValue } from './exposition.ts';
 
-/** One series of an answer, at one moment. */
+/** One series of an answer, at one time. */
 export interface PromqlSample {
-  /** Labels as stored; the name is `__name__`, where the query has kept it. */
+  /** Labels as stored; the name is `__name__`, if the query keeps it. */
   readonly metric: Readonly<Record<string, string>>;
   readonly value: number;
 }
@@ -17,7 +17,7 @@ export interface PromqlSeries {
 
 type Pair = readonly [seconds: number, value: string];
 
-/** What a query says at a moment; by default now. */
+/** The result of a query at a time; by default now. */
 export async function askPromql(
   url: string,
   query: string,
@@ -28,7 +28,7 @@ export async function askPromql(
   return result.map(({ metric, value }) => ({ metric, value: readValue(value[1]) }));
 }
 
-/** What a query says minute by minute, both ends included. */
+/** The results of a query minute by minute, both ends included. */
 export async function askPromqlByMinute(
   url: string,
   query: string,

@@ -1,5 +1,5 @@
-// What a collector wrote to its file, as log records: plain readings of OTLP/JSON, sharing nothing with the program's
-// encoder. A value of an attribute is as the collector has it, with its kind: `int 75`, `string shop`.
+// Reads the log records that a Collector wrote to its file as OTLP/JSON. Shares nothing with the program's encoder. The
+// value of an attribute is as the Collector has it, with its kind: `int 75`, `string shop`.
 
 import type { KeyValueJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { otlpLogs } from '../../support/otlp-points.ts';

@@ -1,6 +1,6 @@
-// What a collector wrote to its file, as series: every OTLP point taken apart again into what a page would
-// show of it, a histogram into buckets, sum and count. Plain readings of OTLP/JSON, sharing nothing with the
-// program's encoder. Whatever is read goes through the gate of wire-sanity.ts.
+// Reads the OTLP/JSON that a Collector wrote to its file, as series: splits every point into the series that a
+// page would show, a histogram into buckets, sum and count. Shares nothing with the program's encoder. Checks
+// the program's requests with wire-sanity.ts.
 
 import { attributesOf, type PlacedPoint, placedPoints } from '../../support/otlp-points.ts';
 import { WireGate } from '../../support/wire-sanity.ts';
@@ -18,20 +18,20 @@ export interface ReceivedPoint {
   readonly labels: Readonly<Record<string, string>>;
   readonly isMonotonic: boolean;
   readonly isCumulative: boolean;
-  /** Milliseconds; NaN where there is none. */
+  /** NaN if the point has no such time. */
   readonly timeMs: number;
   readonly startMs: number;
-  /** True for a point that only says that the series has ended. */
+  /** True for a staleness marker. */
   readonly isStale: boolean;
-  /** The series of a page that the point stands for, by `seriesKey`; empty when stale. */
+  /** The series of a page that the point contains, by `seriesKey`; empty for a staleness marker. */
   readonly series: ReadonlyMap<string, number>;
 }
 
 const NO_RECORDED_VALUE = 1;
 
 /**
- * All metric points of the file, in the order in which they were accepted. Throws when they are not sane, unless it is
- * not this program that has sent them.
+ * All metric points of the file, in the order in which they were accepted. If this program has sent them (`isOurs`),
+ * throws when they are not sane.
  */
 export async function readReceived(
   file: string,

@@ -1,5 +1,5 @@
-// What the tests bridge: three real servers (a primary with its replica, and a cluster of one node), each
-// with an exporter that runs every collector it has and a front that asks for the key.
+// The site that the tests bridge: three real servers (a primary with its replica, and a cluster of one node), each
+// with an exporter that runs all its collectors and a front that requires the key.
 
 import { exporter } from '../parts/exporter.ts';
 import { type FrontRunning, startFront } from '../parts/front.ts';
@@ -24,7 +24,7 @@ export interface Site extends Running {
 
 export const siteParts: readonly Preparable[] = [mariadb, mariadbPlugins, mariadbCluster, exporter];
 
-/** Stop ends everything that was started, last first, even where the start failed half-way. */
+/** Starts the site. If a start fails, everything that was started before is stopped, in reverse order. */
 export async function startSite(): Promise<Site> {
   const parts = new Parts();
   async function service(id: string, name: string, options: MariadbOptions): Promise<SiteService> {

@@ -1,5 +1,5 @@
-// A client of the database's own protocol that counts: each statement is on record before it is sent and again once the
-// server has acknowledged it, so that at a kill at most one is in doubt. It can also be refused, which servers count, too.
+// A client of the database's own protocol. A statement resolves only when the server has acknowledged it, so a caller
+// that counts before and after has at most one doubtful statement at a kill. Can also log in with a wrong password.
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ const PLUGIN = 'mysql_native_password';
 const OK = 0x00;
 const QUERY = 0x03;
 
-/** A connection as root, who has no password. Every method rejects once the server is gone. */
+/** A connection as root, without a password. `run` rejects once the server is gone. */
 export class CountedConnection {
   readonly #socket: Socket;
   readonly #packets: AsyncIterator<Buffer>;
@@ -29,7 +29,7 @@ export class CountedConnection {
     return connection;
   }
 
-  /** A statement without a result. Resolves when it is acknowledged. */
+  /** Runs a statement without a result. Resolves when the server has acknowledged it. */
   async run(statement: string): Promise<void> {
     this.#socket.write(packet(0, Buffer.from([QUERY, ...Buffer.from(statement)])));
     await this.#expectOk(statement);
@@ -52,8 +52,8 @@ export class CountedConnection {
 }
 
 /**
- * Logs in with a wrong password. Resolves to true when the server has refused and closed the connection, by when it
- * has counted it; to false when it ended before it said anything.
+ * Logs in with a wrong password. Resolves to true when the server has refused the login and closed the connection: by
+ * then it has counted the refusal. Resolves to false when the connection ended before that.
  */
 export async function beRefused(port: number): Promise<boolean> {
   const socket = await greeted(port);

@@ -1,4 +1,4 @@
-// A real MariaDB and its exporter, with a ledger: what it is asked is on record, and so is each of its processes.
+// A real MariaDB and its exporter, with a ledger that records all statements, refused logins and server processes.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kind, type Ledger, type Life } from '../../support/truth-ledger.ts';
@@ -22,7 +22,7 @@ export class CountedServer implements Running {
   readonly #ledger: Ledger;
   #life: Life | null;
   #connection: CountedConnection | null = null;
-  /** Everything that is asked waits for this: a flush must know what was before it. */
+  /** Each work waits for the one before: a flush must know what happened before it. */
   #asking: Promise<unknown> = Promise.resolve();
 
   private constructor(
@@ -52,7 +52,7 @@ export class CountedServer implements Running {
     return this.#life;
   }
 
-  /** Asks so many things, one after the other; ends early where the server is killed under it. */
+  /** Sends `count` statements or refused logins, one after the other. Ends early when the server is killed meanwhile. */
   ask(kind: Kind, count: number): Promise<void> {
     return this.#inTurn(async () => {
       for (let i = 0; i < count; i++) {
@@ -82,7 +82,7 @@ export class CountedServer implements Running {
     this.#ledger.done(life, kind, Date.now());
   }
 
-  /** Sets to zero what FLUSH STATUS does; `gate` keeps pages from being fetched meanwhile. */
+  /** Runs FLUSH STATUS; `gate` keeps pages from being fetched meanwhile. */
   flush(gate: (work: () => Promise<void>) => Promise<void>): Promise<void> {
     return this.#inTurn(() =>
       gate(async () => {
@@ -94,7 +94,7 @@ export class CountedServer implements Running {
     );
   }
 
-  /** kill -9, whatever it is doing. */
+  /** Kills the server with SIGKILL, even while it works. */
   async kill(): Promise<void> {
     this.#life = null;
     await this.#database.halt('SIGKILL');
@@ -107,14 +107,14 @@ export class CountedServer implements Running {
     this.#life = this.#ledger.begin();
   }
 
-  /** Null while the page has no counters: no server, or the exporter does not reach it. */
+  /** The exporter's page. `life` is null if it has no counters: without a server, or if the exporter cannot reach it. */
   async page(): Promise<ServerPage | { readonly text: string; readonly life: null }> {
     for (;;) {
       const before = this.#life;
       const answer = await fetch(this.#exporterUrl, { signal: AbortSignal.timeout(FETCH_MS) });
       const text = await answer.text();
       if (!/^mysql_global_status_uptime /m.test(text)) return { text, life: null };
-      // A server that has just come up answers before this program knows; one that was killed has answered before.
+      // A new server may answer before `#life` is set, and a killed server may have answered before its kill.
       const life = before ?? this.#life;
       const isSure = life !== null && (this.#life === life || this.#life === null);
       if (isSure) return { text, life };

@@ -1,6 +1,6 @@
-// What is done to the servers of the ledger, round by round, while something is asked of them all the time: kill -9,
-// FLUSH STATUS, failover to an older and to a younger server, an exporter that is cut off, a crash loop. The steps are
-// counted in polls, so that each is seen before and after.
+// The acts on the servers of the ledger, round by round, while they constantly get statements: kill -9, FLUSH STATUS,
+// failover to an older and to a younger server, an exporter that is cut off, a crash loop. The steps are counted in
+// polls, so that every scraper sees the state before and after each act.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kind, Ledger } from '../../support/truth-ledger.ts';
@@ -9,7 +9,7 @@ import type { CountedServer } from './counted-server.ts';
 import type { Switchboard, TruthFront } from './truth-front.ts';
 
 export const CRASHES_A_ROUND = 3;
-/** What a start that is read from whole seconds may be off by, and the jitter that the rules grant (F5). */
+/** The error of a start that is derived from whole seconds, plus the jitter that the rules allow (F5). */
 const DOUBT_MS = 4_000;
 const PATIENCE_MS = 60_000;
 
@@ -18,7 +18,7 @@ export const FAILOVERS = [
   'failover to a younger',
   'kill and failover',
 ] as const;
-/** What the uptime tells of, or a value that falls. */
+/** The scenes in which the uptime, or a value that falls, shows every reset. */
 export const TOLD_SCENES = [
   'calm',
   'kill',
@@ -27,7 +27,7 @@ export const TOLD_SCENES = [
   'restart while cut off',
   'flush',
 ] as const;
-/** In the first the value has passed the old one by the next page: nothing shows that it was set to zero between them. */
+/** In the first scene, the value exceeds the old one by the next page, so no page shows that it was set to zero. */
 const OTHER_SCENES = ['flush and overtake', 'crash loop'] as const;
 export type Scene = (typeof FAILOVERS | typeof TOLD_SCENES | typeof OTHER_SCENES)[number];
 export const SCENES: readonly Scene[] = [...TOLD_SCENES, ...FAILOVERS, ...OTHER_SCENES];
@@ -74,12 +74,12 @@ export class Play {
     await this.#kill();
     await this.#polls(round % 3);
     await this.#resume();
-    // A second restart that comes sooner might be the first, told late.
+    // A second restart that comes sooner could be taken for the first, shown by a late uptime.
     await this.#polls(6);
 
     this.#enter('kill and overtake');
     await this.#restartAndOvertake();
-    // So old that an uptime which is late by the cut, too, does not make it begin within the cut.
+    // Lets the process grow so old that even an uptime from before the cut does not place its start within the cut.
     await this.#polls(8);
 
     this.#enter('cut off');
@@ -108,7 +108,7 @@ export class Play {
     await this.#failOvers();
   }
 
-  /** The next page shows more than the last one did. */
+  /** Restarts the server, and makes the next page show higher values than the last one. */
   async #restartAndOvertake(): Promise<void> {
     const { statements, refusals } = this.#fronts[0]?.readings.at(-1)?.values ?? NOTHING;
     await this.#kill();
@@ -123,7 +123,7 @@ export class Play {
     await this.#switchTo(this.#standby);
     await this.#polls(4);
 
-    // Younger, but not so young that it could have begun since the last page.
+    // Makes it younger, but not so young that it could have begun since the last page.
     await young.kill();
     await young.resume();
     await Promise.all([delay(DOUBT_MS + 1000), this.#polls(DOUBT_MS / 1000 + 1)]);
@@ -141,7 +141,7 @@ export class Play {
     await this.#polls(2);
   }
 
-  /** The server behind the labels, and the one that is not. */
+  /** The server that answers under the labels; `#standby` is the other one. */
   get #active(): CountedServer {
     return this.#board.server;
   }
@@ -173,7 +173,7 @@ export class Play {
     });
   }
 
-  /** Until every scraper has had so many more pages. */
+  /** Waits until every scraper has got `count` more pages. */
   async #polls(count: number): Promise<void> {
     const goals = this.#fronts.map(({ pages }) => pages.length + count);
     await until(

@@ -1,6 +1,5 @@
-// Stands between the servers and a scraper as the service does: it puts labels and stamps on the lines, and shows the
-// same page under the namespace of each view. It passes on only the families that the ledger is about, and keeps what
-// it served.
+// Serves the servers' pages to a scraper as the service does: adds labels and stamps to the lines, and shows the same
+// page under the namespace of each view. Serves only the families of the ledger's series, and keeps the served pages.
 
 import { listen } from '../../../src/simulator/loopback-server.ts';
 import type { Kind, Reading } from '../../support/truth-ledger.ts';
@@ -8,7 +7,7 @@ import type { Running } from '../support/part.ts';
 import type { CountedServer } from './counted-server.ts';
 import { pageOfViews, SERIES, UPTIME, type Uptime, type View } from './views.ts';
 
-/** Which server answers under the labels, shared by all fronts; what must not overlap a fetch goes through the gate. */
+/** Selects the server that answers under the labels, for all fronts. `gate` runs work that must not overlap a fetch. */
 export class Switchboard {
   server: CountedServer;
   scene = 'calm';
@@ -38,7 +37,7 @@ export interface TruthFront extends Running {
   readonly url: string;
   /** Pages that had counters, oldest first. */
   readonly readings: readonly Reading[];
-  /** All pages as they were served: what a failure is told with. */
+  /** All pages as they were served, for the message of a failure. */
   readonly pages: readonly ServedPage[];
 }
 

@@ -1,5 +1,5 @@
-// The pages of the ledger: the same counters several times, each under the namespace of a view. The views differ in
-// their stamps and their uptime line alone: on time, late, stuck, missing.
+// The pages of the ledger: the same counters several times, each under the namespace of a view. The views differ only in
+// their stamps and their uptime line: on time, late, stuck, missing.
 
 import { type Kind, KINDS } from '../../support/truth-ledger.ts';
 
@@ -7,7 +7,7 @@ export interface View {
   readonly id: string;
   readonly name: string;
   readonly isStamped: boolean;
-  /** The uptime line of a page, made of its own and those before it, the newest last; null for none. */
+  /** The uptime line of a page, made from the uptimes of all pages so far, the newest last; null for no line. */
   readonly uptime: (pages: readonly Uptime[], number: number) => Uptime | null;
 }
 
@@ -19,7 +19,7 @@ export interface Uptime {
 
 const own = (pages: readonly Uptime[]): Uptime | null => pages.at(-1) ?? null;
 const previous = (pages: readonly Uptime[]): Uptime | null => pages.at(-2) ?? null;
-/** Of so many pages the uptime is right on the first ones, and then stands still. */
+/** Of each `cycle` pages, the uptime is right on the first ones (`moves`), and then does not change. */
 const STUCK = { cycle: 20, moves: 8 };
 
 export const VIEWS: readonly View[] = [

@@ -1,5 +1,5 @@
 // composecheck FILE: reads a compose file as `docker compose` does, by the schema of the compose specification, and
-// prints what it amounts to as JSON. What the schema does not allow goes to stderr and makes the exit code 1.
+// prints the resolved project as JSON. If the schema does not allow something, prints it to stderr and exits with 1.
 package main
 
 import (

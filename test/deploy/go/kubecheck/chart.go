@@ -20,8 +20,8 @@ import (
 //	package CHART [--destination FOLDER]
 //	install|upgrade|template NAME CHART [--namespace NAMESPACE] [--values FILE]
 //
-// lint prints what Helm's linter finds, from warnings on; the last three print the objects. `--install`, `--create-namespace` and
-// `--wait` are for a cluster, and do nothing here.
+// lint prints the warnings and errors of Helm's linter; the last three print the objects. `--install`,
+// `--create-namespace` and `--wait` are for a cluster, and do nothing here.
 func helm(args []string) error {
 	namespace, file, destination := "default", "", "."
 	var words []string

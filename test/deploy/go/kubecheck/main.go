@@ -1,6 +1,6 @@
-// kubecheck FOLDER|FILE: builds a kustomization, or reads the objects in a file, and checks each of them against the API of
-// Kubernetes and of the Prometheus operator. Prints the objects as YAML. A field that the API does not have, a value of the wrong type, a key that stands twice or
-// a required field that is missing goes to stderr, one line each, and makes the exit code 1.
+// kubecheck FOLDER|FILE: builds a kustomization, or reads the objects in a file, and checks each of them against the
+// API of Kubernetes and of the Prometheus operator. Prints the objects as YAML. An unknown field, a value of the wrong
+// type, a duplicate key or a missing required field gets a line on stderr, and makes the exit code 1.
 package main
 
 import (
@@ -90,8 +90,8 @@ func check(object *resource.Resource, strict runtime.Decoder) []string {
 	return append(problems, missing("", content, openapi.SchemaForResourceType(object.CurId().AsTypeMeta()))...)
 }
 
-// missing names the required fields that are absent below value. The schema is the one that kustomize carries, which
-// is of an older API: fields that it does not know are left to the strict decoder.
+// missing names the required fields that are absent below value. The schema comes with kustomize and describes an older
+// API: the strict decoder checks the fields that the schema does not know.
 func missing(path string, value any, schema *openapi.ResourceSchema) []string {
 	if schema == nil {
 		return nil
