@@ -1,6 +1,6 @@
 #!/bin/sh
-# deploy/deb/build.sh [amd64|arm64]: makes prom2otlp_VERSION_ARCHITECTURE.deb in the current folder, which is a clone after
-# `npm ci`. The package contains the program, the unit and the Node.js that the lock file pins, so it needs no other.
+# deploy/deb/build.sh [amd64|arm64]: makes prom2otlp_VERSION_ARCHITECTURE.deb in the current folder, which must be a
+# clone after `npm ci`. The package contains the program, the unit and the pinned Node.js, so it needs no other Node.js.
 set -eu
 architecture=${1:-$(dpkg --print-architecture)}
 case $architecture in

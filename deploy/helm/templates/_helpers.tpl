@@ -78,7 +78,7 @@ securityContext:
   capabilities: {drop: [ALL]}
   seccompProfile: {type: RuntimeDefault}
 env:
-  # The reason of an exit, in one line: `kubectl describe pod` shows it. A killed process leaves only its log.
+  # The reason for an exit, which `kubectl describe pod` shows. A killed process leaves only its log.
   - {name: PROM2OTLP_TERMINATION_MESSAGE, value: /dev/termination-log}
   {{- if gt (int .Values.shards) 1 }}
   # Here, and not in the ConfigMap: another number restarts every pod, since all divide by it.
