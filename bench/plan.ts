@@ -7,6 +7,7 @@ import type { Scenario } from './scenarios.ts';
 export interface Batch {
   readonly scenario: Scenario;
   readonly contenders: readonly string[];
+  /** Its index in the scenario, whichever groups were chosen. */
   readonly group: number;
   readonly run: number;
 }
@@ -19,12 +20,7 @@ export function planBatches(
 ): readonly Batch[] {
   return Array.from({ length: runs }, (_, run) =>
     scenarios.flatMap(scenario =>
-      groupsOf(scenario, isWanted).map((contenders, group) => ({
-        scenario,
-        contenders,
-        group,
-        run,
-      })),
+      groupsOf(scenario, isWanted).map(group => ({ scenario, run, ...group })),
     ),
   ).flat();
 }
@@ -33,11 +29,15 @@ export function planBatches(
 function groupsOf(
   { groups }: Scenario,
   isWanted: (contender: string) => boolean,
-): readonly (readonly string[])[] {
-  const whole = groups.filter(group => group.every(isWanted));
+): readonly Pick<Batch, 'contenders' | 'group'>[] {
+  const numbered = groups.map((contenders, group) => ({ contenders, group }));
+  const whole = numbered.filter(({ contenders }) => contenders.every(isWanted));
   if (whole.length > 0) return whole;
-  const left = groups.map(group => group.filter(isWanted)).filter(group => group.length > 0);
-  return left.slice(0, 1);
+  const left = numbered.map(({ contenders, group }) => ({
+    contenders: contenders.filter(isWanted),
+    group,
+  }));
+  return left.filter(({ contenders }) => contenders.length > 0).slice(0, 1);
 }
 
 /** The time besides the polls: laying out pages, starting programs, and waiting for samples on their way. */

@@ -1,7 +1,7 @@
 // The results of a run of the bench, as bench/results/latest.json holds them. Reads, merges and selects them.
 
 import { readFileSync } from 'node:fs';
-import type { Machine } from '../measure/machine.ts';
+import { isSameMachine, type Machine } from '../measure/machine.ts';
 import type { DrainResult } from '../runs/drain.ts';
 import type { FloorResult } from '../runs/floor.ts';
 import type { GrowthResult } from '../runs/growth.ts';
@@ -43,22 +43,26 @@ export function readResults(file: string): Results {
   return JSON.parse(readFileSync(file, 'utf8')) as Results;
 }
 
-/** Replaces scenarios of the earlier results with those of a run. The earlier results may be of another machine. */
+/**
+ * Replaces scenarios of the earlier results with those of a run. The earlier results may be of another machine. If both
+ * are of the same commit and machine, groups that the run left out remain: a scenario may be measured in parts.
+ */
 export function mergeResults(before: Results, run: Results): Results {
   const isNew = (scenario: string): boolean => scenario in run.taken;
-  const merged = <T extends { readonly scenario: string }>(
-    old: readonly T[],
-    now: readonly T[],
-  ) => [
-    ...old.filter(({ scenario }) => !isNew(scenario)),
-    ...now.filter(({ scenario }) => isNew(scenario)),
-  ];
+  const isKept = ({ scenario, group }: PacedResult): boolean => {
+    const [old, now] = [before.taken[scenario], run.taken[scenario]];
+    if (now === undefined) return true;
+    const isSameSource = old?.commit === now.commit && isSameMachine(old.machine, now.machine);
+    return isSameSource && run.paced.every(one => one.scenario !== scenario || one.group !== group);
+  };
+  const paced = run.paced.filter(({ scenario }) => isNew(scenario));
+  const growth = run.growth.filter(({ scenario }) => isNew(scenario));
   return {
     ...run,
     taken: { ...before.taken, ...run.taken },
     contenders: { ...before.contenders, ...run.contenders },
-    paced: merged(before.paced, run.paced),
-    growth: merged(before.growth, run.growth),
+    paced: [...before.paced.filter(isKept), ...paced],
+    growth: [...before.growth.filter(({ scenario }) => !isNew(scenario)), ...growth],
     start: isNew('start') ? run.start : before.start,
     drain: isNew('drain') ? run.drain : before.drain,
     floor: isNew('floor') ? run.floor : before.floor,

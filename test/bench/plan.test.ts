@@ -27,6 +27,13 @@ test('only whole groups run', () => {
   ]);
 });
 
+test('a group has the same number whichever others were chosen', () => {
+  const isWanted = (name: string): boolean => ['ours', 'collector'].includes(name);
+  expect(planBatches(chosenScenarios(false, ['targets']), isWanted, 1)).toMatchObject([
+    { contenders: ['ours', 'collector'], group: 2 },
+  ]);
+});
+
 test('who is left alone runs once', () => {
   expect(plan(['fleet'], ['ours'])).toEqual(['fleet: ours']);
   expect(plan(['fleet', 'start'], ['vmagent'])).toEqual(['fleet: vmagent', 'start: vmagent']);

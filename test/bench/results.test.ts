@@ -100,6 +100,22 @@ test('a merge replaces only the scenarios that ran to their end', () => {
   );
 });
 
+test('a merge of the same commit and machine keeps the groups that the run left out', () => {
+  const before = results('1', {
+    paced: [paced('fleet', 'ours'), paced('fleet', 'ours', { group: 1 })],
+  });
+  const groups = (merged: Results): number[][] =>
+    merged.paced.map(({ group, samples }) => [group, samples]);
+  const run = { paced: [paced('fleet', 'ours', { group: 1, samples: 5 })] };
+  expect(groups(mergeResults(before, results('1', run)))).toEqual([
+    [0, WINDOW.samples],
+    [1, 5],
+  ]);
+  expect(groups(mergeResults(before, results('2', run)))).toEqual([[1, 5]]);
+  const taken = { fleet: { ...TAKEN, machine: { ...MACHINE, processor: 'other' } } };
+  expect(groups(mergeResults(before, { ...results('1', run), taken }))).toEqual([[1, 5]]);
+});
+
 test('each scenario names its machine, and the fleet is compared with a floor of its own machine only', () => {
   const floor = [{ run: 0, nsPerSample: 100 }];
   const fleet = results('1', { paced: [paced('fleet', 'ours')], floor });
