@@ -39,7 +39,7 @@ import { apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { KnownApis } from '../service/redact.ts';
 import { configWith, Discovery } from './discovery.ts';
-import { bringBack, forgotten, inTurns, keyOf, setAside, storedSeries } from './gone-series.ts';
+import { bringBack, forgotten, runInSlices, keyOf, setAside, storedSeries } from './gone-series.ts';
 import { type LivePage, readLivePage } from './live-page.ts';
 import type { OwnTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
@@ -210,7 +210,7 @@ export class Daemon {
       Object.assign(table.clock, state?.clock);
       if (changes.length === 0 && state === found) continue;
       // One commit removes the old place of the series and stores the new one: a crash loses none.
-      const blobs = await inTurns(saveState(table));
+      const blobs = await runInSlices(saveState(table));
       const entries = isKept && state !== null ? stateEntries(target.id, blobs) : [];
       await this.queue.commit({ batches: [], state: [...changes, ...entries], reads: [] });
     }

@@ -27,7 +27,7 @@ export interface SeriesPlace {
 export async function setAside(place: SeriesPlace, state: RestoredState): Promise<StateChange[]> {
   const part = takeOut(state, place.id);
   if (part.indexById.size === 0) return [];
-  return stateEntries(keyOf(place), await inTurns(saveRestored(part)));
+  return stateEntries(keyOf(place), await runInSlices(saveRestored(part)));
 }
 
 /**
@@ -59,7 +59,7 @@ export function forgotten(key: string): StateChange[] {
 }
 
 /** The result of work in slices, with a turn of the event loop after each. */
-export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
+export async function runInSlices<T>(work: Generator<void, T>): Promise<T> {
   let step = work.next();
   for (; step.done !== true; step = work.next()) await nextTurn();
   return step.value;

@@ -21,7 +21,7 @@ import type { PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { Discovery } from './discovery.ts';
 import { reportDrift } from './drift-report.ts';
-import { inTurns } from './gone-series.ts';
+import { runInSlices } from './gone-series.ts';
 import type { TargetLog } from './target-log.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -150,7 +150,7 @@ export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]
 export async function memoryOf(table: SeriesTable): Promise<RestoredState | null> {
   // saveState would leave out what is already stored.
   table.savedStarts = null;
-  const { starts, marks } = await inTurns(saveState(table));
+  const { starts, marks } = await runInSlices(saveState(table));
   const state = starts === undefined ? null : readState(starts, marks);
   const clock = Number.isNaN(table.clock.nowMs) ? null : table.clock;
   return state === null ? null : { ...state, clock };

@@ -120,9 +120,7 @@ export function table<Item>(
   }
   const restCount = items.length - TABLE_ROWS_MAX;
   if (restCount > 0)
-    parts.push(
-      html`<p class="faint">${formatCount(restCount)} more rows are in <a href="status.json">status.json</a>.</p>`,
-    );
+    parts.push(html`<p class="faint">${formatCount(restCount)} more rows are in /status.json.</p>`);
   return html`<div id="${id}">${parts}</div>`;
 }
 

@@ -255,7 +255,7 @@ test('tables of thousands are truncated', () => {
   const services = Array.from({ length: TABLE_ROWS_MAX + 51 }, (_, i) =>
     sampleService(`db${i}`, `service-${i}`),
   );
-  expect(textOf(pageOf({ services }))).toContain('51 more rows are in status.json .');
+  expect(textOf(pageOf({ services }))).toContain('51 more rows are in /status.json.');
 });
 
 test('without metrics, no service seems to wait for its first page', () => {
