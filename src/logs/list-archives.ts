@@ -30,7 +30,7 @@ import { type Gap, trackGap } from './gap.ts';
 import { type Descriptor, partitionKey, readDescriptor } from './item.ts';
 import type { KnownArchive, Track } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
-import { isOfWindow, isRefused, type ListEnd } from './list.ts';
+import { failed as failedList, isOfWindow, isRefused, isTooMany, type ListEnd } from './list.ts';
 import {
   commit,
   DONE,
@@ -67,7 +67,7 @@ interface FailedDay {
   readonly oldestMs: number | null;
 }
 
-/** The most archives of one listing; more are left to the next pull. */
+/** The most archives of one listing, in equal shares for the types. Days beyond that wait until older ones are closed. */
 const DESCRIPTORS_MAX = 100_000;
 /** A pull ends after this many failed downloads in a row: the archives are not the cause. */
 const UNREACHABLE_MAX = 2;
@@ -101,7 +101,8 @@ export class ArchiveLister {
   /** A service that answers for no type says nothing about a day. */
   #countFailures({ ledger }: Pull, { failed, isAnswered, toMs }: Listing): void {
     if (!isAnswered) return;
-    const types = new Set(failed.filter(one => !isTooMuch(one)).map(({ type }) => type));
+    const isOfType = (one: FailedDay): boolean => !isTooMuch(one) && !isTooMany(one.error);
+    const types = new Set(failed.filter(isOfType).map(({ type }) => type));
     for (const track of ledger.tracks) {
       const known = track.unlistedMs;
       const unlisted = [...types].map(type => [type, known[type] ?? toMs] as const);
@@ -312,9 +313,12 @@ async function listTypes(
   const failed: FailedDay[] = [];
   const { types: configured } = pull.config;
   const types = configured.length === 0 ? [''] : configured;
+  const countMax = Math.ceil(DESCRIPTORS_MAX / types.length);
   for (const type of types) {
     if (onceTypes.has(type)) api.giveUpAtMs = -Infinity;
-    failed.push(...(await listDays(pull, type, days, found)));
+    const ofType = new Map<string, Descriptor>();
+    failed.push(...(await listDays(pull, { type, days, countMax }, ofType)));
+    for (const [identity, descriptor] of ofType) found.set(identity, descriptor);
     api.giveUpAtMs = giveUpAtMs;
   }
   const ofDays = [...Map.groupBy(failed, ({ dayMs }) => dayMs)];
@@ -331,26 +335,34 @@ async function listTypes(
   };
 }
 
+interface ListedType {
+  readonly type: string;
+  readonly days: Span;
+  /** More archives than this are too many. */
+  readonly countMax: number;
+}
+
 /**
  * Lists the days of one type in ascending order, several at once. A window of several days that cannot be finished is
  * halved. A single day is skipped if the service answers at all, and so are days that are no longer kept. After any
- * other failure the remaining days are not requested.
+ * other failure, such as too many archives, the remaining days are not requested.
  */
 async function listDays(
   pull: Pull,
-  type: string,
-  { fromMs, toMs }: Span,
+  listed: ListedType,
   found: Map<string, Descriptor>,
 ): Promise<readonly FailedDay[]> {
   const { api, config } = pull;
+  const { type } = listed;
+  const { fromMs, toMs } = listed.days;
   const longestDays = Math.max(1, Math.floor(config.window.maxMs / DAY_MS));
   const failed: FailedDay[] = [];
   let days = longestDays;
   for (let dayMs = fromMs; dayMs <= dayOf(toMs); ) {
     const span = { fromMs: dayMs, toMs: Math.min(dayMs + days * DAY_MS, toMs) };
-    let end = await listOnce(pull, span, type, found);
+    let end = await listOnce(pull, span, listed, found);
     // The list changed while it was read.
-    if (end.ok && !end.isStable) end = await listOnce(pull, span, type, found);
+    if (end.ok && !end.isStable) end = await listOnce(pull, span, listed, found);
     if (end.ok) {
       dayMs += days * DAY_MS;
       days = Math.min(longestDays, days * 2);
@@ -362,11 +374,15 @@ async function listDays(
     // The service may refuse a range because of its length or its first days.
     if ((mayBeDay || isRefused(error)) && days > 1) {
       days = Math.floor(days / 2);
+      // A list may begin with the latest day.
+      for (const [identity, one] of found) if (one.dayMs >= dayMs) found.delete(identity);
       continue;
     }
     // The service may keep this type for a shorter time than others.
     const oldestMs = isRefused(error) ? await findOldestDay(api, type, dayMs) : null;
-    const isAlone = oldestMs !== null || (mayBeDay && (await api.isAnswering(type)));
+    // Too many are due to this day only if no older day takes up room.
+    const isDay = isTooMany(error) ? dayMs === fromMs : mayBeDay && (await api.isAnswering(type));
+    const isAlone = oldestMs !== null || isDay;
     const lastMs = isAlone ? Math.max(dayMs, (oldestMs ?? 0) - DAY_MS) : dayOf(toMs);
     for (; dayMs <= lastMs; dayMs += DAY_MS) failed.push({ type, dayMs, error, isAlone, oldestMs });
   }
@@ -393,7 +409,7 @@ async function jumpIfTooOld(pull: Pull, listing: Listing): Promise<boolean> {
 async function listOnce(
   { api, meter }: Pull,
   span: Span,
-  type: string,
+  { type, countMax }: ListedType,
   found: Map<string, Descriptor>,
 ): Promise<ListEnd> {
   const pages = api.list(span, type);
@@ -410,8 +426,11 @@ async function listOnce(
         continue;
       }
       const identity = `${partitionKey(read.partition)} ${read.id}`;
-      if (found.size < DESCRIPTORS_MAX || found.has(identity)) found.set(identity, read);
-      else meter.counters.refused.add(1, 'too_many');
+      if (found.size >= countMax && !found.has(identity)) {
+        meter.counters.refused.add(1, 'too_many');
+        return failedList('too_many', `cannot list logs: more than ${countMax} archives`);
+      }
+      found.set(identity, read);
     }
   }
 }

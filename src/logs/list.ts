@@ -72,12 +72,22 @@ export function failed(reason: ListReason, message: string): ErrorResult {
   return { ok: false, error: ownError(reason, message, hint) };
 }
 
-type ListReason = 'page_limit' | 'same_page' | 'no_list';
-const LIST_REASONS: ReadonlySet<string> = new Set(['page_limit', 'same_page', 'no_list']);
+type ListReason = 'page_limit' | 'same_page' | 'no_list' | 'too_many';
+const LIST_REASONS: ReadonlySet<string> = new Set<ListReason>([
+  'page_limit',
+  'same_page',
+  'no_list',
+  'too_many',
+]);
 
 /** True when the pages could be read, but together are not a valid list. */
 export function isOfList({ reason }: ServiceError): boolean {
   return LIST_REASONS.has(reason);
+}
+
+/** True when the list has more archives than a pull holds in memory. */
+export function isTooMany({ reason }: ServiceError): boolean {
+  return reason === 'too_many';
 }
 
 /** True when a shorter window may help: too many pages, an answer that is too large or takes too long. */

@@ -19,7 +19,8 @@ export type FailureReason =
   | 'unreadable'
   | 'no_list'
   | 'same_page'
-  | 'page_limit';
+  | 'page_limit'
+  | 'too_many';
 
 /** Facts about a failure, from the answer and from the key's source after it. */
 export interface AnswerFacts {

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
+import { listPages } from '../../src/logs/list.ts';
+import { PulledApi } from '../../src/logs/pull.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { KeyWorld, queryOf } from '../support/key-world.ts';
 import {
@@ -310,6 +312,34 @@ describe('a service that refuses', () => {
     await site.pull();
     expect(site.bodies).toContain('one');
   });
+});
+
+test('archives for which a list has no room do not vanish, and are read later', async () => {
+  await using site = await openSite({ types: ['error-log'] });
+  const OLD_OTHER = '2026-03-03.ledger-0.error-log';
+  site.writeOld(OTHER, 20 * HOUR, 'held', 'end');
+  // Keeps yesterday open, for the other service only.
+  site.simulator.setFaults({ archives: { [OLD_OTHER]: 403 } });
+  await site.pulls(4);
+  site.write(ERRORS, 'late');
+  const logType = 'error-log';
+  const item = { logType, serverDataSourceId: 'dbpgf1/orders-0', startTime: '2026-03-03' };
+  const many = Array.from({ length: 100_000 }, (_, id) => ({ ...item, id: `many-${id}` }));
+  using list = vi.spyOn(PulledApi.prototype, 'list');
+  list.mockImplementation(async function* (this: PulledApi, { fromMs, toMs }, type) {
+    const query = { from: new Date(fromMs), to: new Date(toMs), type };
+    if (fromMs < NOW - DAY) yield many;
+    return yield* listPages(this.api, query);
+  });
+  site.clock.forward(DAY);
+  for (let i = 0; i < 4; i++)
+    expect(await site.pull()).toMatchObject({ failure: { reason: 'too_many' } });
+  list.mockRestore();
+  site.simulator.resetFaults();
+  site.clock.forward(HOUR);
+  await site.pulls(4);
+  expect(site.gaps).toEqual([]);
+  expect(site.bodies).toEqual(expect.arrayContaining(['late', 'held']));
 });
 
 describe('a type that cannot be listed', () => {
