@@ -226,16 +226,18 @@ export class ArchiveLister {
 
   /** A closed day is not listed again, and its archives are forgotten. */
   async #closeDays(pull: Pull, track: Track, listing: Listing): Promise<void> {
-    const { config, ledger } = pull;
+    const { api, config, ledger } = pull;
     const { toMs } = listing;
     const { service } = track;
+    // Days never open again. By the slower clock, a wrong one closes them late, not early.
+    const closedMs = Math.min(toMs, api.clock.nowMs());
     for (;;) {
       const dayMs = track.cursor.lowMs;
       const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
       const { floorMs } = track.cursor;
       // Before any archive was seen, the archives of a day may end up to a day later.
       const lateMs = track.lateMs ?? (day.toMs <= floorMs ? 0 : DAY_MS);
-      if (!isDayOver(dayMs, lateMs, toMs, config.window)) break;
+      if (!isDayOver(dayMs, lateMs, closedMs, config.window)) break;
       // A type that could not be listed for a day before the start is not missing, unless all types failed.
       const isBeforeStart = day.toMs + lateMs <= floorMs && !listing.unlistedDays.has(dayMs);
       const failed = listing.failed.filter(one => one.dayMs === dayMs);
