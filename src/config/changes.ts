@@ -16,12 +16,12 @@ export class WatchedFiles {
   #unsettled: string | null = null;
 
   /**
-   * Loads a configuration, and watches the files that `load` reads from now on. After a failure, it
-   * also keeps watching the files of the configuration in use. A file's stamp is taken before its
-   * first reading here. So a file that changes between two readings counts as changed, and so does
-   * a rotated secret that is read again later.
+   * Loads a configuration and takes it into use, and watches the files that `load` reads from now on.
+   * After a failure, it also keeps watching the files of the configuration in use. A file's stamp is
+   * taken before its first reading here. So a file that changes between two readings counts as
+   * changed, and so does a rotated secret that is read again later.
    */
-  load<T>(load: (read: ReadTextFile) => T): T {
+  async load<T>(load: (read: ReadTextFile) => T | Promise<T>): Promise<T> {
     const stamps = new Map<string, string>();
     const read: ReadTextFile = path => {
       if (!stamps.has(path)) stamps.set(path, stampOf(path));
@@ -29,7 +29,7 @@ export class WatchedFiles {
     };
     let former = this.#stamps;
     try {
-      const loaded = load(read);
+      const loaded = await load(read);
       former = new Map();
       return loaded;
     } finally {

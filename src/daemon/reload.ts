@@ -73,7 +73,7 @@ export class Supervisor {
     const { file, environment, clock } = options;
     const startEndMs = clock.monotonicMs() + START_WAIT_MS;
     const files = new WatchedFiles();
-    const config = files.load(readFile => loadConfig({ file, environment, readFile }));
+    const config = await files.load(readFile => loadConfig({ file, environment, readFile }));
     const logger = createLogger({ ...config.log, clock });
     const open = (): Promise<Daemon> => Daemon.open({ config, clock, logger });
     const daemon = await keepTrying(open, { ...options, logger, endMs: startEndMs });
@@ -114,7 +114,7 @@ export class Supervisor {
     const { reloads } = counters.of(RELOAD_COUNTERS);
     let mistakes: readonly string[] = [];
     try {
-      await this.#replace(this.#files.load(readFile => this.#load(running, readFile)));
+      await this.#files.load(readFile => this.#replace(this.#load(running, readFile)));
       const { targets, config } = this.daemon;
       const services = config.services.length;
       this.logger.info({ targets: targets.length, services }, 'the configuration was loaded again');

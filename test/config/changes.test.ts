@@ -43,20 +43,20 @@ test('keys that a process is built around need a restart, and are named', () => 
   );
 });
 
-function read(files: WatchedFiles, path: string): TextFile {
+function read(files: WatchedFiles, path: string): Promise<TextFile> {
   return files.load(readFile => readFile(path));
 }
 
-function watched(): { readonly files: WatchedFiles; readonly path: string } {
+async function watched(): Promise<{ readonly files: WatchedFiles; readonly path: string }> {
   const files = new WatchedFiles();
   const path = join(temporaryDirectory(), 'key');
   writeFileSync(path, 'one');
-  expect(read(files, path)).toEqual({ text: 'one' });
+  expect(await read(files, path)).toEqual({ text: 'one' });
   return { files, path };
 }
 
-test('a change is reported once, when a second check finds no further change', () => {
-  const { files, path } = watched();
+test('a change is reported once, when a second check finds no further change', async () => {
+  const { files, path } = await watched();
   expect(files.look()).toBe(false);
   writeFileSync(path, 'second');
   expect(files.look()).toBe(false);
@@ -66,24 +66,24 @@ test('a change is reported once, when a second check finds no further change', (
   expect(files.look()).toBe(false);
 });
 
-test('a removed file and a new file are changes', () => {
-  const { files, path } = watched();
+test('a removed file and a new file are changes', async () => {
+  const { files, path } = await watched();
   rmSync(path);
   expect([files.look(), files.look()]).toEqual([false, true]);
-  expect(read(files, path)).toHaveProperty('problem');
+  expect(await read(files, path)).toHaveProperty('problem');
   writeFileSync(path, 'one');
   expect([files.look(), files.look()]).toEqual([false, true]);
 });
 
-test('a change that is undone before the second check is none', () => {
-  const { files, path } = watched();
+test('a change that is undone before the second check is none', async () => {
+  const { files, path } = await watched();
   renameSync(path, `${path}.old`);
   expect(files.look()).toBe(false);
   renameSync(`${path}.old`, path);
   expect([files.look(), files.look()]).toEqual([false, false]);
 });
 
-test('links are followed, so that a swapped directory is noticed', () => {
+test('links are followed, so that a swapped directory is noticed', async () => {
   const directory = temporaryDirectory();
   const [link, path] = [join(directory, '..data'), join(directory, 'key')];
   for (const version of ['1', '2']) {
@@ -93,24 +93,24 @@ test('links are followed, so that a swapped directory is noticed', () => {
   symlinkSync('1', link);
   symlinkSync('..data/key', path);
   const files = new WatchedFiles();
-  expect(read(files, path)).toEqual({ text: '1' });
+  expect(await read(files, path)).toEqual({ text: '1' });
   symlinkSync('2', `${link}_tmp`);
   renameSync(`${link}_tmp`, link);
   expect([files.look(), files.look()]).toEqual([false, true]);
-  expect(read(files, path)).toEqual({ text: '2' });
+  expect(await read(files, path)).toEqual({ text: '2' });
 });
 
-test('an unreadable file is a problem of the configuration, and does not end the program', () => {
-  const { files, path } = watched();
+test('an unreadable file is a problem of the configuration, and does not end the program', async () => {
+  const { files, path } = await watched();
   const loop = `${path}-loop`;
   symlinkSync(loop, loop);
-  expect(read(files, loop)).toHaveProperty('problem');
+  expect(await read(files, loop)).toHaveProperty('problem');
   expect(files.look()).toBe(false);
 });
 
-test('a file that is read again, in the same load or later, still counts as of its first reading', () => {
-  const { files, path } = watched();
-  const [first, second, readLater] = files.load(readFile => {
+test('a file that is read again, in the same load or later, still counts as of its first reading', async () => {
+  const { files, path } = await watched();
+  const [first, second, readLater] = await files.load(readFile => {
     const before = readFile(path);
     writeFileSync(path, 'second');
     return [before, readFile(path), readFile];
@@ -122,26 +122,26 @@ test('a file that is read again, in the same load or later, still counts as of i
   expect([files.look(), files.look()]).toEqual([false, true]);
 });
 
-test('a file that may be read now has changed', () => {
-  const { files, path } = watched();
+test('a file that may be read now has changed', async () => {
+  const { files, path } = await watched();
   chmodSync(path, 0o640);
   expect([files.look(), files.look()]).toEqual([false, true]);
 });
 
-test('files of a former configuration are watched until another one is in use', () => {
-  const { files, path } = watched();
+test('files of a former configuration are watched until another one is in use', async () => {
+  const { files, path } = await watched();
   const other = `${path}-other`;
-  const fail = (): void =>
+  const fail = (): Promise<void> =>
     files.load(readFile => {
       readFile(other);
       throw new Error('a mistake');
     });
-  expect(fail).toThrow('a mistake');
+  await expect(fail()).rejects.toThrow('a mistake');
   for (const changed of [path, other]) {
     writeFileSync(changed, 'changed');
     expect([files.look(), files.look()]).toEqual([false, true]);
   }
-  expect(read(files, other)).toEqual({ text: 'changed' });
+  expect(await read(files, other)).toEqual({ text: 'changed' });
   writeFileSync(path, 'is no longer of interest');
   expect([files.look(), files.look()]).toEqual([false, false]);
 });

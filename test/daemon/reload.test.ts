@@ -3,21 +3,24 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Bell } from '../../src/lib/bell.ts';
-import { systemClock as clock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { renderCounters } from '../../src/lib/counters.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { Supervisor } from '../../src/daemon/reload.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { tempDirectory, until } from '../support/program.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Uses port 1 of this machine, which refuses connections at once. */
-const configText = (name: string, header: string = name, key: string = 'test-key'): string =>
+/** Port 1 of this machine refuses connections at once. */
+const API = { base_url: 'http://127.0.0.1:1', key: 'test-key' };
+
+const configText = (name: string, header: string = name, key: string = API.key): string =>
   JSON.stringify({
-    api: { base_url: 'http://127.0.0.1:1', key },
+    api: { ...API, key },
     services: [{ id: 'dbpgf1', name }],
     logs: { enabled: true },
     backups: { enabled: true },
@@ -27,7 +30,7 @@ const configText = (name: string, header: string = name, key: string = 'test-key
   });
 
 /** Opens a supervisor with this configuration, which `reload` replaces by another text. */
-async function supervise(text: string) {
+async function supervise(text: string, clock: Clock = systemClock) {
   const directory = tempDirectory();
   const file = directory.write('config.json', text);
   const supervisor = await Supervisor.open({ file, environment: {}, clock });
@@ -35,6 +38,7 @@ async function supervise(text: string) {
   let running: Promise<void> | undefined;
   return {
     supervisor,
+    directory,
     hangUp,
     run: (): void => void (running = supervisor.run(stop.signal, hangUp)),
     reload: async (next: string): Promise<void> => {
@@ -109,8 +113,30 @@ test('a signal during the start is a reload, too', async () => {
   expect(supervisor.daemon).not.toBe(before);
 });
 
+test('after a configuration that loads but cannot be used, the files of the running one are still watched', async () => {
+  const clock = new FakeClock();
+  const keys = tempDirectory();
+  onTestFinished(() => keys[Symbol.dispose]());
+  const key = `\${file:${keys.write('key', 'former')}}`;
+  await using world = await supervise(configText('a', 'a', key), clock);
+  const { supervisor } = world;
+  world.run();
+  const [target] = supervisor.daemon.targets;
+  // A remote proxy for plain http would show the key; only opening finds that out.
+  const proxy = 'http://proxy.example:3128';
+  const unusable = { ...JSON.parse(configText('a')), api: { ...API, proxy } };
+  world.directory.write('config.json', JSON.stringify(unusable));
+  await supervisor.reload();
+  expect(supervisor.lastReload?.mistakes).toEqual([expect.stringContaining('proxy')]);
+  expect(supervisor.daemon.targets[0]).toBe(target);
+  const firstAtMs = supervisor.lastReload?.atMs ?? expect.fail('no reload');
+  keys.write('key', 'rotated');
+  await clock.advance(10_000);
+  expect(supervisor.lastReload?.atMs).toBeGreaterThan(firstAtMs);
+});
+
 test('the gauges of a service end when it is removed, those of logs when they are switched off', async () => {
-  const simulator = await startSimulator({ clock, key: 'test-key', refreshMs: 250 });
+  const simulator = await startSimulator({ clock: systemClock, key: 'test-key', refreshMs: 250 });
   const [kept = '', removed = ''] = simulator.world.services.map(({ id }) => id);
   const text = (ids: readonly string[], more: object = {}): string =>
     JSON.stringify({
