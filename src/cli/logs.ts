@@ -1,6 +1,5 @@
 // `logs`: the log endpoints of the service from the shell.
 
-import { open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import type { OperatorError } from '../errors.ts';
@@ -47,6 +46,7 @@ import {
   type Verb,
   type VerbContext,
   withDefault,
+  writeNewFile,
 } from './verb.ts';
 
 const LINES_MAX = 10_000;
@@ -213,7 +213,9 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
         throw isStdout ? cannotWriteTemporary(spool.failure) : cannotWrite(output, spool.failure);
       if (!answer.ok) return tellError(context, answer.error);
       if (isStdout) return (await copy(spool, piece => context.out.bytes(piece))) ? 0 : 1;
-      await copyTo(output, spool).catch(refuseFile(output));
+      await writeNewFile(output, file =>
+        copy(spool, piece => file.writeFile(piece).then(() => true)).catch(refuseFile(output)),
+      );
       context.err.line(`${output}: ${formatBytes(spool.bytes)}`);
       return 0;
     } finally {
@@ -237,21 +239,6 @@ async function copy(spool: SpoolFile, take: (piece: Buffer) => Promise<boolean>)
   for (let offset = 0; offset < spool.bytes; offset += PIECE_BYTES)
     if (!(await take(await spool.read(offset, PIECE_BYTES)))) return false;
   return true;
-}
-
-/** Writes the archive to a new file. Never replaces a file, and removes the new one if writing fails. */
-async function copyTo(path: string, spool: SpoolFile): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    try {
-      await copy(spool, piece => file.writeFile(piece).then(() => true));
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    await unlink(path).catch(() => undefined);
-    throw error;
-  }
 }
 
 // `logs tail`: the last lines of the archives that match, and with --follow the lines after them. Lines are unwrapped,

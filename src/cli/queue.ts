@@ -1,6 +1,5 @@
 // `queue`: inspects, exports or delivers the durable queue without the daemon.
 
-import { open } from 'node:fs/promises';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { readAlone } from '../config/declare.ts';
 import { otlp as otlpKeys } from '../config/keys.ts';
@@ -41,6 +40,7 @@ import {
   usageError,
   type Verb,
   type VerbContext,
+  writeNewFile,
 } from './verb.ts';
 
 const INSPECT_OPTIONS = {
@@ -91,7 +91,7 @@ export const verb: Verb = {
   exits: {
     0: 'done',
     1: 'something is damaged, refused or left, or the queue is held',
-    2: 'a mistake on the command line or in the configuration',
+    2: 'a mistake on the command line or in the configuration, or a file cannot be read or written',
   },
   examples: [
     'prom2otlp queue inspect --config /etc/prom2otlp/prom2otlp.yaml',
@@ -311,24 +311,30 @@ async function queueExport(
   const signals = signal === undefined ? SIGNALS : [signal];
   const { directory } = loadQueueConfig(call, context);
   const view = QueueView.open(directory);
-  // Readable by its owner alone: log lines may be in it.
-  const file = output === STDOUT ? null : await open(output, 'wx', 0o600).catch(refuseFile(output));
-  const write = async (line: string): Promise<boolean> => {
-    if (file === null) context.out.line(line);
-    else await file.appendFile(`${line}\n`);
-    const isTaken = file !== null || (await context.out.taken());
-    return isTaken && !context.stop.aborted;
-  };
-  try {
+  const exportTo = async (write: (line: string) => Promise<boolean>): Promise<number> => {
     const { written, damaged } = await exportRows(view, signals, write);
     context.err.line(`${String(written)} requests exported; nothing was removed from the queue`);
     if (damaged > 0) context.err.line(`${String(damaged)} requests are damaged and were left out`);
     return damaged > 0 || context.stop.aborted ? 1 : 0;
+  };
+  try {
+    if (output === STDOUT)
+      return await exportTo(async line => {
+        context.out.line(line);
+        return (await context.out.taken()) && !context.stop.aborted;
+      });
+    return await writeNewFile(output, file =>
+      exportTo(async line => {
+        if (context.stop.aborted) throw new Error(`stopped by a signal; ${output} is not kept`);
+        await file.appendFile(`${line}\n`).catch(refuseFile(output));
+        return true;
+      }),
+    );
   } catch (error) {
+    if (error instanceof OperatorError) throw error;
     context.err.line(`cannot export the queue: ${causeText(error)}`);
     return 1;
   } finally {
-    await file?.close();
     view.close();
   }
 }

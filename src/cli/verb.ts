@@ -4,6 +4,7 @@
 // throws OperatorError for an operator's mistake (exit 2, or the verb's `notNow`; main prints it).
 
 import { existsSync } from 'node:fs';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { formatDuration, parseDuration, parseTime } from '../config/units.ts';
@@ -325,6 +326,24 @@ export function refuseFile(path: string, hint?: string): (error: unknown) => nev
   return error => {
     throw cannotWrite(path, error, hint);
   };
+}
+
+/** Passes a new file to `write`; only this user can read it. Never replaces a file, and leaves none if `write` fails. */
+export async function writeNewFile<T>(
+  path: string,
+  write: (file: FileHandle) => Promise<T>,
+): Promise<T> {
+  const file = await open(path, 'wx', 0o600).catch(refuseFile(path));
+  try {
+    try {
+      return await write(file);
+    } finally {
+      await file.close().catch(refuseFile(path));
+    }
+  } catch (error) {
+    await unlink(path).catch(() => undefined);
+    throw error;
+  }
 }
 
 // Verbs and their actions.

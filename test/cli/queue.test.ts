@@ -1,7 +1,8 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { verb } from '../../src/cli/queue.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
@@ -206,6 +207,30 @@ describe('export', () => {
     expect(statSync(output).mode & 0o777).toBe(0o600);
     const refused = { code: null, err: expect.stringMatching(/cannot write .*EEXIST/) };
     expect(await queue('export', ['--output', output])).toMatchObject(refused);
+  });
+
+  const fail = (): never => {
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+  };
+
+  test.each([
+    ['its disk fills', null, 'free space on its disk', fail],
+    ['the queue is damaged', null, 'repairs', () => damage('ALTER TABLE batch RENAME TO lost')],
+    ['a signal stops it', 1, 'stopped by a signal', (stop: AbortController) => stop.abort()],
+  ])('leaves no file when %s, and says why', async (_, code, words, happens) => {
+    const output = join(directory.path, 'out.jsonl');
+    const stop = new AbortController();
+    const handle = await openFile(join(directory.path, 'other'), 'w');
+    const append = vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'appendFile');
+    onTestFinished(() => append.mockRestore());
+    await handle.close();
+    append.mockImplementationOnce(async () => {
+      expect(existsSync(output)).toBe(true);
+      happens(stop);
+    });
+    const result = await queue('export', ['--output', output], { stop: stop.signal });
+    expect(result).toEqual({ code, out: '', err: expect.stringContaining(words) });
+    expect(existsSync(output)).toBe(false);
   });
 
   test('leaves out damaged rows, and reports them', async () => {
