@@ -16,10 +16,11 @@ import { printableLine, printableUrl } from '../lib/printable.ts';
 import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
 import { isOfList, listPages } from '../logs/list.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
-import { OUTCOME } from '../model/series-table.ts';
+import { OUTCOME, SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
+import { SeriesBudget } from '../pipeline/derive/options.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import { QueueView } from '../pipeline/queue/queue-view.ts';
 import { COMPRESSION_STATE, recall } from '../pipeline/send/auto-compression.ts';
@@ -98,7 +99,14 @@ export async function* scrapeTargets(
 ): AsyncGenerator<Scraped> {
   let config = wanted;
   const clients = clientsOf(clock);
-  for (const target of config.metrics.isEnabled ? planTargets(config) : []) {
+  const targets = config.metrics.isEnabled ? planTargets(config) : [];
+  // Limits are shared as in the daemon: by all targets, from the beginning.
+  const budget = new SeriesBudget(config.metrics.limits);
+  const planned = targets.map(target => {
+    const { table } = translationOf(target, wanted, new SeriesTable(), budget);
+    return { target, table };
+  });
+  for (const { target, table } of planned) {
     const isKnown = serviceId === undefined || target.configured.has(serviceId);
     if (!isKnown && config.auto === null) continue;
     const client = clients.get(target.api);
@@ -112,21 +120,18 @@ export async function* scrapeTargets(
     }
     config = await withFound(config, target, result, clock);
     const [found = target] = config.auto === null ? [] : planTargets(config);
-    yield { ...result, config, target, url, ...translatePage(found, config, result) };
+    const translation = translationOf(found, config, table, budget);
+    const translated = translatePage(translation, result);
+    yield { ...result, config, target, url, translation, translated };
   }
   await clients.close();
 }
 
-function translatePage(
-  target: Target,
-  config: Config,
-  result: ScrapedPage,
-): { readonly translation: Translation; readonly translated: Translated } {
-  const translation = translationOf(target, config);
+function translatePage(translation: Translation, result: ScrapedPage): Translated {
   const steps = translate(translation, result, new WireWriter());
   let step = steps.next();
   while (step.done !== true) step = steps.next();
-  return { translation, translated: step.value };
+  return step.value;
 }
 
 /** The configuration; with `services: auto`, with the services on the page that a first start would take. */
@@ -141,8 +146,8 @@ async function withFound(
   const log = new ThrottledLog(silentLogger, clock);
   const options = { config: { auto, shard, metrics, logs }, queue: null, clock, log };
   const discovery = await Discovery.prepare({ ...options, counters: new Counters() }, null);
-  const { translation, translated } = translatePage(target, config, result);
-  discovery.note(translation.table, result, translated);
+  const translation = translationOf(target, config);
+  discovery.note(translation.table, result, translatePage(translation, result));
   return configWith(config, discovery);
 }
 

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs';
 import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
 import { defaultConfig, loadConfig } from '../config/load.ts';
+import { SERIES_REFUSED } from '../daemon/target-log.ts';
 import { bug, causeText, OperatorError } from '../errors.ts';
+import { formatCount } from '../lib/format.ts';
 import { printableJson } from '../lib/printable.ts';
 import type { Metric } from '../model/metric.ts';
 import { type ExpositionFormat, type Page, type Problem, PROBLEMS_MAX } from '../model/page.ts';
@@ -198,6 +200,7 @@ function deriveFiles(
   for (const { file, table, translated } of translateFiles(words, options)) {
     series = [...seriesOf(table, values['service-id'])];
     if (tellProblems(err, file, translated.page?.problems)) exitCode = 1;
+    tellRefused(err, file, translated);
   }
   return { series, exitCode };
 }
@@ -221,6 +224,7 @@ async function deriveLive(
       continue;
     }
     if (tellProblems(err, one.url, one.translated.page?.problems)) exitCode = 1;
+    tellRefused(err, one.url, one.translated);
     series.push(...seriesOf(one.translation.table, id));
   }
   if (count > 0) return { series, exitCode };
@@ -264,6 +268,7 @@ function showEncode({ values, words }: Call<typeof ENCODE_OPTIONS>, context: Ver
   for (const { file, translated } of translateFiles(words, options)) {
     context.out.line(otlpJson('metrics', translated.batch.payload));
     if (tellProblems(context.err, file, translated.page?.problems)) exitCode = 1;
+    tellRefused(context.err, file, translated);
   }
   return exitCode;
 }
@@ -310,11 +315,13 @@ function* translateFiles(
 function translationOf(config: Config, ids: readonly string[]): Translation {
   const configured = new Map(ids.map((id, index) => [id, index]));
   const table = new SeriesTable();
+  const derive = deriveOptions(config, createCatalogLookup(config.metrics.prefixes), configured);
+  derive.budget.add(table, ids.length);
   return {
     table,
     isKept: false,
     limits: config.metrics.limits,
-    derive: deriveOptions(config, createCatalogLookup(config.metrics.prefixes), configured),
+    derive,
     encode: {
       isDelta: config.otlp.temporality === 'delta',
       namespace: config.metrics.namespace,
@@ -382,6 +389,13 @@ function tellProblems(err: TextSink, file: string, problems: readonly Problem[] 
 function tellMore(err: TextSink, file: string, problems: readonly Problem[]): void {
   if (problems.length >= PROBLEMS_MAX)
     err.line(`${file}: reported the first ${PROBLEMS_MAX} problems; there may be more`);
+}
+
+/** Prints how many samples are left out, because the daemon would drop their series. */
+function tellRefused(err: TextSink, file: string, { derived: { refused } }: Translated): void {
+  if (refused === null) return;
+  const count = [...refused.byFamily.values()].reduce((sum, samples) => sum + samples, 0);
+  err.line(`${file}: ${SERIES_REFUSED.message}: ${formatCount(count)} samples are left out`);
 }
 
 /** OpenMetrics pages end in `# EOF`; anything else is read as text. */

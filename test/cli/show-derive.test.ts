@@ -37,6 +37,25 @@ test('can be of one service, as JSON', async () => {
   );
 });
 
+test.each([
+  ['one target', simulator.url],
+  ['two targets', simulator.url.replace('127.0.0.1', 'localhost')],
+])('leaves out what the daemon has no room for, and says so: %s', async (_, base_url) => {
+  const [first, second, ...others] = simulator.world.services.map(({ id }) => ({ id }));
+  const config = JSON.stringify({
+    api: { base_url: simulator.url, key: SHELL_KEY },
+    services: [first, second, ...others.map(one => ({ ...one, api: { base_url } }))],
+    metrics: { limits: { series: 100 } },
+    otlp: { endpoint: 'http://127.0.0.1:9' },
+  });
+  const { out, err } = await shell.type(
+    `show derive --jsonl --config ${shell.files.write('limits.yaml', config)}`,
+  );
+  // The first services take all room. Those that come later get no more than their even parts.
+  expect(out.trimEnd().split('\n').length).toBeLessThan(2 * 100);
+  expect(err).toMatch(/allows no more \(series, services, memory\): \d+ samples are left out\n$/);
+});
+
 test.each([80, 120, 200])('fits a terminal of %i columns', async columns => {
   const out = await shell.shows(derive(), { columns });
   const widths = out
