@@ -91,7 +91,8 @@ export interface PresenceOptions {
 export class Presence {
   readonly #options: PresenceOptions;
   readonly #waiting = new Set<AbortController>();
-  #asking = new AbortController();
+  /** Null while no probes are sent. */
+  #asking: AbortController | null = null;
 
   constructor(options: PresenceOptions) {
     this.#options = options;
@@ -102,13 +103,14 @@ export class Presence {
     if (signal.aborted) return false;
     const found = new AbortController();
     this.#waiting.add(found);
-    if (this.#waiting.size === 1) {
+    // Probes may have ended while others wait: the back end asked those for a pause.
+    if (this.#asking === null) {
       this.#asking = new AbortController();
       void this.#askRepeatedly(this.#asking.signal);
     }
     await this.#options.clock.sleep(ms, AbortSignal.any([signal, found.signal]));
     this.#waiting.delete(found);
-    if (this.#waiting.size === 0) this.#asking.abort();
+    if (this.#waiting.size === 0) this.#endAsking();
     return found.signal.aborted;
   }
 
@@ -119,14 +121,21 @@ export class Presence {
       const over = new AbortController();
       const pause = clock.sleep(this.#pauseMs(), stop).then(() => over.abort());
       const result = await ask(over.signal);
+      if (stop.aborted) return;
       if (result.kind === 'accepted' || result.kind === 'split') {
         for (const found of this.#waiting) found.abort();
-        return;
+        return this.#endAsking();
       }
       // The back end is reachable, and asks for a pause.
-      if (result.kind === 'retry' && (result.isThrottled || result.retryAfterMs !== null)) return;
+      if (result.kind === 'retry' && (result.isThrottled || result.retryAfterMs !== null))
+        return this.#endAsking();
       await pause;
     }
+  }
+
+  #endAsking(): void {
+    this.#asking?.abort();
+    this.#asking = null;
   }
 
   #pauseMs(): number {
