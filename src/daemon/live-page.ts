@@ -91,7 +91,7 @@ async function linesOf(
     }
     const isOwn = own.test(line) || (isOnlyOne && line !== '' && !NAMESPACE.test(line));
     if (!isOwn) continue;
-    const added = line.startsWith(familyOf(comments[0])) ? [...comments, line] : [line];
+    const added = isSampleOf(familyOf(comments[0]), line) ? [...comments, line] : [line];
     comments = [];
     size += added.reduce((sum, one) => sum + one.length + 1, 0);
     if (size > LIVE_TEXT_MAX) return { text: kept.join(''), count, isCut: true };
@@ -99,6 +99,13 @@ async function linesOf(
     count++;
   }
   return { text: kept.join(''), count, isCut: false };
+}
+
+/** What follows the name of the family in a sample line. */
+const REST = /^(?:_(?:bucket|count|sum|created|total|info|gcount|gsum))?[{\s]/;
+
+function isSampleOf(family: string, line: string): boolean {
+  return line.startsWith(family) && REST.test(line.slice(family.length));
 }
 
 /** The name in `# TYPE name counter`. */

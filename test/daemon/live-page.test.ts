@@ -72,6 +72,19 @@ p{namespace="a"} 6
 `);
 });
 
+test('comments are shown above samples of their own family alone', async () => {
+  const own = `# TYPE m histogram
+m_bucket{namespace="a",le="1"} 1
+# TYPE n counter
+n_total{namespace="a"} 1
+# TYPE o gauge
+o{namespace="a"} 1
+`;
+  expect(withoutHead(await read({ page: own }))).toBe(own);
+  for (const other of ['on{namespace="a"} 1\n', 'o_n{namespace="a"} 1\n'])
+    expect(withoutHead(await read({ page: `# TYPE o gauge\n${other}` }))).toBe(other);
+});
+
 test('samples without a namespace belong to the only service', async () => {
   const shown = await read({ ids: ['a'], page: '# TYPE q gauge\nq 7\nr{namespace="b"} 1\n' });
   expect(withoutHead(shown)).toBe('# TYPE q gauge\nq 7\n');
