@@ -3,6 +3,7 @@
 // service's API are in endpoints.ts. After a change, run `node tools/config-schema.ts`: it writes the types, the example,
 // the JSON Schema and the table of keys. A test compares them.
 
+import { HOUR_MS } from '../lib/clock.ts';
 import type {
   ApiConfig,
   AutoKeys,
@@ -57,7 +58,6 @@ import {
 import { isPlainMap } from './places.ts';
 import { ExpandedText } from './secrets.ts';
 
-const HOUR_MS = 3_600_000;
 const WEEK_MS = 604_800_000;
 const MILLION = 1_000_000;
 

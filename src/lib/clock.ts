@@ -14,6 +14,8 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
+export const HOUR_MS = 3_600_000;
+
 const TIMER_MS_MAX = 0x7fffffff;
 
 export const systemClock: Clock = {

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LogsConfig } from '../config/config.ts';
 import { causeText } from '../errors.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, HOUR_MS } from '../lib/clock.ts';
 import { Permits } from '../lib/bell.ts';
 import type { SpoolFile } from '../lib/spool-file.ts';
 import { fileBytes } from './archive.ts';
@@ -31,8 +31,6 @@ export class Downloads {
     this.kept = directory === null ? null : new KeptArchives(directory, limits.setAsideBytes);
   }
 }
-
-const HOUR_MS = 3_600_000;
 
 /**
  * Refills evenly. A download may take more than is left; then the next one waits longer, which shows as lag.

@@ -5,9 +5,9 @@
 // When clocks are set back, an hour occurs twice, and only the order of the lines in their file shows which one is
 // meant: 02:59:59 and then 02:00:01 is two seconds later, not an hour earlier.
 
+import { HOUR_MS } from '../../lib/clock.ts';
 import { isUtc } from '../../lib/time-zone.ts';
 
-const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const HOURS_KEPT = 1024;
 const BLANK = 0x20;
