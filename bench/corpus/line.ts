@@ -57,9 +57,12 @@ export function swayingLine(before: string, hash: number): CorpusLine {
   const { digits, places, exponent } = shape(hash >>> 11);
   const first = firstOf(digits, hash);
   const step = 1 + Math.floor((first / 500) * fraction(hash >>> 5));
-  const moving = places === 0 ? { first, step } : withLastDigit(first, step);
-  const span = Math.max(2, Math.floor(first / 2));
-  return { ...FIXED, before, ...moving, span, places, exponent };
+  const half = Math.floor(first / 2);
+  const moving =
+    places === 0
+      ? { first, step, span: Math.max(2, half) }
+      : { ...withLastDigit(first, step), span: half - (half % 10) };
+  return { ...FIXED, before, ...moving, places, exponent };
 }
 
 /** In [0.5, 0.875), so that the text has the same length at every poll. */
@@ -108,7 +111,7 @@ function firstOf(digits: number, hash: number): number {
   return Math.floor(10 ** (digits - 1) * (1 + 3 * fraction(hash)));
 }
 
-/** Exporters cut trailing zeros off: the last digit is made 1 to 9, and steps of whole tens keep it up to the span. */
+/** Exporters cut trailing zeros off: the last digit is made 1 to 9. Steps and spans of whole tens keep it. */
 function withLastDigit(first: number, step: number): { first: number; step: number } {
   return { first: first - (first % 10) + 1 + (first % 9), step: Math.max(10, step - (step % 10)) };
 }
