@@ -4,7 +4,9 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { defaultConfig } from '../../src/config/load.ts';
 import { parseDuration } from '../../src/config/units.ts';
+import { RETRY_AFTER_MS_MAX } from '../../src/lib/retry-after.ts';
 import { REQUESTS_MAX } from '../../src/pipeline/send/delivery.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -83,10 +85,7 @@ describe('docs/decisions', () => {
 // is as long as the queue keeps metrics.
 describe('docs/delivery.md', () => {
   const text = read('docs/delivery.md');
-  const example = parse(read('config/prom2otlp.example.yaml')) as {
-    queue: { metrics: { max_bytes: string; max_age: string } };
-  };
-  const { max_bytes: maxBytes, max_age: maxAge } = example.queue.metrics;
+  const { otlp, queue } = defaultConfig();
   const GIB = 2 ** 30;
   const HOUR_MS = 3_600_000;
   /** The bytes of a point that the text states: in a large request, and in one of 1,000 points. */
@@ -107,17 +106,23 @@ describe('docs/delivery.md', () => {
     }
   });
 
-  test('defaults and limits are those of the program', () => {
-    expect(maxBytes).toBe('1GiB');
-    expect(text).toContain(`\`queue.metrics.max_age\` (${maxAge})`);
-    expect(text).toContain(`at most ${String(REQUESTS_MAX)} requests`);
+  test('the defaults, and the limits of pauses and splits, are those of the program', () => {
+    expect(text).toContain('| 1 GiB lasts for |');
+    expect(queue.metrics.maxBytes).toBe(GIB);
+    const [, maxAge = ''] = /`queue\.metrics\.max_age` \((\w+)\)/.exec(text) ?? [];
+    expect(parseDuration(maxAge)).toBe(queue.metrics.maxAgeMs);
+    expect(text).toContain(`\`otlp.concurrency: ${otlp.concurrency}\`, the default`);
+    expect(text).toContain(`(${RETRY_AFTER_MS_MAX / 60_000} minutes at most)`);
+    expect(text).toContain(`with at most ${REQUESTS_MAX} requests`);
+    expect(text).toContain(`costs up to ${REQUESTS_MAX} requests`);
   });
 
   test('the window for Prometheus is as long as the queue keeps metrics', () => {
     const [, yaml = ''] = /```yaml\n(storage:[^`]*)```/.exec(text) ?? [];
-    expect(parse(yaml)).toEqual({
-      storage: { tsdb: { out_of_order_time_window: maxAge } },
-    });
+    const { storage } = parse(yaml) as {
+      storage: { tsdb: { out_of_order_time_window: string } };
+    };
+    expect(parseDuration(storage.tsdb.out_of_order_time_window)).toBe(queue.metrics.maxAgeMs);
   });
 });
 
