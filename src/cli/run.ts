@@ -1,6 +1,7 @@
 // `run`: the daemon. Starts the bridge and its status page, reloads it, and stops both on a signal.
 
 import { OperatorError } from '../errors.ts';
+import { untilAborted } from '../lib/bell.ts';
 import { collectStartGarbage } from '../lib/footprint.ts';
 import { programVersion } from '../lib/version.ts';
 import { serveStatus } from '../status/status-server.ts';
@@ -60,7 +61,9 @@ async function runDaemon(file: string, context: VerbContext): Promise<number> {
   const { targets, config } = supervisor.daemon;
   const [version, services] = [programVersion(), config.services.length];
   logger.info({ version, targets: targets.length, services, status: status.url }, 'started');
-  await Promise.all([running, collectStartGarbage(clock, stop)]);
+  const stopped = Promise.all([running, collectStartGarbage(clock, stop)]);
+  // A reload may wait for answers: the second signal does not wait for it.
+  await Promise.race([stopped, untilAborted(stopNow)]);
   logger.info({}, 'stopping: collecting has ended, the queue is being delivered');
   const { daemon } = supervisor;
   await daemon.stop(stopNow);

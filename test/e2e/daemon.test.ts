@@ -53,6 +53,21 @@ describe('run', () => {
     expect(performance.now() - started).toBeLessThan(3000);
     rig.receiver.behave = () => 200;
   });
+
+  test('stops now on the second signal, also during a reload', async () => {
+    rig.simulator.setFaults({ isSilent: true });
+    const daemon = rig.run();
+    await daemon.ready();
+    // The reload waits two seconds for the service to answer.
+    daemon.child.kill('SIGHUP');
+    // Two signals at once may count as one.
+    await until('it ends', () => !daemon.child.kill('SIGTERM'));
+    const { code, stderr } = await daemon.finished;
+    expect(stderr).toContain('stopping:');
+    expect(stderr).not.toMatch(/loaded again[^]*stopping:|BUG/);
+    expect(code).toBe(1);
+    rig.simulator.resetFaults();
+  });
 });
 
 test('delta temporality has its effect, and no message denies it', async () => {
