@@ -100,6 +100,7 @@ export function* translate(
   const derived = yield* derive(table, outcome, translation.derive);
   const batch = yield* encodePage(table, translation.encode, writer, startedAtMs);
   const state = translation.isKept ? yield* saveState(table) : null;
+  translation.derive.budget.measure(table);
   if (SHORT_OF_MEMORY.has(reason)) collectGarbage('last-resort');
   else if (isLarge) collectGarbage('regular');
   return { page, path, reason, derived, batch, state };

@@ -117,7 +117,7 @@ function printLogs({ logs, queue, config }: Daemon, { out, err }: VerbContext): 
     if (lastFailure !== null)
       err.line(`logs of ${name}: ${lastFailure.message}; ${lastFailure.hint}`);
   }
-  const { points } = queue.stats('logs');
+  const { points } = queue.size('logs');
   if (points > 0) err.line(`logs: ${points} records are still queued`);
   return logs.lastEnds.length > 0 && logs.lastEnds.every(({ kind }) => kind === 'done');
 }

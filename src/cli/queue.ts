@@ -426,14 +426,14 @@ function problemsOf(queue: Queue, senders: readonly OpenSender[]): readonly stri
   const trouble = queue.trouble();
   const stuck = senders.flatMap(({ signal, endpoint, sender }) => {
     const { lastError, state } = sender.status();
-    const isStuck = queue.stats(signal).rows > 0 && lastError !== null && state !== 'sending';
+    const isStuck = queue.size(signal).rows > 0 && lastError !== null && state !== 'sending';
     return isStuck ? [`${signal} to ${endpoint}: ${state}: ${lastError}`] : [];
   });
   return trouble === null ? stuck : [`queue: ${trouble}`, ...stuck];
 }
 
 function leftPoints(queue: Queue): number {
-  return queue.stats('metrics').points + queue.stats('logs').points;
+  return queue.size('metrics').points + queue.size('logs').points;
 }
 
 /** The settings for another receiver. Headers go to the configured origin only: they may hold credentials. */

@@ -206,6 +206,7 @@ export class Daemon {
       const state = found === null ? null : ownState(found, id => this.#isOf(target, id));
       const left = this.#budget.limits.series - this.#budget.series;
       table.restored = state === null ? null : limitRestored(state, left);
+      this.#budget.measure(table);
       // Our clock may have been set: no page may be older than the last one.
       Object.assign(table.clock, state?.clock);
       if (changes.length === 0 && state === found) continue;
@@ -433,7 +434,7 @@ export class Daemon {
   }
 
   leftPoints(): number {
-    return this.queue.stats('metrics').points + this.queue.stats('logs').points;
+    return this.queue.size('metrics').points + this.queue.size('logs').points;
   }
 
   async #pullOnce(): Promise<void> {

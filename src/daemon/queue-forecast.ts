@@ -26,11 +26,11 @@ interface Look {
 }
 
 export class QueueForecast {
-  readonly #queue: Pick<Queue, 'stats'>;
+  readonly #queue: Pick<Queue, 'size'>;
   readonly #clock: Clock;
   readonly #looks = new Map<Signal, Look[]>();
 
-  constructor(queue: Pick<Queue, 'stats'>, clock: Clock, counters: Counters) {
+  constructor(queue: Pick<Queue, 'size'>, clock: Clock, counters: Counters) {
     this.#queue = queue;
     this.#clock = clock;
     counters.of(FORECAST_COUNTERS).fullIn.follow(() =>
@@ -52,7 +52,7 @@ export class QueueForecast {
     const atMs = this.#clock.monotonicMs();
     for (const signal of SIGNALS) {
       const looks = this.#looks.get(signal) ?? [];
-      const { bytes } = this.#queue.stats(signal);
+      const { bytes } = this.#queue.size(signal);
       // Only an outage fills the queue, so the rate begins when the queue last became smaller.
       if (bytes < (looks.at(-1)?.bytes ?? 0)) looks.length = 0;
       looks.push({ atMs, bytes });
@@ -67,7 +67,7 @@ export class QueueForecast {
     const [first, last] = [looks[0], looks.at(-1)];
     if (first === undefined || last === undefined || looks.length < LOOKS_MIN) return null;
     const grown = last.bytes - first.bytes;
-    const { bytes, maxBytes } = this.#queue.stats(signal);
+    const { bytes, maxBytes } = this.#queue.size(signal);
     if (grown <= 0 || last.atMs === first.atMs) return null;
     return (Math.max(0, maxBytes - bytes) * (last.atMs - first.atMs)) / grown;
   }

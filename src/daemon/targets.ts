@@ -32,7 +32,7 @@ export interface TargetContext {
     readonly counters: Counters;
     readonly clients: ServiceClients;
     readonly buffers: BodyBufferPool;
-    readonly queue: Pick<Queue, 'stats'>;
+    readonly queue: Pick<Queue, 'size'>;
   };
   /** Shared by all targets. */
   readonly budget: SeriesBudget;
@@ -82,7 +82,7 @@ export function pipelineTarget(
         samples,
         durationMs: lastDurationMs ?? 0,
         isFailed: reason !== '',
-        queued: parts.queue.stats('metrics').points,
+        queued: parts.queue.size('metrics').points,
       });
     },
   };

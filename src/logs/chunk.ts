@@ -144,9 +144,9 @@ export class LogSink {
   /** Waits until something has left the queue, or 30 s, because each try compresses the batches again. */
   async #waitForRoom(signal: AbortSignal): Promise<void> {
     const { queue, clock } = this.#options;
-    const { bytes } = queue.stats('logs');
+    const { bytes } = queue.size('logs');
     for (let poll = 0; poll < ROOM_POLLS_MAX && !signal.aborted; poll++) {
-      if (queue.stats('logs').bytes < bytes) return;
+      if (queue.size('logs').bytes < bytes) return;
       await clock.sleep(ROOM_POLL_MS, signal);
     }
   }

@@ -66,7 +66,7 @@ export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<D
   const { queue, config, forecast } = daemon;
   const setAside = isBrief ? [] : await queue.readSetAside(SET_ASIDE_SHOWN_MAX);
   const isShown = ({ signal }: { readonly signal: Signal }): boolean =>
-    isUsed(config, signal) || queue.stats(signal).rows > 0;
+    isUsed(config, signal) || queue.size(signal).rows > 0;
   return {
     queue: SIGNALS.map(signal => ({
       signal,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { QueueForecast } from '../../src/daemon/queue-forecast.ts';
 import { Counters, renderCounters } from '../../src/lib/counters.ts';
-import type { QueueStats } from '../../src/pipeline/queue/commit.ts';
+import type { QueueSize } from '../../src/pipeline/queue/commit.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 /** A queue of 1000 bytes, with a forecast that looks at it every ten seconds. */
@@ -9,15 +9,8 @@ function setUp() {
   const clock = new FakeClock();
   const counters = new Counters();
   let bytes = 0;
-  const stats = (): QueueStats => ({
-    rows: 1,
-    bytes,
-    points: 1,
-    maxBytes: 1000,
-    oldestAtMs: null,
-    newestAtMs: null,
-  });
-  const forecast = new QueueForecast({ stats }, clock, counters);
+  const size = (): QueueSize => ({ rows: 1, bytes, points: 1, maxBytes: 1000 });
+  const forecast = new QueueForecast({ size }, clock, counters);
   const grow = async (...sizes: readonly number[]): Promise<number | null> => {
     for (const size of sizes) {
       bytes = size;

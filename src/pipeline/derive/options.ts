@@ -71,11 +71,18 @@ type BudgetLimits = Pick<PageLimits, 'memoryBytes' | 'series' | 'serviceSamples'
 /** A page of this size is always read, whatever the tables hold. */
 const BODY_BYTES_MIN = 1024 * 1024;
 
-/** The shared limits of all tables. Its numbers are computed on demand from the tables. */
+interface Measured {
+  /** The number of services configured for the table, in this or another shard. */
+  readonly serviceCount: number;
+  bytes: number;
+}
+
+/** The shared limits of all tables. */
 export class SeriesBudget {
   readonly limits: BudgetLimits;
-  /** The tables, with the number of services configured for each, in this or another shard. */
-  readonly #tables = new Map<SeriesTable, number>();
+  readonly #tables = new Map<SeriesTable, Measured>();
+  /** The memory of all tables. A sum over the tables at every page would cost the square of their number. */
+  #bytes = 0;
 
   constructor(limits: BudgetLimits) {
     this.limits = limits;
@@ -83,7 +90,17 @@ export class SeriesBudget {
 
   /** In the order of the configuration. */
   add(table: SeriesTable, serviceCount: number): void {
-    this.#tables.set(table, serviceCount);
+    this.#tables.set(table, { serviceCount, bytes: 0 });
+    this.measure(table);
+  }
+
+  /** To be called whenever a page or restored series have changed the table. */
+  measure(table: SeriesTable): void {
+    const measured = this.#tables.get(table);
+    if (measured === undefined) return;
+    const bytes = tableBytes(table);
+    this.#bytes += bytes - measured.bytes;
+    measured.bytes = bytes;
   }
 
   /**
@@ -107,8 +124,8 @@ export class SeriesBudget {
 
   /** The memory left for a table and its page, in bytes. */
   bytesFor(table: SeriesTable): number {
-    const others = [...this.#tables.keys()].filter(other => other !== table);
-    return this.limits.memoryBytes - sumOf(others, tableBytes);
+    const others = this.#bytes - (this.#tables.get(table)?.bytes ?? 0);
+    return this.limits.memoryBytes - others;
   }
 
   /** The largest page of a target that fits the memory, in bytes. */
@@ -120,7 +137,7 @@ export class SeriesBudget {
   /** The part guaranteed to each service. All unconfigured services of a target count as one. */
   get evenPart(): number {
     let parts = 0;
-    for (const [table, serviceCount] of this.#tables)
+    for (const [table, { serviceCount }] of this.#tables)
       parts += serviceCount + (strangersIn(table) > 0 ? 1 : 0);
     return Math.floor(this.limits.series / Math.max(parts, 1));
   }

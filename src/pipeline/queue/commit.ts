@@ -106,6 +106,8 @@ export interface RowTimes {
   readonly newestAtMs: number | null;
 }
 
-export interface QueueStats extends Sums, RowTimes {
+export interface QueueSize extends Sums {
   readonly maxBytes: number;
 }
+
+export interface QueueStats extends QueueSize, RowTimes {}

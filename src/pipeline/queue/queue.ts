@@ -23,12 +23,12 @@ import type {
   Encoding,
   QueueOptions,
   QueueRow,
+  QueueSize,
   QueueStats,
   RowRest,
   RowTimes,
   SetAside,
   Settlement,
-  Sums,
 } from './commit.ts';
 import { logsWithoutRoom, makeRows, type NewRow, rowBytes, rowPoints, sumBytes } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
@@ -245,9 +245,15 @@ export class Queue {
     return [...keys];
   }
 
+  /** Uses the account, which needs no read of the file. */
+  size(signal: Signal): QueueSize {
+    return { ...this.account.sums(signal), maxBytes: this.#options.config[signal].maxBytes };
+  }
+
+  /** Reads the file. */
   stats(signal: Signal): QueueStats {
     if (!this.#isClosed) this.#readTimes(signal);
-    return { ...this.#space(signal), ...this.#times[signal] };
+    return { ...this.size(signal), ...this.#times[signal] };
   }
 
   /** Why the last commit or settlement was not stored normally, such as a full disk; null when it was. */
@@ -302,7 +308,7 @@ export class Queue {
       return { kind: 'failed', message: 'cannot store a batch: the queue is closed' };
     try {
       this.#refresh();
-      const refused = logsWithoutRoom(rows, this.#space('logs'));
+      const refused = logsWithoutRoom(rows, this.size('logs'));
       if (refused !== null) return refused;
       this.#store(commit, rows);
       return { kind: 'stored' };
@@ -372,14 +378,10 @@ export class Queue {
     return {
       pinned: this.#pinned,
       madeBeforeMs: this.#madeBeforeMs,
-      space: { metrics: this.#space('metrics'), logs: this.#space('logs') },
+      space: { metrics: this.size('metrics'), logs: this.size('logs') },
       hasRoom,
       evictedFor: 'size',
     };
-  }
-
-  #space(signal: Signal): Sums & Pick<QueueStats, 'maxBytes'> {
-    return { ...this.account.sums(signal), maxBytes: this.#options.config[signal].maxBytes };
   }
 
   get #madeBeforeMs(): number {

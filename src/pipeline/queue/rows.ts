@@ -11,7 +11,7 @@ import type {
   Encoding,
   QueueOptions,
   QueueRow,
-  QueueStats,
+  QueueSize,
   RowRest,
 } from './commit.ts';
 import { countPoints, splitRequest } from './split.ts';
@@ -66,7 +66,7 @@ export function sumBytes(rows: readonly NewRow[]): number {
 /** The outcome of a commit if its logs have no room; else null. */
 export function logsWithoutRoom(
   rows: readonly NewRow[],
-  { bytes, maxBytes }: Pick<QueueStats, 'bytes' | 'maxBytes'>,
+  { bytes, maxBytes }: Pick<QueueSize, 'bytes' | 'maxBytes'>,
 ): CommitOutcome | null {
   const logBytes = sumBytes(rows.filter(row => row.signal === 'logs'));
   if (logBytes > maxBytes) {

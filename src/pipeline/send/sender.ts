@@ -226,7 +226,7 @@ export class Sender {
     const { clock, queue, signal } = this.#options;
     for (;;) {
       const seen = this.#bell.rings;
-      if (queue.stats(signal).rows === 0) return true;
+      if (queue.size(signal).rows === 0) return true;
       const leftMs = endMs - clock.monotonicMs();
       const busy = this.#lanes.filter(({ state }) => state !== 'idle');
       const isHeldOff = busy.length > 0 && busy.every(lane => lane.isHeldOff);
@@ -251,7 +251,7 @@ export class Sender {
   /** Waits for the bell. It does not ring for rows that could not be read just now, so they get a time limit. */
   async #waitForRow(seen: number): Promise<void> {
     const { clock, queue, signal } = this.#options;
-    if (queue.stats(signal).rows === 0) await this.#bell.wait(seen);
+    if (queue.size(signal).rows === 0) await this.#bell.wait(seen);
     else await this.#bell.wait(seen, this.#closing.signal, { clock, ms: READ_AGAIN_MS });
   }
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
-import { tableBytes } from '../../../src/model/series-table.ts';
+import { type SeriesTable, tableBytes } from '../../../src/model/series-table.ts';
 import type { PageLimits } from '../../../src/config/config.ts';
 import { SeriesBudget } from '../../../src/pipeline/derive/options.ts';
 import { limitRestored } from '../../../src/pipeline/derive/state.ts';
@@ -306,6 +306,34 @@ describe('services', () => {
 });
 
 describe('memory', () => {
+  test('a target has what the tables of the others leave, after each of their pages', () => {
+    const { limits } = limitsOf({});
+    const budget = new SeriesBudget(limits);
+    const [first, second] = ['a', 'b'].map(id => new Target({ services: [id], budget }));
+    if (first === undefined || second === undefined) throw new Error('no targets');
+    const tableOf = (target: Target): SeriesTable => target.translation.table;
+    const held: number[] = [];
+    // After three hours the first series are forgotten.
+    for (const [seconds, last] of [
+      [0, 50],
+      [60, 500],
+      [10_860, 20],
+    ] as const) {
+      first.page(seconds, gauges(0, last));
+      second.page(seconds, gauges(0, 10));
+      held.push(tableBytes(tableOf(first)));
+      expect(budget.bytesFor(tableOf(second))).toBe(
+        limits.memoryBytes - tableBytes(tableOf(first)),
+      );
+      expect(budget.bytesFor(tableOf(first))).toBe(
+        limits.memoryBytes - tableBytes(tableOf(second)),
+      );
+    }
+    const [early = 0, full = 0, late = 0] = held;
+    expect(full).toBeGreaterThan(early);
+    expect(late).toBeLessThan(full);
+  });
+
   test('a page that needs too much is refused as a whole, with its reason, and leaves nothing', () => {
     const target = targetOf({ memoryBytes: 1_000_000 });
     const { table } = target.translation;
