@@ -23,7 +23,6 @@ import { inTurns, type Schedule } from './pipeline/collect/schedule.ts';
 import { Decoding } from './pipeline/decode/decode.ts';
 import { Replay } from './pipeline/decode/replay.ts';
 import { derive, type DeriveReport, SHORT_OF_MEMORY } from './pipeline/derive/derive.ts';
-import { forgetReleased } from './pipeline/derive/forget.ts';
 import type { DeriveOptions } from './pipeline/derive/options.ts';
 import { saveState, stateEntries, type StateBlobs } from './pipeline/derive/state.ts';
 import { type EncodeOptions, encodePage } from './pipeline/encode/encode.ts';
@@ -82,7 +81,6 @@ export function* translate(
   let bodyBytes = 0;
   let isLarge = false;
   if (scrape.kind === 'page') {
-    forgetReleased(table, translation.derive);
     const { layout } = table;
     bodyBytes = scrape.page.bytes.length;
     isLarge = bodyBytes * LARGE_SHARE > limits.memoryBytes;

@@ -100,12 +100,11 @@ interface UnconfiguredReport {
 export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
   const { targets, config, discovery } = daemon;
   const found = new Map(targets.flatMap(log => servicesOf(log, isBrief)));
-  const strangers = targets.flatMap(unconfiguredOf);
-  const sent = strangers.filter(({ isSent }) => isSent);
-  // The key of one target may also see services that another target sends.
-  const elsewhere = new Set([...config.services, ...sent].map(({ id }) => id));
-  const unconfigured = strangers
-    .filter(({ id, isSent }) => isSent || !elsewhere.has(id))
+  // The key of one target may also see services of another target.
+  const entries = new Set(config.services.map(({ id }) => id));
+  const unconfigured = targets
+    .flatMap(unconfiguredOf)
+    .filter(({ id }) => !entries.has(id))
     .sort((a, b) => b.samples - a.samples);
   const rest = unconfigured.slice(UNCONFIGURED_SHOWN_MAX);
   return {

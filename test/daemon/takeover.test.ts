@@ -84,9 +84,9 @@ async function reload(services: readonly string[], more?: object): Promise<void>
   daemon = await daemon.anotherFor(configOf(services, more));
 }
 
-async function restart(services: readonly string[], more?: object): Promise<void> {
+async function restart(services: readonly string[]): Promise<void> {
   await daemon.stop(AbortSignal.abort());
-  await open(services, more);
+  await open(services);
 }
 
 const WAYS = { reload, restart };
@@ -139,22 +139,6 @@ test('a service with an entry is sent by its own target alone', async () => {
   // Each target also sees the service of the other target.
   expect(scrapeStatus(daemon).unconfigured).toEqual([]);
 });
-
-test.each([['b@key'], ['b@host']])(
-  'a service without an entry that two targets see is sent once: %s',
-  async other => {
-    const more = { unconfigured_services: 'send' };
-    await open(['a', other], more);
-    await grown(0, { a: 0, b: 0, c: 0 });
-    for (let minute = 1; minute < 9; minute++) {
-      const values = { a: minute, b: minute, c: minute };
-      expect((await grown(minute, values)).sort()).toEqual(['a 1', 'b 1', 'c 1']);
-      if (minute % 3 === 1) await restart(['a', other], more);
-      if (minute % 3 === 2) await reload(minute === 2 ? [other, 'a'] : ['a', other], more);
-    }
-    expect(scrapeStatus(daemon).unconfigured).toMatchObject([{ id: 'c', isSent: true }]);
-  },
-);
 
 test('nothing is kept of targets that the configuration does not have', async () => {
   await open(['a', 'b@host']);

@@ -7,7 +7,7 @@ import type { Component, SpareIndexes } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
 import type { DeriveOptions, Judge } from './options.ts';
-import { componentOfRow, countRows, isScraped, mayBeSent, serviceOfRow } from './places.ts';
+import { componentOfRow, countRows } from './places.ts';
 import { isStreamOfProcess, laterMs } from './reset.ts';
 import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
@@ -83,22 +83,6 @@ export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
   }
   forgetIdentities(table, heads);
   releaseUnused(table);
-}
-
-/**
- * Forgets the services that another target has sent until now. The page that comes shows them as new, and this target
- * sends them. Call this before a page is read.
- */
-export function forgetReleased(table: SeriesTable, options: DeriveOptions): void {
-  const isReleased = table.services.map(
-    ({ id, isSent, isElsewhere }) => !isSent && !isElsewhere && mayBeSent(table, id, options),
-  );
-  if (!isReleased.includes(true)) return;
-  const rows = Array.from({ length: table.count }, (_, row) => row);
-  forgetRows(
-    table,
-    rows.filter(row => isScraped(table, row) && isReleased[serviceOfRow(table, row)] === true),
-  );
 }
 
 /** Releases the memory of freed rows, and what no row refers to. */

@@ -88,7 +88,6 @@ export class SeriesBudget {
     this.limits = limits;
   }
 
-  /** In the order of the configuration. */
   add(table: SeriesTable, serviceCount: number): void {
     this.#tables.set(table, { serviceCount, bytes: 0 });
     this.measure(table);
@@ -101,20 +100,6 @@ export class SeriesBudget {
     const bytes = tableBytes(table);
     this.#bytes += bytes - measured.bytes;
     measured.bytes = bytes;
-  }
-
-  /**
-   * True if no other table sends this service, which has no entry and may be on the pages of several targets. After a
-   * restart, the first table with a state of the service sends it.
-   */
-  maySend(table: SeriesTable, id: string): boolean {
-    if (this.#tables.size === 1) return true;
-    const tables = [...this.#tables.keys()];
-    const isSender = ({ services, serviceById }: SeriesTable): boolean =>
-      services[serviceById.get(id) ?? -1]?.isSent === true;
-    const wasSender = ({ restored }: SeriesTable): boolean =>
-      restored?.services.includes(id) === true;
-    return (tables.find(isSender) ?? tables.find(wasSender) ?? table) === table;
   }
 
   /** Series of all tables, including restored ones that no page has shown yet. */

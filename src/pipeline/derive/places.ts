@@ -16,7 +16,8 @@ export function serviceOf(table: SeriesTable, namespace: string, options: Derive
   if (known !== undefined) return known;
   const configIndex = options.configured.get(id) ?? -1;
   const isElsewhere = configIndex < 0 && id !== '' && options.otherShards?.takes(id) === true;
-  const isWelcome = !isElsewhere && mayBeSent(table, id, options);
+  const hasEntry = id === '' || options.entries.has(id);
+  const isWelcome = options.unconfigured === 'send' && !hasEntry && !isElsewhere;
   const index = table.spare.services.pop() ?? table.services.length;
   table.services[index] = {
     id,
@@ -33,12 +34,6 @@ export function serviceOf(table: SeriesTable, namespace: string, options: Derive
   };
   table.serviceById.set(id, index);
   return index;
-}
-
-/** Whether this target may send a service, if it has no entry: one target alone sends it. */
-export function mayBeSent(table: SeriesTable, id: string, options: DeriveOptions): boolean {
-  if (options.unconfigured === 'drop' || id === '' || options.entries.has(id)) return false;
-  return options.budget.maySend(table, id);
 }
 
 /** The services with a sample on the current page, configured or not: ids, with their values of `service_name`. */

@@ -476,8 +476,6 @@ function restoreRow(
   if (id === undefined || index === undefined) return;
   restored.indexById.delete(id);
   table.startsVersion++;
-  // Another target sends the service now: its points would be missing here.
-  if (table.services[serviceOfRow(table, row)]?.isSent === false) return;
   // A metric that does not count now may have a saved start, if it was a counter before.
   if (isCounting(table.metrics[table.metric[row]!]!)) {
     table.setStart(row, restored.startMs[index]!);
