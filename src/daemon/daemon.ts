@@ -199,8 +199,10 @@ export class Daemon {
   async #restore(former: Daemon | undefined): Promise<void> {
     const isKept = this.config.queue.directory !== null;
     for (const log of this.targets) {
-      if (former?.targets.includes(log) === true) continue;
       const { target, table } = log;
+      // The former daemon may have read a page into it since the budget was made.
+      this.#budget.measure(table);
+      if (former?.targets.includes(log) === true) continue;
       const taken = former === undefined ? null : await this.#takenOver(former, target);
       const { state: found, changes } = taken ?? (await this.#stored(target));
       const state = found === null ? null : ownState(found, id => this.#isOf(target, id));

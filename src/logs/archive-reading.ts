@@ -272,7 +272,7 @@ async function noteBroken(
   const kept = isKept ? ((await downloads.kept?.keep(spool, partition, id)) ?? null) : null;
   // Its open records may never be completed.
   if (isLast) await flushArchive(pull, archive);
-  ledger.setArchive(archive, afterFault(archive.state, reason, api.nowMs()));
+  ledger.setArchive(archive, afterFault(archive.state, reason, api.overMs()));
   if (!isGivenUp) {
     meter.counters.archives.add(1, 'broken');
     meter.broken(partition, id, cause);
@@ -293,7 +293,7 @@ export async function noteUndelivered(
   failures: ReadonlyMap<KnownArchive, ServiceError>,
 ): Promise<void> {
   const { api, ledger, meter } = pull;
-  const nowMs = api.nowMs();
+  const nowMs = api.overMs();
   for (const [archive, { reason, message: cause }] of failures) {
     if (NOT_OF_ARCHIVE.has(reason)) continue;
     const { partition, id, state } = archive;

@@ -67,7 +67,7 @@ interface FailedDay {
   readonly oldestMs: number | null;
 }
 
-/** The most archives of one listing, in equal shares for the types. Days beyond that wait until older ones are closed. */
+/** The most archives of one listing. Days beyond that wait until older ones are closed. */
 const DESCRIPTORS_MAX = 100_000;
 /** A pull ends after this many failed downloads in a row: the archives are not the cause. */
 const UNREACHABLE_MAX = 2;
@@ -99,13 +99,13 @@ export class ArchiveLister {
   }
 
   /** A service that answers for no type says nothing about a day. */
-  #countFailures({ ledger }: Pull, { failed, isAnswered, toMs }: Listing): void {
+  #countFailures({ api, ledger }: Pull, { failed, isAnswered }: Listing): void {
     if (!isAnswered) return;
     const isOfType = (one: FailedDay): boolean => !isTooMuch(one) && !isTooMany(one.error);
     const types = new Set(failed.filter(isOfType).map(({ type }) => type));
     for (const track of ledger.tracks) {
       const known = track.unlistedMs;
-      const unlisted = [...types].map(type => [type, known[type] ?? toMs] as const);
+      const unlisted = [...types].map(type => [type, known[type] ?? api.overMs()] as const);
       if (types.size + Object.keys(known).length > 0)
         ledger.move(track, { unlistedMs: Object.fromEntries(unlisted) });
     }
@@ -164,7 +164,7 @@ export class ArchiveLister {
   async #work(pull: Pull, listed: ReadonlySet<KnownArchive>): Promise<PullEnd> {
     const { api, config, downloads, ledger, meter } = pull;
     const actionOf = (state: ArchiveState): ArchiveAction =>
-      actionFor(state, api.nowMs(), config.window.dayCloseGraceMs);
+      actionFor(state, api.overMs(), config.window.dayCloseGraceMs);
     const archives = ledger.archives().toSorted(byTurn);
     const due = archives.filter(
       archive => listed.has(archive) && DOWNLOADS.has(actionOf(archive.state)),
@@ -227,21 +227,19 @@ export class ArchiveLister {
   /** A closed day is not listed again, and its archives are forgotten. */
   async #closeDays(pull: Pull, track: Track, listing: Listing): Promise<void> {
     const { api, config, ledger } = pull;
-    const { toMs } = listing;
     const { service } = track;
-    // Days never open again. By the slower clock, a wrong one closes them late, not early.
-    const closedMs = Math.min(toMs, api.clock.nowMs());
+    const overMs = Math.min(listing.toMs, api.overMs());
     for (;;) {
       const dayMs = track.cursor.lowMs;
       const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
       const { floorMs } = track.cursor;
       // Before any archive was seen, the archives of a day may end up to a day later.
       const lateMs = track.lateMs ?? (day.toMs <= floorMs ? 0 : DAY_MS);
-      if (!isDayOver(dayMs, lateMs, closedMs, config.window)) break;
+      if (!isDayOver(dayMs, lateMs, overMs, config.window)) break;
       // A type that could not be listed for a day before the start is not missing, unless all types failed.
       const isBeforeStart = day.toMs + lateMs <= floorMs && !listing.unlistedDays.has(dayMs);
       const failed = listing.failed.filter(one => one.dayMs === dayMs);
-      if (!isBeforeStart && !failed.every(one => this.#isGivenUp(one, track, toMs))) break;
+      if (!isBeforeStart && !failed.every(one => this.#isGivenUp(one, track, overMs))) break;
       const ofDay = ledger
         .archives()
         .filter(({ partition, state }) => partition.service === service && state.dayMs <= dayMs);
@@ -267,7 +265,7 @@ export class ArchiveLister {
       if (gaps.length > 0) await commit(pull, { gaps });
     }
     const openDays = [...listing.unlistedDays].filter(dayMs => dayMs >= track.cursor.lowMs);
-    const listedMs = Math.min(toMs, ...openDays);
+    const listedMs = Math.min(overMs, ...openDays);
     if (listedMs > (track.cursor.listedMs ?? 0))
       ledger.move(track, { cursor: { ...track.cursor, listedMs } });
   }
@@ -315,10 +313,10 @@ async function listTypes(
   const failed: FailedDay[] = [];
   const { types: configured } = pull.config;
   const types = configured.length === 0 ? [''] : configured;
-  const countMax = Math.ceil(DESCRIPTORS_MAX / types.length);
   for (const type of types) {
     if (onceTypes.has(type)) api.giveUpAtMs = -Infinity;
     const ofType = new Map<string, Descriptor>();
+    const countMax = DESCRIPTORS_MAX - found.size;
     failed.push(...(await listDays(pull, { type, days, countMax }, ofType)));
     for (const [identity, descriptor] of ofType) found.set(identity, descriptor);
     api.giveUpAtMs = giveUpAtMs;
@@ -340,7 +338,7 @@ async function listTypes(
 interface ListedType {
   readonly type: string;
   readonly days: Span;
-  /** More archives than this are too many. */
+  /** More archives than this are too many: what the types before it have left. */
   readonly countMax: number;
 }
 
@@ -430,7 +428,7 @@ async function listOnce(
       const identity = `${partitionKey(read.partition)} ${read.id}`;
       if (found.size >= countMax && !found.has(identity)) {
         meter.counters.refused.add(1, 'too_many');
-        return failedList('too_many', `cannot list logs: more than ${countMax} archives`);
+        return failedList('too_many', `cannot list logs: more than ${DESCRIPTORS_MAX} archives`);
       }
       found.set(identity, read);
     }

@@ -151,6 +151,14 @@ export class PulledApi {
     return this.clock.nowMs() + Math.min(skewMs, this.#formerSkewMs ?? skewMs);
   }
 
+  /**
+   * The earlier of the two clocks: what ends or is given up by it never returns. A wrong clock makes that late instead of
+   * early.
+   */
+  overMs(): number {
+    return Math.min(this.nowMs(), this.clock.nowMs());
+  }
+
   /** Takes the service's time from an answer that has just come; null when it has none. */
   noteTime(serverNowMs: number | null): void {
     const skewMs = serverNowMs === null ? (this.#skewMs ?? 0) : serverNowMs - this.clock.nowMs();

@@ -641,6 +641,33 @@ test.each([5 * MINUTE, HOUR])(
   },
 );
 
+test.each([
+  ['a type that is refused', { listStatuses: { 'error-log': 403 } }],
+  ['an archive that is refused', { archives: { [ERRORS_ID]: 403 } }],
+])(
+  '%s for 32 hours is not given up by a clock of the service that is days ahead',
+  async (_, faults) => {
+    await using site = await LogSite.open({ logs: { types: ['error-log', 'audit-log'] } });
+    site.write(ERRORS, 'one', 'end');
+    site.write(AUDIT, 'one', 'end');
+    await site.pulls(3);
+    for (let hour = 1; hour <= 40; hour++) {
+      const isAhead = hour >= 26 && hour < 32;
+      site.simulator.setFaults({
+        ...(hour >= 2 && hour < 34 ? faults : { listStatuses: {}, archives: {} }),
+        clockSkewMs: isAhead ? 4 * DAY : 0,
+      });
+      if (hour < 10) site.write(ERRORS, `line ${hour}`, 'end');
+      site.write(AUDIT, `line ${hour}`, 'end');
+      site.clock.forward(HOUR);
+      await site.pull();
+    }
+    await site.pulls(4);
+    expect(site.gaps).toEqual([]);
+    expect(new Set(site.bodies)).toEqual(new Set(site.written));
+  },
+);
+
 describe('missing logs', () => {
   /** A site whose last pull was 20 days ago; `back` has the lines of today. */
   async function openLate(...back: readonly string[]): Promise<LogSite> {

@@ -89,7 +89,7 @@ export class SeriesBudget {
   }
 
   add(table: SeriesTable, serviceCount: number): void {
-    this.#tables.set(table, { serviceCount, bytes: 0 });
+    this.#tables.set(table, { serviceCount, bytes: this.#tables.get(table)?.bytes ?? 0 });
     this.measure(table);
   }
 
