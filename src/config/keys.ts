@@ -509,8 +509,8 @@ export const CONFIG: Block<ConfigKeys> = block({
     id and name.`),
   unconfiguredServices: key('unconfigured_services', choice(['drop', 'send']), 'drop').about(`
     One answer holds every service that the key can see. This key sets what happens to services
-    without an entry: drop leaves them out, send sends them under their ids. prom2otlp counts them
-    in both cases.`),
+    without an entry: drop leaves them out, send sends them under their ids, and twice if two keys
+    see them. prom2otlp counts them in both cases.`),
   metrics: key('metrics', metrics).about('The metrics of the database services.'),
   logs: key('logs', logs).about(`
     The logs of the database services, pulled on a schedule. Every line arrives at least once.`),
