@@ -91,8 +91,7 @@ export interface PresenceOptions {
 export class Presence {
   readonly #options: PresenceOptions;
   readonly #waiting = new Set<AbortController>();
-  /** Null while no probes are sent. */
-  #asking: AbortController | null = null;
+  #asking = new AbortController();
 
   constructor(options: PresenceOptions) {
     this.#options = options;
@@ -103,14 +102,13 @@ export class Presence {
     if (signal.aborted) return false;
     const found = new AbortController();
     this.#waiting.add(found);
-    // Probes may have ended while others wait: the back end asked those for a pause.
-    if (this.#asking === null) {
+    if (this.#waiting.size === 1) {
       this.#asking = new AbortController();
       void this.#askRepeatedly(this.#asking.signal);
     }
     await this.#options.clock.sleep(ms, AbortSignal.any([signal, found.signal]));
     this.#waiting.delete(found);
-    if (this.#waiting.size === 0) this.#endAsking();
+    if (this.#waiting.size === 0) this.#asking.abort();
     return found.signal.aborted;
   }
 
@@ -121,21 +119,16 @@ export class Presence {
       const over = new AbortController();
       const pause = clock.sleep(this.#pauseMs(), stop).then(() => over.abort());
       const result = await ask(over.signal);
-      if (stop.aborted) return;
       if (result.kind === 'accepted' || result.kind === 'split') {
         for (const found of this.#waiting) found.abort();
-        return this.#endAsking();
+        return;
       }
-      // The back end is reachable, and asks for a pause.
-      if (result.kind === 'retry' && (result.isThrottled || result.retryAfterMs !== null))
-        return this.#endAsking();
       await pause;
+      if (result.kind !== 'retry') continue;
+      // The back end is reachable, and may have asked for a pause.
+      const { isThrottled, retryAfterMs } = result;
+      await clock.sleep(retryAfterMs ?? (isThrottled ? ASK_LATER_MS : 0), stop);
     }
-  }
-
-  #endAsking(): void {
-    this.#asking?.abort();
-    this.#asking = null;
   }
 
   #pauseMs(): number {

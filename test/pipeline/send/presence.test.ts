@@ -13,24 +13,29 @@ const THROTTLED = {
 } as const;
 const ACCEPTED = { kind: 'accepted', rejected: 0, message: '' } as const;
 
-test('a lane that begins to wait after a probe that was asked for a pause has probes of its own', async () => {
-  const clock = new FakeClock();
-  const answers: SendResult[] = [THROTTLED, ACCEPTED];
-  const ask = (): Promise<SendResult> => Promise.resolve(answers.shift() ?? expect.fail());
-  const health = new SenderHealth(clock);
-  const presence = new Presence({ clock, random: () => 0.5, ask, health });
-  const never = new AbortController().signal;
-  const found: string[] = [];
-  const wait = async (lane: string): Promise<void> => {
-    const isFound = await presence.wait(30 * SECOND_MS, never);
-    if (isFound) found.push(lane);
-  };
-  void wait('first');
-  await clock.advance(2 * SECOND_MS);
-  expect(answers, 'the first lane waits without probes now').toEqual([ACCEPTED]);
-  await clock.advance(5 * SECOND_MS);
-  expect(answers).toEqual([ACCEPTED]);
-  void wait('second');
-  await clock.advance(2 * SECOND_MS);
-  expect(found).toEqual(['first', 'second']);
-});
+test.each([
+  ['429', { isThrottled: true, retryAfterMs: null }, 10],
+  ['Retry-After', { isThrottled: false, retryAfterMs: 20 * SECOND_MS }, 20],
+])(
+  'a pause that a probe is asked for is kept, then the probes go on: %s',
+  async (_, asked, seconds) => {
+    const clock = new FakeClock();
+    const answers: SendResult[] = [{ ...THROTTLED, ...asked }, ACCEPTED];
+    const ask = (): Promise<SendResult> => Promise.resolve(answers.shift() ?? expect.fail());
+    const health = new SenderHealth(clock);
+    const presence = new Presence({ clock, random: () => 0.5, ask, health });
+    const never = new AbortController().signal;
+    const found: string[] = [];
+    const wait = async (lane: string): Promise<void> => {
+      if (await presence.wait(60 * SECOND_MS, never)) found.push(lane);
+    };
+    void wait('first');
+    await clock.advance(2 * SECOND_MS);
+    expect(answers).toEqual([ACCEPTED]);
+    void wait('second');
+    await clock.advance((seconds - 1) * SECOND_MS);
+    expect(answers, 'no probe within the pause').toEqual([ACCEPTED]);
+    await clock.advance(2 * SECOND_MS);
+    expect(found).toEqual(['first', 'second']);
+  },
+);
