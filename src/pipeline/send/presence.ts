@@ -123,11 +123,9 @@ export class Presence {
         for (const found of this.#waiting) found.abort();
         return;
       }
+      // The back end is reachable, and asks for a pause.
+      if (result.kind === 'retry' && (result.isThrottled || result.retryAfterMs !== null)) return;
       await pause;
-      if (result.kind !== 'retry') continue;
-      // The back end is reachable, and may have asked for a pause.
-      const { isThrottled, retryAfterMs } = result;
-      await clock.sleep(retryAfterMs ?? (isThrottled ? ASK_LATER_MS : 0), stop);
     }
   }
 
