@@ -16,6 +16,7 @@ import { withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
   JSON_OPTION,
+  namedError,
   printJson,
   printOne,
   refuseProblems,
@@ -205,8 +206,10 @@ function createAsk(agent: AgentApi, settings: ChatSettings, context: VerbContext
     if (result.ok) return printAnswer(result.answer, settings, context);
     const { error } = result;
     const hint = 'allow more time with --timeout; the agent may still be working';
+    const check = `check --agent-id${request.session_id === undefined ? '' : ' and --session-id'}`;
     if (error.kind === 'aborted') context.err.line('given up: there is no answer');
-    else tellError(context, error.kind === 'timeout' ? { ...error, hint } : error);
+    else
+      tellError(context, error.kind === 'timeout' ? { ...error, hint } : namedError(error, check));
     return false;
   };
 }

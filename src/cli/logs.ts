@@ -20,6 +20,7 @@ import {
   cellOf,
   JSON_OPTION,
   type OpenService,
+  namedError,
   printJson,
   printListing,
   SHOW_OPTIONS,
@@ -211,7 +212,8 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
       const answer = await withProgress(context, () => meter(spool.bytes), asking);
       if (spool.failure !== null)
         throw isStdout ? cannotWriteTemporary(spool.failure) : cannotWrite(output, spool.failure);
-      if (!answer.ok) return tellError(context, answer.error);
+      const check = 'check each ID: prom2otlp logs list shows those that there are';
+      if (!answer.ok) return tellError(context, namedError(answer.error, check));
       if (isStdout) return (await copy(spool, piece => context.out.bytes(piece))) ? 0 : 1;
       await writeNewFile(output, file =>
         copy(spool, piece => file.writeFile(piece).then(() => true)).catch(refuseFile(output)),

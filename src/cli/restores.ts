@@ -16,6 +16,7 @@ import {
   EXPECTED,
   JSON_OPTION,
   type OpenService,
+  namedError,
   printListing,
   printOne,
   refuseProblems,
@@ -200,7 +201,8 @@ function restoresShow(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Pr
   return withService(call, context, async ({ client, config }) => {
     const answer = client.restores.show(id, { signal: context.stop });
     const result = await withProgress(context, 'reading the restore', answer);
-    if (!result.ok) return tellError(context, result.error);
+    const check = 'check the id: prom2otlp restores list shows those that there are';
+    if (!result.ok) return tellError(context, namedError(result.error, check));
     return printOne(call.values, context, result.restore, one => rowsOf(one, config));
   });
 }

@@ -284,6 +284,11 @@ export function tellError({ err }: Pick<VerbContext, 'err'>, error: ServiceError
   return 1;
 }
 
+/** The error of a request for something that the user named: after a 404, that name is checked first. */
+export function namedError(error: ServiceError, check: string): ServiceError {
+  return error.kind === 'not_found' ? { ...error, hint: `${check}; else ${error.hint}` } : error;
+}
+
 /** Prints a failure to read; returns null instead of the items. */
 export function tellNone(context: VerbContext, error: ServiceError): null {
   tellError(context, error);

@@ -107,7 +107,8 @@ describe('agent chat with a question', () => {
     simulator.key = 'another';
     await shell.fails(`${CHAT} 'How many?'`, 'the service refused the key (401');
     simulator.key = SHELL_KEY;
-    await shell.fails(`${CHAT} --session-id none 'How many?'`, 'No such session');
+    const { err } = await shell.fails(`${CHAT} --session-id none 'How many?'`, 'No such session');
+    expect(err).toContain('check --agent-id and --session-id; else');
   });
 });
 

@@ -101,7 +101,9 @@ describe('logs download', () => {
 
   test('leaves no incomplete file', async () => {
     const output = join(files.path, 'none.zip');
-    await shell.fails(`logs download unknown --output ${output}`, '');
+    const what =
+      'check each ID: prom2otlp logs list shows those that there are; else check --base-url';
+    await shell.fails(`logs download unknown --output ${output}`, what);
     expect(() => readFileSync(output)).toThrow('ENOENT');
   });
 

@@ -111,6 +111,7 @@ describe('restores list and show', () => {
   });
 
   test('report an unknown restore', async () => {
-    await shell.fails('restores show 999', '(404: No such restore)');
+    const { err } = await shell.fails('restores show 999', '(404: No such restore)');
+    expect(err).toContain('; check the id: prom2otlp restores list shows');
   });
 });
