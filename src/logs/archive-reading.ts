@@ -20,7 +20,7 @@ import type { Chunk } from './chunk.ts';
 import { isHeld } from './cursor.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
-import { commit, MAY_BE_KEY, type Pull, Slicer } from './pull.ts';
+import { commit, MAY_BE_KEY, type Pull, PullEnded, Slicer } from './pull.ts';
 import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
 
 /** False for a broken archive. */
@@ -29,6 +29,8 @@ type ReadResult = Result<{ readonly isWhole: boolean }>;
 const GONE = 410;
 /** Failures that are not about one archive: of this machine's disk, or of the rate of all requests. */
 const NOT_OF_ARCHIVE: ReadonlySet<string> = new Set(['not_stored', 'rate_limited']);
+
+const NOT_STORED = 'its lines wait: the file of the queue cannot be written';
 
 /** The number of lines per look at the clock, which costs as much as a tenth of a line. */
 const LINES_PER_LOOK = 32;
@@ -45,9 +47,15 @@ export async function readArchive(
   const { meter } = pull;
   const status = meter.status(archive.partition);
   status.state = 'pulling';
-  const result = await new ArchiveReading(pull, archive, isFinal).run().finally(() => {
-    status.state = pull.api.signal.aborted ? 'waiting' : 'failed';
-  });
+  const result = await new ArchiveReading(pull, archive, isFinal)
+    .run()
+    .catch((error: unknown) => {
+      if (error instanceof PullEnded && error.end.kind === 'failed') status.lastError = NOT_STORED;
+      throw error;
+    })
+    .finally(() => {
+      status.state = pull.api.signal.aborted ? 'waiting' : 'failed';
+    });
   if (!result.ok) {
     meter.counters.archives.add(1, 'failed');
     status.lastError = result.error.message;

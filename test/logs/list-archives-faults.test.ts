@@ -815,6 +815,23 @@ describe('missing logs', () => {
 });
 
 describe('room in the queue', () => {
+  test('logs that cannot be stored say so, until they are stored', async () => {
+    await using site = await openSite();
+    const commit = vi
+      .spyOn(site.queue, 'commit')
+      .mockResolvedValue({ kind: 'failed', message: 'the disk is full' });
+    expect((await site.pull()).kind).toBe('failed');
+    const lastError = 'its lines wait: the file of the queue cannot be written';
+    expect(site.logs.meter.partitions).toContainEqual(
+      expect.objectContaining({ state: 'failed', lastError }),
+    );
+    commit.mockRestore();
+    await site.pulls(2);
+    for (const one of site.logs.meter.partitions)
+      expect(one).toMatchObject({ state: 'waiting', lastError: null });
+    expect(site.bodies).toContain('one');
+  });
+
   /** Writes incompressible lines, so that the queue has room for one chunk of them. */
   const fill = (site: LogSite): void => {
     for (let i = 0; i < 2200; i++) site.write(ERRORS, `${i} ${randomBytes(40).toString('hex')}`);
