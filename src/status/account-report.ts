@@ -121,7 +121,7 @@ export function accountProblems({
     found.push(
       problem('warning', 'queue', {
         message: `${counted(evicted, 'point')} dropped before the back end accepted them`,
-        hint: 'The queue was full or they were too old. See queue.metrics in the configuration.',
+        hint: 'The queue or its disk was full, they were too old, or the file of the queue lost them: the log and prom2otlp_queue_evicted_points_total say which.',
       }),
     );
   return found;

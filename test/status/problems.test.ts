@@ -317,7 +317,7 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     'losses, as long as the account has them',
     { account: accountReport(account), setAside: [setAside] },
     'warning back end: the back end has refused 12 points for good; the last time: the back end answered 400: out of order | prom2otlp queue inspect shows what was set aside.',
-    'warning queue: 5 points dropped before the back end accepted them | The queue was full or they were too old. See queue.metrics in the configuration.',
+    'warning queue: 5 points dropped before the back end accepted them | The queue or its disk was full, they were too old, or the file of the queue lost them: the log and prom2otlp_queue_evicted_points_total say which.',
   ],
   [
     'an account that does not balance: a bug',
