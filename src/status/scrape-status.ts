@@ -364,7 +364,8 @@ function discoveryWarnings({ discovery }: ScrapeStatus): readonly Finding[] {
 /** None with `services: auto`: the services that it leaves out are excluded on purpose, or have a warning. */
 function unconfiguredNotes(status: ScrapeStatus): readonly Finding[] {
   if (status.discovery !== null) return [];
-  const unsent = status.unconfigured.filter(({ isSent }) => !isSent);
+  // A page that could not be read has no samples of any service.
+  const unsent = status.unconfigured.filter(({ isSent, samples }) => !isSent && samples > 0);
   const { services, samples } = status.unconfiguredRest;
   if (unsent.length + services <= UNCONFIGURED_LISTED_MAX)
     return unsent.map(({ id, samples }) =>

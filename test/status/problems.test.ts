@@ -258,6 +258,10 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     'note dbother: 1,588 samples of a service that no entry names are not sent | Add it to services, or set unconfigured_services: send.',
   ],
   [
+    'an unconfigured service, after a page that could not be read',
+    { unconfigured: [{ id: 'dbother', samples: 0, isSent: false }] },
+  ],
+  [
     'many that no entry names: they are one note',
     { unconfigured, unconfiguredRest },
     'note services: 30,000 samples of 15,000 services that no entry names are not sent | They are listed under unconfigured. Add them to services, or set unconfigured_services: send.',
