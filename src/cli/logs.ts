@@ -256,9 +256,13 @@ function logsTail(call: TailCall, context: VerbContext): Promise<number> {
     throw usageError(call.command, '--follow has no end: leave out --to');
   return withServices(call, context, async services => {
     const tails = services.map(service => new Tail(service, context, call));
+    let isFirst = true;
     for (;;) {
       let code = 0;
       for (const tail of tails) if (!(await tail.show())) code = 1;
+      const isEmpty = code === 0 && !tails.some(tail => tail.hasArchives);
+      if (isFirst && isEmpty && !context.stop.aborted) context.err.line('no archives');
+      isFirst = false;
       if (!call.values.follow || context.stop.aborted) return code;
       if (!(await context.out.taken())) return 0;
       await context.clock.sleep(FOLLOW_MS, context.stop);
@@ -284,6 +288,11 @@ class Tail {
     this.#service = service;
     this.#context = context;
     this.#call = call;
+  }
+
+  /** True if a list had archives. */
+  get hasArchives(): boolean {
+    return this.#old !== null && this.#old.size > 0;
   }
 
   /** Shows new lines; false when something could not be read. */

@@ -152,6 +152,11 @@ test('logs tail shows the last lines as the server wrote them', async () => {
   expect(objects.map(({ server, type, line }) => `${server} ${type} ${line}`)).toEqual(lines);
 });
 
+test('logs tail says that there are no archives', async () => {
+  const { code, out, err } = await shell.type('logs tail --server orders-00');
+  expect([code, out, err]).toEqual([0, '', 'no archives\n']);
+});
+
 test('JSON is printed without control characters, even those that JSON allows', async () => {
   const name = 'orders\u009b31m';
   const services = [{ id: 'db1', name, topology: 'single', servers: [{ name, role: 'single' }] }];
