@@ -102,6 +102,7 @@ export const verb: Verb = {
 function readPairs(
   command: string,
   option: string,
+  form: string,
   texts: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
   if (texts.length === 0) return undefined;
@@ -109,7 +110,7 @@ function readPairs(
   for (const text of texts) {
     const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
     if (key.trim() === '' || value.trim() === '')
-      throw usageError(command, `expected --${option} as NAME=VALUE, got ${JSON.stringify(text)}`);
+      throw usageError(command, `expected --${option} as ${form}, got ${JSON.stringify(text)}`);
     if (pairs.has(key)) throw usageError(command, `--${option} has ${JSON.stringify(key)} twice`);
     pairs.set(key, value);
   }
@@ -129,7 +130,7 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 
 function agentSession(call: Call<typeof SESSION_OPTIONS>, context: VerbContext): Promise<number> {
   const { command, values } = call;
-  const metadata = readPairs(command, 'metadata', values.metadata);
+  const metadata = readPairs(command, 'metadata', 'NAME=VALUE', values.metadata);
   const request = { agent_id: values['agent-id'], ...(metadata !== undefined && { metadata }) };
   refuseProblems(command, sessionProblems(request), OPTION_OF_FIELD);
   return withService(call, context, async ({ client }) => {
@@ -155,7 +156,7 @@ interface ChatSettings {
 function agentChat(call: Call<typeof CHAT_OPTIONS>, context: VerbContext): Promise<number> {
   const { command, values, words } = call;
   const { 'session-id': sessionId, 'filter-key': filterKey } = values;
-  const filters = readPairs(command, 'filter', values.filter);
+  const filters = readPairs(command, 'filter', 'TABLE=WHERE', values.filter);
   const request = {
     agent_id: values['agent-id'],
     ...(sessionId === undefined ? {} : { session_id: sessionId }),

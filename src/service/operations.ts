@@ -51,7 +51,9 @@ export const bucketAddress: z.ZodType<string> = textField(text => {
     return `expected s3://NAME or gs://NAME, got ${shown(text)}${/^(?:s3|gs)$/i.test(scheme) ? ': the scheme is in lower case' : ''}`;
   if (rest.length > 0)
     return `expected the bucket alone, as ${scheme}://${name}, without a path after it`;
-  return BUCKET_NAME.test(name) ? null : `${shown(name)} is not a bucket name`;
+  return BUCKET_NAME.test(name)
+    ? null
+    : `${shown(name)} is not a bucket name: it has at least three lower-case letters, digits, dots, hyphens or underscores`;
 });
 
 export const objectPath: z.ZodType<string> = textField(text => {

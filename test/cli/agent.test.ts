@@ -151,7 +151,7 @@ test.each([
   [`${CREATE} x`, 'unexpected "x"'],
   [`${CREATE} --metadata u`, 'expected --metadata as NAME=VALUE, got "u"'],
   [`${CHAT} ' '`, 'PROMPT: expected a text'],
-  [`${CHAT} --filter orders x`, 'expected --filter as NAME=VALUE, got "orders"'],
+  [`${CHAT} --filter orders x`, 'expected --filter as TABLE=WHERE, got "orders"'],
   [`${CHAT} --filter 'orders= ' x`, 'expected --filter as'],
   [`${CHAT} --filter a=1 --filter a=2 x`, '--filter has "a" twice'],
   [`${CHAT} --filter-key filters x`, '--filter-key: expected table_filters or table_filter'],

@@ -227,6 +227,7 @@ describe('a request is refused for', () => {
     check(storage('https://backups'), path, 'expected s3://NAME or gs://NAME');
     check(storage('s3://'), path, '"" is not a bucket name');
     check(storage('gs://Big Bucket'), path, '"Big Bucket" is not a bucket name');
+    check(storage('s3://b'), path, '"b" is not a bucket name: it has at least three lower-case');
     check(storage('gs://backups/daily'), path, 'expected the bucket alone, as gs://backups');
     expect(scheduleProblems({ ...REQUEST, ...storage('gs://my_backups.eu') })).toBeNull();
   });
