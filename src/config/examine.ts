@@ -25,6 +25,7 @@ export interface Judgement {
 export function warningsOf({ root }: LayeredTree, isContainer: boolean): Violation[] {
   return [
     ...endpointWarnings(root),
+    ...baseUrlWarnings(root),
     ...autoWarnings(root),
     ...scalarsOf(root, []).flatMap(([path, value]) => scalarWarnings(path, value)),
     ...(isContainer ? addresses(root).flatMap(localhostWarning) : []),
@@ -64,6 +65,15 @@ function endpointWarnings(root: unknown): Violation[] {
       found.push({ path, problem, hint: `use port ${right}, or \`protocol: ${other}\`` });
     }
     return found;
+  });
+}
+
+function baseUrlWarnings(root: unknown): Violation[] {
+  const page = readAlone(metrics.keys.path, valueAt(root, ['metrics', 'path'])) ?? '';
+  return addresses(root).flatMap(([path, { pathname }]) => {
+    if (path[0] === 'otlp' || page === '' || !pathname.replace(/\/$/, '').endsWith(page)) return [];
+    const problem = `prom2otlp appends metrics.path to this URL, which already ends in ${page}`;
+    return [{ path, problem, hint: 'remove it from the URL' }];
   });
 }
 
