@@ -57,6 +57,7 @@ export class Admission {
     this.#options = options;
     this.#budget = budget;
     this.#ids = new SeriesIds(table);
+    budget.measure(table);
     this.#evenPart = budget.evenPart;
     this.#share = budget.share;
     this.#bytesMax = budget.bytesFor(table);
@@ -106,6 +107,7 @@ export class Admission {
   /** Series of all tables without the new ones of this page. */
   #countPlaced(): number {
     const table = this.#table;
+    this.#budget.measure(table);
     return this.#budget.series - table.fresh.filter(row => isUnplaced(table, row)).length;
   }
 

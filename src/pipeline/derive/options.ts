@@ -20,7 +20,7 @@ export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
   /** The services of this target: id to index into Config.services. */
   readonly configured: ReadonlyMap<string, number>;
   readonly unconfigured: Config['unconfiguredServices'];
-  /** The ids of the configured services of all targets: only a service's own target sends it. */
+  /** The ids of the configured services of all targets, in one set: only a service's own target sends it. */
   readonly entries: ReadonlySet<string>;
   /** Absent if there is one shard. */
   readonly otherShards?: OtherShards;
@@ -33,6 +33,11 @@ export interface Judge {
   readonly time: PageTime;
 }
 
+/** The ids of all configured services. */
+export function entriesOf({ services }: Pick<Config, 'services'>): ReadonlySet<string> {
+  return new Set(services.map(({ id }) => id));
+}
+
 /** The options of one target; `configured`: its services in this process. */
 export function deriveOptions(
   config: Pick<Config, 'services' | 'metrics' | 'otlp' | 'unconfiguredServices'>,
@@ -40,6 +45,7 @@ export function deriveOptions(
   configured: ReadonlyMap<string, number>,
   otherShards?: OtherShards,
   budget: SeriesBudget = new SeriesBudget(config.metrics.limits),
+  entries: ReadonlySet<string> = entriesOf(config),
 ): DeriveOptions {
   return {
     ...config.metrics,
@@ -50,7 +56,7 @@ export function deriveOptions(
     dropLabels: new Set(config.metrics.dropLabels),
     configured,
     unconfigured: config.unconfiguredServices,
-    entries: new Set(config.services.map(({ id }) => id)),
+    entries,
     ...(otherShards === undefined ? {} : { otherShards }),
   };
 }
@@ -71,45 +77,62 @@ type BudgetLimits = Pick<PageLimits, 'memoryBytes' | 'series' | 'serviceSamples'
 /** A page of this size is always read, whatever the tables hold. */
 const BODY_BYTES_MIN = 1024 * 1024;
 
+/** What tables hold. */
 interface Measured {
+  readonly bytes: number;
+  readonly series: number;
+  /** The services that have a part guaranteed: see `evenPart`. */
+  readonly parts: number;
+}
+
+interface Entry {
   /** The number of services configured for the table, in this or another shard. */
   readonly serviceCount: number;
-  bytes: number;
+  measured: Measured;
 }
+
+const NOTHING: Measured = { bytes: 0, series: 0, parts: 0 };
 
 /** The shared limits of all tables. */
 export class SeriesBudget {
   readonly limits: BudgetLimits;
-  readonly #tables = new Map<SeriesTable, Measured>();
-  /** The memory of all tables. A sum over the tables at every page would cost the square of their number. */
-  #bytes = 0;
+  readonly #tables = new Map<SeriesTable, Entry>();
+  /** What all tables hold. A sum over the tables at every page would cost the square of their number. */
+  #all: Measured = NOTHING;
 
   constructor(limits: BudgetLimits) {
     this.limits = limits;
   }
 
   add(table: SeriesTable, serviceCount: number): void {
-    this.#tables.set(table, { serviceCount, bytes: this.#tables.get(table)?.bytes ?? 0 });
+    const measured = this.#tables.get(table)?.measured ?? NOTHING;
+    this.#tables.set(table, { serviceCount, measured });
     this.measure(table);
   }
 
   /** To be called whenever a page or restored series have changed the table. */
   measure(table: SeriesTable): void {
-    const measured = this.#tables.get(table);
-    if (measured === undefined) return;
-    const bytes = tableBytes(table);
-    this.#bytes += bytes - measured.bytes;
-    measured.bytes = bytes;
+    const entry = this.#tables.get(table);
+    if (entry === undefined) return;
+    const { serviceCount, measured: before } = entry;
+    const [bytes, series] = [tableBytes(table), seriesIn(table)];
+    const parts = serviceCount + (strangersIn(table) > 0 ? 1 : 0);
+    entry.measured = { bytes, series, parts };
+    this.#all = {
+      bytes: this.#all.bytes + bytes - before.bytes,
+      series: this.#all.series + series - before.series,
+      parts: this.#all.parts + parts - before.parts,
+    };
   }
 
-  /** Series of all tables, including restored ones that no page has shown yet. */
+  /** Series of all tables as last measured, including restored ones that no page has shown yet. */
   get series(): number {
-    return sumOf(this.#tables.keys(), seriesIn);
+    return this.#all.series;
   }
 
   /** The memory left for a table and its page, in bytes. */
   bytesFor(table: SeriesTable): number {
-    const others = this.#bytes - (this.#tables.get(table)?.bytes ?? 0);
+    const others = this.#all.bytes - (this.#tables.get(table)?.measured.bytes ?? 0);
     return this.limits.memoryBytes - others;
   }
 
@@ -121,10 +144,7 @@ export class SeriesBudget {
 
   /** The part guaranteed to each service. All unconfigured services of a target count as one. */
   get evenPart(): number {
-    let parts = 0;
-    for (const [table, { serviceCount }] of this.#tables)
-      parts += serviceCount + (strangersIn(table) > 0 ? 1 : 0);
-    return Math.floor(this.limits.series / Math.max(parts, 1));
+    return Math.floor(this.limits.series / Math.max(this.#all.parts, 1));
   }
 
   /**

@@ -260,6 +260,20 @@ describe('shares', () => {
     expect(budget.series).toBe(30);
   });
 
+  test('new series of a target cost no look at the tables of the others', () => {
+    const budget = new SeriesBudget(limitsOf({}).limits);
+    const [first, second] = ['a', 'b'].map(id => new Target({ services: [id], budget }));
+    second?.page(0, gauges(0, 10));
+    const { table } = second?.translation ?? {};
+    const { services } = table ?? {};
+    let looks = 0;
+    Object.defineProperty(table, 'services', { get: () => (looks++, services) });
+    expect(first?.page(0, gauges(0, 10)).reads).toEqual({ used: 10 });
+    expect(first?.page(60, gauges(5, 20)).reads).toEqual({ used: 15 });
+    expect(looks).toBe(0);
+    expect(budget.series).toBe(30);
+  });
+
   test('unconfigured services share one part', () => {
     const target = targetOf({ series: 30, serviceSamples: 10 }, { ...two, unconfigured: 'send' });
     const strangers = upTo(0, 40)
