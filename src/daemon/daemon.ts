@@ -20,7 +20,7 @@ import { Pipeline } from '../pipeline.ts';
 import { Schedule } from '../pipeline/collect/schedule.ts';
 import { otherIdsOf, planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
-import { SeriesBudget } from '../pipeline/derive/options.ts';
+import { entriesOf, SeriesBudget } from '../pipeline/derive/options.ts';
 import {
   joinStates,
   limitRestored,
@@ -77,6 +77,8 @@ export class Daemon {
   /** The APIs whose secrets the senders redact; senders outlive a reload that does not change `otlp`. */
   readonly knownApis: KnownApis;
   readonly targets: readonly TargetLog[];
+  /** The ids of the targets to indexes into `targets`. */
+  readonly #places: ReadonlyMap<string, number>;
   readonly timeline: Timeline;
   readonly forecast: QueueForecast;
   readonly logs: Logs | null;
@@ -127,6 +129,7 @@ export class Daemon {
     this.forecast = former?.forecast ?? new QueueForecast(queue, clock, counters);
     const logged = targetLogs(planned, options, log);
     this.targets = logged;
+    this.#places = new Map(logged.map(({ target }, index) => [target.id, index]));
     const named = { resourceOf: (service: ServiceConfig) => resourceOf(service, logged) };
     const onDemand = { config, clients, queue, clock, counters, logger, ...named };
     const createReader = modules.formats?.createLineReader;
@@ -137,7 +140,8 @@ export class Daemon {
     this.#budget = budget;
     const meter = former === undefined ? new TranslateMeter(counters) : former.#meter;
     this.#meter = meter;
-    const context = { config, clock, parts, budget, timeline, meter, discovery };
+    const entries = entriesOf(config);
+    const context = { config, clock, parts, budget, entries, timeline, meter, discovery };
     const targets = logged.map(target => pipelineTarget(target, context));
     for (const warning of memoryWarnings(config.memory)) logger.warn({}, warning);
     for (const note of memoryNotes(config.memory)) logger.info({}, note);
@@ -198,12 +202,16 @@ export class Daemon {
   /** Gives each target the series that a former process or daemon knew. */
   async #restore(former: Daemon | undefined): Promise<void> {
     const isKept = this.config.queue.directory !== null;
+    // The former daemon may have read pages into them since the budget was made.
+    for (const { table } of this.targets) this.#budget.measure(table);
+    const kept = new Set(former?.targets);
+    const owners = new Map(
+      former?.targets.flatMap(({ target }, index) => target.services.map(({ id }) => [id, index])),
+    );
     for (const log of this.targets) {
       const { target, table } = log;
-      // The former daemon may have read a page into it since the budget was made.
-      this.#budget.measure(table);
-      if (former?.targets.includes(log) === true) continue;
-      const taken = former === undefined ? null : await this.#takenOver(former, target);
+      if (kept.has(log)) continue;
+      const taken = former === undefined ? null : await this.#takenOver(former, target, owners);
       const { state: found, changes } = taken ?? (await this.#stored(target));
       const state = found === null ? null : ownState(found, id => this.#isOf(target, id));
       const left = this.#budget.limits.series - this.#budget.series;
@@ -242,34 +250,38 @@ export class Daemon {
 
   /**
    * The memory of the former daemon's targets that share a service with this target; null if there are none. With
-   * `services: auto`, it excludes services that are gone, and includes those that have returned.
+   * `services: auto`, it excludes services that are gone, and includes those that have returned. `owners`: the
+   * indexes of the former targets, by service.
    */
-  async #takenOver(former: Daemon, target: Target): Promise<Known | null> {
+  async #takenOver(
+    former: Daemon,
+    target: Target,
+    owners: ReadonlyMap<string, number>,
+  ): Promise<Known | null> {
     const { queue, discovery } = this;
     const isAlike = (discovery === null) === (former.discovery === null);
-    const isHeir = ({ id, api, services }: Target): boolean =>
-      id === target.id ||
-      (isAlike &&
-        api.baseUrl === target.api.baseUrl &&
-        services.some(service => target.configured.has(service.id)));
-    const heritage = former.targets.filter(log => isHeir(log.target));
+    const alike = isAlike ? [...target.configured.keys()].map(id => owners.get(id)) : [];
+    const places = new Set([former.#places.get(target.id), ...alike].map(place => place ?? -1));
+    const heritage = [...places]
+      .sort((a, b) => a - b)
+      .flatMap(place => former.targets[place] ?? [])
+      .filter(log => log.target.id === target.id || log.target.api.baseUrl === target.api.baseUrl);
     if (heritage.length === 0) return null;
+    const isAuto = discovery !== null && former.discovery !== null;
     const before = former.config.services;
     const { services } = this.config;
-    const gone = without(before, services);
-    const came = without(services, before);
+    const gone = isAuto ? without(before, services) : [];
+    const came = isAuto ? without(services, before) : [];
     const changes: StateChange[] = [];
     let state: RestoredState | null = null;
-    const isAuto = discovery !== null && former.discovery !== null;
     for (const { target: one, table } of heritage) {
       const part = await memoryOf(table);
-      if (isAuto && part !== null)
+      if (part !== null)
         for (const { id, api } of gone)
           changes.push(...(await setAside({ address: api.baseUrl, id }, part)));
-      if (this.targets.every(log => log.target.id !== one.id)) changes.push(...forgotten(one.id));
+      if (!this.#places.has(one.id)) changes.push(...forgotten(one.id));
       state = joined(state, part);
     }
-    if (!isAuto) return { state, changes };
     for (const { id, api } of came) {
       const place = { address: api.baseUrl, id };
       const known: RestoredState | null = state;
@@ -312,23 +324,25 @@ export class Daemon {
     await Promise.all(ended.map(({ sender }) => sender.close(GRACE_MS)));
   }
 
-  /** The log of a target whose pages mean the same under `config`; null if there is none. */
-  unchanged(target: Target, config: Config): TargetLog | null {
-    const log = this.targets.find(one => one.target.id === target.id);
-    if (log === undefined || !isSame(log.target, target)) return null;
+  /** Finds the log of a target whose pages mean the same under `config`; null if there is none. */
+  unchanged(config: Config): (target: Target) => TargetLog | null {
     const { metrics, unconfiguredServices } = this.config;
-    const { serviceById, restored } = log.table;
-    const isOwn = without(config.services, this.config.services).every(({ id }) => {
-      // The series of a new entry of another target must leave this target.
-      const isKnown = serviceById.has(id) || (restored?.indexById.size ?? 0) > 0;
-      return target.configured.has(id) || !isKnown;
-    });
+    const added = without(config.services, this.config.services);
     const isReadAlike =
-      isOwn &&
       isSame(metrics, config.metrics) &&
       unconfiguredServices === config.unconfiguredServices &&
       isSame(dealt(this.config), dealt(config));
-    return isReadAlike ? log : null;
+    return target => {
+      const log = this.targets[this.#places.get(target.id) ?? -1];
+      if (!isReadAlike || log === undefined || !isSame(log.target, target)) return null;
+      const { serviceById, restored } = log.table;
+      const isOwn = added.every(({ id }) => {
+        // The series of a new entry of another target must leave this target.
+        const isKnown = serviceById.has(id) || (restored?.indexById.size ?? 0) > 0;
+        return target.configured.has(id) || !isKnown;
+      });
+      return isOwn ? log : null;
+    };
   }
 
   /**
@@ -337,7 +351,7 @@ export class Daemon {
    * may have cured.
    */
   dueMs({ id, intervalMs }: Pick<Target, 'id' | 'intervalMs'>): number | undefined {
-    const index = this.targets.findIndex(({ target }) => target.id === id);
+    const index = this.#places.get(id) ?? -1;
     const { target, status } = this.targets[index] ?? {};
     const isKept =
       target?.intervalMs === intervalMs && status?.lastReason === '' && target.services.length > 0;
@@ -521,7 +535,8 @@ function targetLogs(
   { config, former }: DaemonOptions,
   log: ThrottledLog,
 ): readonly TargetLog[] {
-  return planned.map(target => former?.unchanged(target, config) ?? new TargetLog(target, log));
+  const unchanged = former?.unchanged(config);
+  return planned.map(target => unchanged?.(target) ?? new TargetLog(target, log));
 }
 
 function scheduleOf(

@@ -12,7 +12,7 @@ import type { RestoredState } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import { Scraper, scrapeReport, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
-import { deriveOptions, SeriesBudget } from '../pipeline/derive/options.ts';
+import { deriveOptions, entriesOf, SeriesBudget } from '../pipeline/derive/options.ts';
 import { readState, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity, ServiceResource } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
@@ -36,6 +36,7 @@ export interface TargetContext {
   };
   /** Shared by all targets. */
   readonly budget: SeriesBudget;
+  readonly entries: ReadonlySet<string>;
   /** Notes every scrape; so does `discovery`, which is null if the services are listed. */
   readonly timeline: Timeline;
   readonly meter: TranslateMeter;
@@ -56,7 +57,7 @@ export function pipelineTarget(
     const { limits } = config.metrics;
     return Math.min(limits.bodyBytes, context.budget.bodyBytesFor(log.table));
   };
-  const translation = translationOf(target, config, log.table, context.budget);
+  const translation = translationOf(target, config, log.table, context.budget, context.entries);
   return {
     id: target.id,
     scraper: new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
@@ -103,6 +104,7 @@ export function translationOf(
   config: Config,
   table: SeriesTable = new SeriesTable(),
   budget: SeriesBudget = new SeriesBudget(config.metrics.limits),
+  entries: ReadonlySet<string> = entriesOf(config),
 ): Translation {
   budget.add(table, target.configured.size + target.otherShards.serviceCount);
   const server = serverOf(target.api);
@@ -122,6 +124,7 @@ export function translationOf(
       target.configured,
       target.otherShards,
       budget,
+      entries,
     ),
     encode: {
       isDelta: config.otlp.temporality === 'delta',

@@ -65,11 +65,12 @@ export class ServiceClients {
   readonly #options: Omit<ServiceClientsOptions, 'formerReports'>;
   readonly #clients = new Map<string, ServiceHttp>();
   readonly #keys = new Map<string, SharedKey>();
-  #formerReports: readonly PullReport[];
+  /** By kind and id. */
+  readonly #formerReports: Map<string, PullReport>;
 
   constructor({ formerReports = [], ...options }: ServiceClientsOptions) {
     this.#options = options;
-    this.#formerReports = formerReports;
+    this.#formerReports = new Map(formerReports.map(report => [partOf(report.options), report]));
   }
 
   /** Shows these reports in the gauges, instead of a replaced daemon's. */
@@ -92,9 +93,7 @@ export class ServiceClients {
 
   /** Creates the report of a part that polls this API. */
   report(api: ApiConfig, options: PullReportOptions): PullReport {
-    const { kind, id } = options;
-    const isSame = ({ options: one }: PullReport): boolean => one.kind === kind && one.id === id;
-    const former = this.#formerReports.find(isSame);
+    const former = this.#formerReports.get(partOf(options));
     const report = new PullReport(options, this.#key(api).watch, former);
     this.reports.push(report);
     return report;
@@ -102,7 +101,7 @@ export class ServiceClients {
 
   /** Watches refused keys, so that waiting parts try again once a key is accepted. Runs until `stop`. */
   async run(stop: AbortSignal): Promise<void> {
-    this.#formerReports = [];
+    this.#formerReports.clear();
     await Promise.all([...this.#keys.values()].map(({ watch }) => watch.run(stop)));
   }
 
@@ -121,6 +120,10 @@ export class ServiceClients {
     this.#keys.set(identity, key);
     return key;
   }
+}
+
+function partOf({ kind, id }: Pick<PullReportOptions, 'kind' | 'id'>): string {
+  return `${kind} ${id}`;
 }
 
 function digest(parts: unknown): string {

@@ -182,3 +182,42 @@ test('a service that is down during a reload continues when it is back', async (
   for (let minute = 3; minute < 15; minute++) await grown(minute, { a: minute });
   expect(await grown(15, { a: 15, b: 15 })).toEqual(['a 1', 'b 14']);
 });
+
+/** Passes over the list of services in a start, in a reload, and in a reload that changes all targets. */
+async function passes(targetCount: number): Promise<number[]> {
+  const counts: number[] = [];
+  for (const more of [{}, {}, { metrics: { interval: '50s' } }]) {
+    const plain = configOf(
+      Array.from({ length: targetCount }, (_, i) => `s${i}`),
+      more,
+    );
+    let count = 0;
+    // Another timeout makes another target.
+    const entries = plain.services.map((service, i) => ({
+      ...service,
+      api: { ...service.api, timeoutMs: 1000 + i },
+    }));
+    const services = new Proxy(entries, {
+      get: (list, key, self) => {
+        const value = Reflect.get(list, key, self) as unknown;
+        if (typeof value === 'function') count++;
+        return value;
+      },
+    });
+    const config = { ...plain, services };
+    daemon = await Daemon.open({
+      config,
+      clock,
+      logger,
+      ...(counts.length > 0 && { former: daemon }),
+    });
+    counts.push(count);
+  }
+  await daemon.stop(AbortSignal.abort());
+  return counts;
+}
+
+test('the list of services is gone over equally often for few targets and for many', async () => {
+  const few = await passes(3);
+  expect(await passes(30)).toEqual(few);
+});
