@@ -39,7 +39,14 @@ import { apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { KnownApis } from '../service/redact.ts';
 import { configWith, Discovery } from './discovery.ts';
-import { bringBack, forgotten, runInSlices, keyOf, setAside, storedSeries } from './gone-series.ts';
+import {
+  bringBack,
+  forgotten,
+  runInSlices,
+  type SeriesPlace,
+  setAside,
+  storedSeries,
+} from './gone-series.ts';
 import { type LivePage, readLivePage } from './live-page.ts';
 import type { OwnTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
@@ -276,19 +283,12 @@ export class Daemon {
     let state: RestoredState | null = null;
     for (const { target: one, table } of heritage) {
       const part = await memoryOf(table);
-      if (part !== null)
-        for (const { id, api } of gone)
-          changes.push(...(await setAside({ address: api.baseUrl, id }, part)));
+      if (part !== null) changes.push(...(await setAside(gone.map(placeOf), part)));
       if (!this.#places.has(one.id)) changes.push(...forgotten(one.id));
       state = joined(state, part);
     }
-    for (const { id, api } of came) {
-      const place = { address: api.baseUrl, id };
-      const known: RestoredState | null = state;
-      state = await bringBack(queue, place, known);
-      if (state !== known) changes.push(...forgotten(keyOf(place)));
-    }
-    return { state, changes };
+    const back = await bringBack(queue, came.map(placeOf), state);
+    return { state: back.state, changes: [...changes, ...back.changes] };
   }
 
   /** The stored state of a target, also under the ids that it had while another service was its first. */
@@ -508,6 +508,10 @@ interface Known {
 function joined(state: RestoredState | null, part: RestoredState | null): RestoredState | null {
   if (state === null || part === null) return state ?? part;
   return { ...joinStates(state, part), releasedMs: laterMs(state.releasedMs, part.releasedMs) };
+}
+
+function placeOf({ id, api }: ServiceConfig): SeriesPlace {
+  return { address: api.baseUrl, id };
 }
 
 function without(

@@ -23,25 +23,44 @@ export interface SeriesPlace {
   readonly id: string;
 }
 
-/** Takes the series of a service out of the target's state; returns the entries that store them. */
-export async function setAside(place: SeriesPlace, state: RestoredState): Promise<StateChange[]> {
-  const part = takeOut(state, place.id);
-  if (part.indexById.size === 0) return [];
-  return stateEntries(keyOf(place), await runInSlices(saveRestored(part)));
+/** Takes the series of services out of the target's state; returns the entries that store them. */
+export async function setAside(
+  places: readonly SeriesPlace[],
+  state: RestoredState,
+): Promise<StateChange[]> {
+  if (places.length === 0) return [];
+  const parts = takeOut(
+    state,
+    places.map(({ id }) => id),
+  );
+  const changes: StateChange[] = [];
+  for (const place of places) {
+    const part = parts.get(place.id);
+    if (part !== undefined && part.indexById.size > 0)
+      changes.push(...stateEntries(keyOf(place), await runInSlices(saveRestored(part))));
+  }
+  return changes;
 }
 
 /**
- * The target's state with the series of a service that has returned. The caller must empty their place (`forgotten`) in
- * the commit that stores this state.
+ * The target's state with the series of services that have returned, and the changes that empty their places in the
+ * commit that stores this state.
  */
 export async function bringBack(
   queue: Pick<Queue, 'readState'>,
-  place: SeriesPlace,
+  places: readonly SeriesPlace[],
   state: RestoredState | null,
-): Promise<RestoredState | null> {
-  const part = await storedSeries(queue, keyOf(place));
-  if (part === null || state === null) return part ?? state;
-  return joinStates(state, part);
+): Promise<{ readonly state: RestoredState | null; readonly changes: readonly StateChange[] }> {
+  const known = state === null ? [] : [state];
+  const changes: StateChange[] = [];
+  for (const place of places) {
+    const part = await storedSeries(queue, keyOf(place));
+    if (part === null) continue;
+    known.push(part);
+    changes.push(...forgotten(keyOf(place)));
+  }
+  const [first, ...others] = known;
+  return { state: first === undefined ? null : joinStates(first, ...others), changes };
 }
 
 /** The series that are stored under a key: the key of a place, or the id of a target. */

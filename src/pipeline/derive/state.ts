@@ -262,12 +262,20 @@ function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap
 
 const NONE = Buffer.alloc(0);
 
-/** Takes the rows of a service out of a state; returns them, with its uptimes, as another state. */
-export function takeOut(state: RestoredState, id: string): RestoredState {
-  const rows = [...state.indexById].filter(([, place]) => state.services[place] === id);
-  forget(state, rows);
-  const uptimes = state.uptimes.filter(({ component }) => serviceIn(component) === id);
-  return { ...state, indexById: new Map(rows), uptimes };
+/** Takes the rows of services out of a state; returns those of each, with its uptimes, as another state. */
+export function takeOut(
+  state: RestoredState,
+  ids: readonly string[],
+): ReadonlyMap<string, RestoredState> {
+  // Once for all services: there may be hundreds.
+  const rows = Map.groupBy(state.indexById, ([, place]) => state.services[place]!);
+  const uptimes = Map.groupBy(state.uptimes, ({ component }) => serviceIn(component));
+  const parts = ids.map((id): [string, RestoredState] => {
+    const own = rows.get(id) ?? [];
+    forget(state, own);
+    return [id, { ...state, indexById: new Map(own), uptimes: uptimes.get(id) ?? [] }];
+  });
+  return new Map(parts);
 }
 
 /** Drops the services that other targets or shards send now; the same state if it has none. */
@@ -317,35 +325,47 @@ function serviceIn(component: string): string {
 }
 
 /**
- * Returns `state` with the rows and uptimes of `part` that it does not have itself. May change
- * `part`.
+ * Returns `state` with the rows and uptimes of the parts that it does not have itself; those of an
+ * earlier part win. May change the parts. All at once: each join copies the whole state.
  */
-export function joinStates(state: RestoredState, part: RestoredState): RestoredState {
-  const startMode = state.startMode ?? part.startMode;
-  becomeMode(part, startMode);
-  const offset = state.startMs.length;
-  const moved = [...part.indexById].map(([id, index]): [number, number] => [id, index + offset]);
+export function joinStates(
+  state: RestoredState,
+  ...parts: readonly RestoredState[]
+): RestoredState {
+  if (parts.length === 0) return state;
+  let { startMode } = state;
+  for (const part of parts) {
+    startMode ??= part.startMode;
+    becomeMode(part, startMode);
+  }
+  const all = [state, ...parts];
+  const identity = new Uint32Array(all.reduce((sum, { startMs }) => sum + startMs.length, 0));
+  let offset = 0;
+  const moved = all.map(({ indexById, startMs, identity: own }) => {
+    const from = offset;
+    offset += startMs.length;
+    identity.set(own, from);
+    return [...indexById].map(([id, index]): [number, number] => [id, index + from]);
+  });
   const doubles = (name: 'startMs' | 'processMs' | 'lastTimeMs' | 'lastValue'): Float64Array =>
-    Float64Array.from([...state[name], ...part[name]]);
-  const identity = new Uint32Array(offset + part.identity.length);
-  identity.set(state.identity);
-  identity.set(part.identity, offset);
+    Float64Array.from(all.flatMap(one => [...one[name]]));
+  // Later ones win, and a state knows more of its uptimes than an older part.
+  const latest = all.toReversed();
   return {
     ...state,
-    indexById: new Map([...moved, ...state.indexById]),
+    indexById: new Map(moved.toReversed().flat()),
     startMs: doubles('startMs'),
     processMs: doubles('processMs'),
     startMode,
     lastTimeMs: doubles('lastTimeMs'),
     lastValue: doubles('lastValue'),
-    flags: Uint8Array.from([...state.flags, ...part.flags]),
+    flags: Uint8Array.from(all.flatMap(({ flags }) => [...flags])),
     identity,
-    sentUntil: new Map([...part.sentUntil, ...state.sentUntil]),
-    services: [...state.services, ...part.services],
-    // Later ones win, and a state knows more of its uptimes than an older part.
-    uptimes: [...part.uptimes, ...state.uptimes],
+    sentUntil: new Map(latest.flatMap(({ sentUntil }) => [...sentUntil])),
+    services: all.flatMap(({ services }) => services),
+    uptimes: latest.flatMap(({ uptimes }) => uptimes),
     pageCount: 0,
-    clock: laterClock(state.clock, part.clock),
+    clock: all.map(({ clock }) => clock).reduce(laterClock),
   };
 }
 

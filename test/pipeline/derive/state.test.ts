@@ -344,7 +344,8 @@ describe('a service that goes and returns', () => {
   const idsOf = ({ indexById }: RestoredState): Set<number> => new Set(indexById.keys());
   /** Takes a service out of a state. Returns the service's part as a daemon reads it later. */
   const taken = (state: RestoredState, id: string): RestoredState => {
-    const { starts, marks } = finished(saveRestored(takeOut(state, id)));
+    const part = takeOut(state, [id]).get(id) ?? expect.fail('no part');
+    const { starts, marks } = finished(saveRestored(part));
     return readState(starts ?? expect.fail('no starts'), marks) ?? expect.fail('it is damaged');
   };
   const partOf = (target: Target, id: string): RestoredState => taken(restoredState(target), id);
@@ -378,7 +379,7 @@ describe('a service that goes and returns', () => {
   test('leaves the others what they had', () => {
     const target = known();
     const state = restoredState(target);
-    takeOut(state, 'a');
+    takeOut(state, ['a']);
     expect(idsOf(state)).toEqual(idsOf(partOf(target, 'b')));
     const after = continued(['b'], state);
     expect(counters(after.page(120, page(120, { b: 230 })))).toEqual([
