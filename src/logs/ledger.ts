@@ -115,6 +115,8 @@ export class Ledger {
   readonly #options: LedgerOptions;
   readonly #tracks = new Map<string, Track>();
   readonly #partitions = new Map<string, KnownPartition>();
+  /** The same by service: a look at all of them for each service would cost the square of their number. */
+  readonly #ofService = new Map<string, Map<string, KnownPartition>>();
   /** The changes since the last commit, by storage key. */
   readonly #changed = new Map<string, () => Buffer | null>();
 
@@ -155,15 +157,16 @@ export class Ledger {
     const key = partitionKey(partition);
     if (this.#partitions.has(key)) return true;
     if (this.#partitions.size >= PARTITIONS_MAX) return false;
-    this.#partitions.set(key, { partition, archives: new Map() });
+    this.#setPartition({ partition, archives: new Map() });
     this.#noteArchives(key);
     this.#noteTrack(this.track(partition.service.id));
     return true;
   }
 
-  /** Every archive that is not closed. */
-  archives(): readonly KnownArchive[] {
-    return [...this.#partitions.values()].flatMap(({ archives }) => [...archives.values()]);
+  /** Every archive that is not closed, of one service or of all. */
+  archives(service?: ServiceConfig): readonly KnownArchive[] {
+    const partitions = service === undefined ? this.#partitions : this.#ofService.get(service.id);
+    return [...(partitions?.values() ?? [])].flatMap(({ archives }) => [...archives.values()]);
   }
 
   /** The archive that was listed, a new one if it is not known yet. Its partition must be known. */
@@ -252,9 +255,12 @@ export class Ledger {
       const { lowMs, floorMs, sizeMs, failureCount, listedMs } = track.cursor;
       if (this.#options.config.shape === 'records')
         return jsonOf({ lowMs, floorMs, sizeMs, failureCount, segments });
-      const partitions = this.partitions
-        .filter(partition => partition.service.id === service.id)
-        .map(({ source, server, type }) => ({ source, server, type }));
+      const own = this.#ofService.get(service.id)?.values() ?? [];
+      const partitions = Array.from(own, ({ partition: { source, server, type } }) => ({
+        source,
+        server,
+        type,
+      }));
       const unlisted = Object.keys(unlistedMs).length === 0 ? {} : { unlistedMs };
       const late = lateMs === null ? {} : { lateMs };
       return jsonOf({ floorMs, openDayMs: lowMs, listedMs, ...late, ...unlisted, partitions });
@@ -302,7 +308,15 @@ export class Ledger {
     const archives = Object.entries(known?.archives ?? {}).map(
       ([id, state]) => [id, openArchive(partition, id, state)] as const,
     );
-    this.#partitions.set(key, { partition, archives: new Map(archives) });
+    this.#setPartition({ partition, archives: new Map(archives) });
+  }
+
+  #setPartition(known: KnownPartition): void {
+    const key = partitionKey(known.partition);
+    const { id } = known.partition.service;
+    const own = this.#ofService.get(id) ?? new Map<string, KnownPartition>();
+    this.#ofService.set(id, own.set(key, known));
+    this.#partitions.set(key, known);
   }
 
   /** Null when there is none, or none of this version. */

@@ -240,9 +240,7 @@ export class ArchiveLister {
       const isBeforeStart = day.toMs + lateMs <= floorMs && !listing.unlistedDays.has(dayMs);
       const failed = listing.failed.filter(one => one.dayMs === dayMs);
       if (!isBeforeStart && !failed.every(one => this.#isGivenUp(one, track, overMs))) break;
-      const ofDay = ledger
-        .archives()
-        .filter(({ partition, state }) => partition.service === service && state.dayMs <= dayMs);
+      const ofDay = ledger.archives(service).filter(({ state }) => state.dayMs <= dayMs);
       const isUnlisted = ({ partition, state }: KnownArchive): boolean =>
         isFailed(listing, partition.type, state.dayMs);
       const [unread, read] = [ofDay.filter(isUnlisted), ofDay.filter(one => !isUnlisted(one))];
@@ -443,25 +441,28 @@ async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
   const { ledger } = pull;
   const { found, toMs, unlistedDays } = listing;
   const firstUnlistedMs = Math.min(...unlistedDays);
+  const firstDays = new Map<string, number>();
+  for (const { partition, dayMs } of found.values()) {
+    const { id } = partition.service;
+    firstDays.set(id, Math.min(firstDays.get(id) ?? Infinity, dayMs));
+  }
   const gaps: Gap[] = [];
   for (const track of ledger.tracks) {
     const { service, cursor } = track;
     const { listedMs } = cursor;
     // Before the first list there may have been no logs.
     if (listedMs === null || toMs - listedMs <= DAY_MS) continue;
-    let firstDayMs = Infinity;
-    for (const { partition, dayMs } of found.values())
-      if (partition.service.id === service.id) firstDayMs = Math.min(firstDayMs, dayMs);
-    if (firstDayMs === Infinity) continue;
+    const foundMs = firstDays.get(service.id);
+    if (foundMs === undefined) continue;
     // A day that could not be listed may have archives.
-    firstDayMs = Math.min(firstDayMs, firstUnlistedMs);
+    const firstDayMs = Math.min(foundMs, firstUnlistedMs);
     if (firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
     const span = { fromMs: listedMs, toMs: firstDayMs };
     gaps.push(trackGap(track, span, 'retention'));
     ledger.move(track, { cursor: { ...cursor, listedMs: firstDayMs } });
     // Possible losses of known archives in this time are part of the gap. Earlier losses are not.
-    for (const archive of ledger.archives())
-      if (archive.partition.service === service && archive.state.absentFromMs === listedMs)
+    for (const archive of ledger.archives(service))
+      if (archive.state.absentFromMs === listedMs)
         ledger.setArchive(archive, { ...archive.state, absentFromMs: firstDayMs });
   }
   if (gaps.length > 0) await commit(pull, { gaps });

@@ -1,7 +1,8 @@
 // Archives over midnight, also if their days do not begin at midnight UTC, and servers whose clocks show another zone.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createLineReader } from '../../src/logs/formats/reader.ts';
+import { Ledger } from '../../src/logs/ledger.ts';
 import {
   AUDIT,
   ERRORS,
@@ -86,3 +87,19 @@ describe('a first start', () => {
     },
   );
 });
+
+test.each([1, 2])(
+  '%d services: a pull that closes days goes over all archives equally often',
+  async count => {
+    const services = ['dbpgf1', 'dbpgf2'].slice(0, count);
+    await using site = await LogSite.open({ services });
+    site.write(ERRORS, 'first');
+    await site.pulls(4, 15 * MINUTE);
+    site.clock.forward(30 * HOUR);
+    using archives = vi.spyOn(Ledger.prototype, 'archives');
+    await site.pulls(1);
+    // To note what is absent, to sort what is due, and to find what is behind.
+    expect(archives.mock.calls.filter(([service]) => service === undefined)).toHaveLength(3);
+    expect(archives.mock.calls.length).toBeGreaterThan(3);
+  },
+);
