@@ -7,6 +7,7 @@
 import { type Account, Change } from './account.ts';
 import { MEMORY, QueueFile, SET_ASIDE_ROWS_MAX } from './queue-file.ts';
 import type { Commit, QueueRow, StateChange } from './commit.ts';
+import { rowBytes } from './rows.ts';
 import { storeCommit, type Situation } from './transactions.ts';
 
 /** Counts compressed bytes: enough for hours of metrics. */
@@ -15,6 +16,8 @@ const HELD_BYTES_MAX = 16 * 2 ** 20;
 export class Held {
   readonly #maxBytes: number;
   #file: QueueFile | null = null;
+  /** What the rows count towards the limit. A sum over the rows at every commit would cost the square of their number. */
+  #bytes = 0;
   /** The blobs to store; a null blob deletes the stored one. */
   readonly #state = new Map<string, StateChange>();
 
@@ -56,11 +59,13 @@ export class Held {
     this.#file ??= QueueFile.open(MEMORY);
     for (const { kind, key, blob } of state)
       this.#state.set(stateName(kind, key), { kind, key, blob: blob && Buffer.from(blob) });
-    const { bytes } = this.#file.sums('metrics');
     const situation: Situation = {
       pinned,
       madeBeforeMs,
-      space: { metrics: { bytes, maxBytes: this.#maxBytes }, logs: { bytes: 0, maxBytes: 0 } },
+      space: {
+        metrics: { bytes: this.#bytes, maxBytes: this.#maxBytes },
+        logs: { bytes: 0, maxBytes: 0 },
+      },
       hasRoom: true,
       evictedFor: 'disk',
     };
@@ -71,11 +76,13 @@ export class Held {
   write(work: (file: QueueFile) => Change): Change {
     const file = this.#file;
     if (file === null) return new Change();
-    return file.transact(() => {
-      const change = work(file);
-      file.addCounts(change.counts());
-      return change;
+    const change = file.transact(() => {
+      const made = work(file);
+      file.addCounts(made.counts());
+      return made;
     });
+    this.#bytes += change.sums.metrics.bytes;
+    return change;
   }
 
   /** Writes everything except the rows into the queue's file, within its transaction. Call `copied` after the commit. */
@@ -93,16 +100,18 @@ export class Held {
   }
 
   /** A row is in the queue's file now. */
-  moved(id: number): void {
-    this.#file?.remove(id);
+  moved(row: QueueRow): void {
+    this.#file?.remove(row.id);
+    this.#bytes -= rowBytes(row);
     this.#close();
   }
 
   /** Frees the memory once nothing is held. */
   #close(): void {
-    if (this.#file === null || this.#file.sums('metrics').rows > 0) return;
+    if (this.#file === null || this.#file.ages('metrics').oldestAtMs !== null) return;
     this.#file.close();
     this.#file = null;
+    this.#bytes = 0;
   }
 }
 

@@ -370,7 +370,7 @@ export class Queue {
       if (isTaken && this.#pinned.has(row.id)) continue;
       const free = isTaken ? { ...row, id: ++this.#lastId } : row;
       this.#write(file => storeHeld(file, free, situation));
-      this.#held.moved(row.id);
+      this.#held.moved(row);
     }
   }
 

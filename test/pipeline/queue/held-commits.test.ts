@@ -4,10 +4,11 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { BatchPart } from '../../../src/model/batch.ts';
 import type { Commit, QueueOptions, QueueRow } from '../../../src/pipeline/queue/commit.ts';
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
+import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
 import { ACCOUNT_SERVICES_MAX } from '../../../src/pipeline/queue/account.ts';
 import { metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -141,6 +142,18 @@ test('the file gets everything once it can be written, in order, and a new proce
     'point/accepted': 20,
     'sample/used': 50,
   });
+});
+
+test('neither a held commit nor a row that moves into the file costs a look at all held rows', async () => {
+  const { queue, reopen, block, commitOf } = createStage();
+  await queue.commit(commitOf('a'));
+  const unblock = block();
+  using sums = vi.spyOn(QueueFile.prototype, 'sums');
+  for (const service of ['b', 'c', 'd']) await queue.commit(commitOf(service));
+  unblock();
+  await queue.commit(commitOf('e'));
+  expect(sums).not.toHaveBeenCalled();
+  expect(await services(await reopen(), 'metrics')).toEqual(['a', 'b', 'c', 'd', 'e']);
 });
 
 test('closing the queue writes the held commits', async () => {
