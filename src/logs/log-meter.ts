@@ -129,6 +129,8 @@ export class LogMeter {
   readonly #clock: Clock;
   readonly #progress = new Map<string, PullProgress>();
   readonly #lags = new Map<string, CounterSeries>();
+  /** The end of the last pull, by the service's clock; null before the first. */
+  #pulledAtMs: number | null = null;
   /** The last archives that this process gave up, newest first. */
   givenUp: readonly GivenUpStatus[] = [];
 
@@ -146,12 +148,16 @@ export class LogMeter {
       const [service = '', type = ''] = lag.labelValues;
       if (isPulled(service, type)) this.#lags.set(lagKey(service, type), lag);
     }
-    this.counters.lag.follow(() => [...this.#lags.values()]);
+    this.counters.lag.follow(() => {
+      if (this.#pulledAtMs !== null) this.#updateLags(this.#pulledAtMs);
+      return [...this.#lags.values()];
+    });
   }
 
   /** Clears the lags when a reload switches logs off: otherwise the counters, which live longer, would keep them. */
   close(): void {
     this.#lags.clear();
+    this.#pulledAtMs = null;
   }
 
   /** All partitions seen so far, in the order of their appearance. */
@@ -284,10 +290,10 @@ export class LogMeter {
     this.#progress.delete(name);
     this.counters.pulls.add(1, outcome);
     this.counters.pullSeconds.set(durationMs / 1000);
-    this.#updateLags(nowMs);
+    this.#pulledAtMs = nowMs;
   }
 
-  /** A service and type has the lag of its slowest source. */
+  /** A service and type has the lag of its slowest source. Not at each pull: there may be thousands of pullers. */
   #updateLags(nowMs: number): void {
     const lags = new Map<string, CounterSeries>();
     for (const { service, type, doneUntilMs } of this.#partitions.values()) {

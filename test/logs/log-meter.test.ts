@@ -25,3 +25,17 @@ test('a reload keeps the lags of what is still pulled until they are known again
   second.close();
   expect(lag.series).toEqual([]);
 });
+
+test('the end of a pull costs no look at the partitions of all pullers', () => {
+  const meter = new LogMeter(new Counters(), silentLogger, new FakeClock());
+  let looks = 0;
+  for (const id of ['db1', 'db2']) {
+    const partition = { service: testService(id), source: id, server: '', type: 'error-log' };
+    const get = (): number => (looks++, 20_000);
+    Object.defineProperty(meter.status(partition), 'doneUntilMs', { get });
+  }
+  for (const api of ['one', 'two', 'three']) meter.pull(api, 'done', 0, 60_000);
+  expect(looks).toBe(0);
+  expect(meter.counters.lag.series.map(({ value }) => value)).toEqual([40, 40]);
+  expect(looks).toBe(2);
+});
