@@ -137,7 +137,10 @@ export class Daemon {
     const logged = targetLogs(planned, options, log);
     this.targets = logged;
     this.#places = new Map(logged.map(({ target }, index) => [target.id, index]));
-    const named = { resourceOf: (service: ServiceConfig) => resourceOf(service, logged) };
+    const owners = new Map(logged.flatMap(log => log.target.services.map(({ id }) => [id, log])));
+    const named = {
+      resourceOf: (service: ServiceConfig) => resourceOf(service, owners.get(service.id)),
+    };
     const onDemand = { config, clients, queue, clock, counters, logger, ...named };
     const createReader = modules.formats?.createLineReader;
     this.logs =

@@ -135,15 +135,15 @@ export function translationOf(
   };
 }
 
-/** The Resource for the logs and backup gauges of a service: the same as for its metrics. */
-export function resourceOf(service: ServiceConfig, targets: readonly TargetLog[]): ServiceResource {
+/** The Resource for the logs and backup gauges of a service: the same as for its metrics, which `log` has. */
+export function resourceOf(
+  service: ServiceConfig,
+  log: Pick<TargetLog, 'table'> | undefined,
+): ServiceResource {
   const { id, name, attributes, api } = service;
   const identity = { name, id, attributes, server: serverOf(api) };
-  for (const { table } of targets) {
-    const slot = table.services[table.serviceById.get(id) ?? -1];
-    if (slot !== undefined) return { identity, info: slot.info };
-  }
-  return { identity, info: new Map() };
+  const slot = log?.table.services[log.table.serviceById.get(id) ?? -1];
+  return { identity, info: slot?.info ?? new Map() };
 }
 
 /**

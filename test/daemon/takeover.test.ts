@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
+import { resourceOf } from '../../src/daemon/targets.ts';
 import { silentLogger as logger } from '../../src/lib/log.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { scrapeStatus } from '../../src/status/scrape-status.ts';
@@ -220,4 +221,18 @@ async function passes(targetCount: number): Promise<number[]> {
 test('the list of services is gone over equally often for few targets and for many', async () => {
   const few = await passes(3);
   expect(await passes(30)).toEqual(few);
+});
+
+test('the Resource of a service is found in the table of its own target', async () => {
+  await open(['a', 'b@host']);
+  await grown(0, { a: 1, b: 1 });
+  const [first, second] = daemon.targets;
+  if (first === undefined || second === undefined) throw new Error('no targets');
+  const [, b] = daemon.config.services;
+  if (b === undefined) throw new Error('no service');
+  const { info } = second.table.services[second.table.serviceById.get('b') ?? -1] ?? {};
+  // The page of the other target has the service, too.
+  expect(first.table.serviceById.has('b')).toBe(true);
+  expect(resourceOf(b, second).info).toBe(info);
+  expect(resourceOf(b, undefined).info).toEqual(new Map());
 });
