@@ -426,7 +426,11 @@ async function listOnce(
       const identity = `${partitionKey(read.partition)} ${read.id}`;
       if (found.size >= countMax && !found.has(identity)) {
         meter.counters.refused.add(1, 'too_many');
-        return failedList('too_many', `cannot list logs: more than ${DESCRIPTORS_MAX} archives`);
+        return failedList(
+          'too_many',
+          `cannot list logs: more than ${DESCRIPTORS_MAX} archives in the open days`,
+          'divide the services among shards, or read fewer logs.types',
+        );
       }
       found.set(identity, read);
     }

@@ -67,8 +67,11 @@ function pageDigest(items: readonly unknown[]): string | null {
 }
 
 /** The error of a list whose pages could be read. */
-export function failed(reason: ListReason, message: string): ErrorResult {
-  const hint = 'compare logs.endpoints with the output of `check --probe`';
+export function failed(
+  reason: ListReason,
+  message: string,
+  hint = 'compare logs.endpoints with the output of `check --probe`',
+): ErrorResult {
   return { ok: false, error: ownError(reason, message, hint) };
 }
 

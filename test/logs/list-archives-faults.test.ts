@@ -333,7 +333,9 @@ test('archives for which a list has no room do not vanish, and are read later', 
   });
   site.clock.forward(DAY);
   for (let i = 0; i < 4; i++)
-    expect(await site.pull()).toMatchObject({ failure: { reason: 'too_many' } });
+    expect(await site.pull()).toMatchObject({
+      failure: { reason: 'too_many', hint: expect.stringContaining('shards') },
+    });
   list.mockRestore();
   site.simulator.resetFaults();
   site.clock.forward(HOUR);

@@ -57,6 +57,7 @@ export class Admission {
     this.#options = options;
     this.#budget = budget;
     this.#ids = new SeriesIds(table);
+    // The page has added rows.
     budget.measure(table);
     this.#evenPart = budget.evenPart;
     this.#share = budget.share;
@@ -107,6 +108,7 @@ export class Admission {
   /** Series of all tables without the new ones of this page. */
   #countPlaced(): number {
     const table = this.#table;
+    // Making room may have forgotten rows.
     this.#budget.measure(table);
     return this.#budget.series - table.fresh.filter(row => isUnplaced(table, row)).length;
   }
