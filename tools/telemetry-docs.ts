@@ -15,8 +15,9 @@ the daemon also sends them to your back end every \`telemetry.interval\`, as the
 A ServiceMonitor of your own needs \`honorLabels: true\`: the Prometheus operator has a label \`service\` of its own.
 The chart sets it, and switches \`telemetry\` off with its ServiceMonitor.
 
-\`service\` is always the id of a database service. A metric with labels appears with its first count. No metric has more than 4,096
-combinations of labels; further ones are counted under \`other\`.
+\`service\` is the id of a database service; \`prom2otlp\` stands for the daemon's own metrics, and \`other\` for services beyond a limit. Most
+metrics with labels appear with their first count. No metric has more than 4,096 combinations of labels; further ones are counted under
+\`other\`, or left out if they are gauges.
 
 For each database service the daemon also sends, in the Resource of that service, \`up\` and the \`scrape_*\` series
 ([mapping](mapping.md)) and, if enabled, the backup gauges ([backups](backups.md)).

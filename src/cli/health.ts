@@ -14,7 +14,7 @@ export const verb: Verb = {
   name: 'health',
   summary: 'asks the running daemon whether it is ready, for a container',
   about: `Asks /readyz at the address of status.listen, as the configuration has it, and waits 3 seconds at most. The
-    daemon is ready after the first scrape of every service.`,
+    daemon is ready once every target was tried, even if that failed.`,
   actions: [action({ options: OPTIONS, run: health })],
   exits: {
     0: 'the daemon is ready',

@@ -162,7 +162,7 @@ const auto: Block<AutoKeys> = namedBlock('AutoKeys', {
     beats include.`),
   goneAfterMs: key('gone_after', duration({ min: 1000 }), '1h').about(`
     A service is gone after it was absent for this time from good, complete pages; until then its
-    \`up\` is 0. Within this time at most a fifth of all services go.`),
+    \`up\` is 0. In any such period at most a fifth of all services are dropped.`),
   keepMs: key('keep', duration({ min: 1000 }), '30d').about(`
     The state of a service that is gone (start times, log cursors) is kept for this time, in case it
     returns.`),
@@ -242,9 +242,10 @@ const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
   serviceSamples: key('service_samples', integer({ min: 1, max: 1000 * MILLION }), 50_000).about(`
     Samples of one service on a page; above this, only that service fails.`),
   series: key('series', integer({ min: 1, max: 1000 * MILLION }), 3_000_000).about(`
-    Series to remember, of all services. A service that has its share gets no new series.`),
+    Series to remember, of all services. At the limit, a service that has its share gets no new
+    series.`),
   services: key('services', integer({ min: 1, max: MILLION }), 10_000).about(`
-    Services on a page that no entry names. Series of further ones are dropped.`),
+    Services to remember that no entry names. Series of any others are dropped.`),
   labels: key('labels', integer({ min: 1, max: 4096 }), 64).about('Labels of one sample.'),
   nameBytes: key('name', size({ max: MILLION }), '1KiB').about(`
     Length of the name of a metric or label.`),
@@ -263,7 +264,7 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     strict: exactly the mapping of the OpenTelemetry specification.`),
   namespace: key('namespace', choice(['resource', 'prefix']), 'resource').about(`
     resource: each database service has its own Resource, and names do not change. prefix: the
-    name contains the id, as \`<id>.<name>\`, for dashboards that were made for an agent.`),
+    name contains the id, as \`<id>.<name>\`, for dashboards that expect such names.`),
   prefixes: key('prefixes', prefixes).about(`
     The prefixes of the names in each family of series. The longest match wins. The catalog
     applies to names with these prefixes. To apply it to another page, add that page's prefix:
@@ -327,14 +328,14 @@ const logLimits: Block<LogsConfig['limits']> = block({
   archiveBytes: key('archive', size(), '256MiB').about('One archive, packed.'),
   unpackedBytes: key('unpacked', size(), '2GiB').about('One archive, unpacked.'),
   ratio: key('ratio', integer({ min: 1, max: 100_000 }), 200).about(`
-    Unpacked size of an archive divided by its packed size.`),
+    The largest unpacked size of an archive, divided by its packed size.`),
   entries: key('entries', integer({ min: 1, max: 100_000 }), 64).about('Files in one archive.'),
   lineBytes: key('line', size({ max: 2 ** 28 }), '1MiB').about(`
     One line; a longer one is cut and marked.`),
   recordBytes: key('record', size({ max: 2 ** 28 }), '256KiB').about(`
     One record: a line and its continuation lines; a longer one is cut and marked.`),
-  setAsideBytes: key('set_aside', size(), '256MiB').about(`
-    Given-up archives, kept below queue.directory; 0 keeps none.`),
+  setAsideBytes: key('set_aside', size({ min: 0 }), '256MiB').about(`
+    Given-up archives, kept below queue.directory; 0B keeps none.`),
 });
 
 const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
@@ -351,7 +352,8 @@ const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
     The types of logs to pull. An empty list means all types that the service has.`),
   firstStart: key('first_start', startPoint(), '1h').about(`
     Where the first start of all begins: this long before now, \`beginning\`, or a time such as
-    2026-03-01T00:00:00Z. Later starts continue where the previous one ended.`),
+    2026-03-01T00:00:00Z. Later starts continue where the previous one ended. With
+    \`shape: records\` the first start goes back 90 days at most.`),
   window: key('window', logWindow).about('The time ranges of the requests.'),
   sourceTimezone: key('source_timezone', timeZone(), 'UTC').about(`
     The time zone of times in the lines that have no zone: UTC, Europe/Berlin, …`),
@@ -384,8 +386,8 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
     httpUrl('the http or https URL of an OTLP receiver', true),
     OTLP_ENDPOINT,
   ).about(`
-    The OTLP receiver. prom2otlp appends /v1/metrics and /v1/logs. With grpc: its address alone,
-    by default with port 4317.`),
+    The OTLP receiver. prom2otlp appends /v1/metrics and /v1/logs. With grpc: its address alone. An
+    address without a port means port 443 or 80; without this key, it is localhost:4317.`),
   metricsEndpoint: key('metrics_endpoint', orNull(wholeUrl), null).about(`
     A full URL for metrics, used unchanged.`),
   logsEndpoint: key('logs_endpoint', orNull(wholeUrl), null).about(`
@@ -461,8 +463,8 @@ export const status: Block<StatusKeys> = block({
   listen: key('listen', listenAddress(), '127.0.0.1:9464').about(`
     host:port. Put an IPv6 address in brackets: [::1]:9464. Port 0 takes a free one.`),
   token: key('token', orNull(headerValue('the token of the status page')), null).about(`
-    Clients must send this token as \`Authorization: Bearer …\`. In a browser it is the password, with
-    any user name. Required if other machines can reach \`listen\`.`),
+    Clients must send this token as \`Authorization: Bearer …\`, except for /healthz and /readyz. In a
+    browser it is the password, with any user name. Required if other machines can reach \`listen\`.`),
 });
 
 interface StatusKeys {
@@ -471,16 +473,16 @@ interface StatusKeys {
 }
 
 const telemetry: Block<Config['telemetry']> = namedBlock('TelemetryConfig', {
-  isEnabled: key('enabled', flag(), true).about('Send them.'),
+  isEnabled: key('enabled', flag(), true).about("Send prom2otlp's own metrics."),
   intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '60s').about(`
     The interval between sends.`),
   serviceName: key('service_name', text(), 'prom2otlp').about(`
-    Their service.name.`),
+    The service.name of these metrics.`),
 });
 
 export const shard: Block<Config['shard']> = namedBlock('ShardConfig', {
   index: key('index', integer({ min: 0, max: 9999 }), 0).about(`
-    The share of this process, from 0.`),
+    Which of the shards this process is, from 0.`),
   count: key('count', integer({ min: 1, max: 10_000 }), 1).about(`
     The number of processes that divide the services.`),
 });
@@ -509,17 +511,18 @@ export const CONFIG: Block<ConfigKeys> = block({
     id and name.`),
   unconfiguredServices: key('unconfigured_services', choice(['drop', 'send']), 'drop').about(`
     One answer holds every service that the key can see. This key sets what happens to services
-    without an entry: drop leaves them out, send sends them under their ids, and twice if two keys
-    see them. prom2otlp counts them in both cases.`),
+    without an entry: drop leaves them out, send sends them under their ids. A service that two keys
+    can see is then sent twice. prom2otlp counts them in both cases.`),
   metrics: key('metrics', metrics).about('The metrics of the database services.'),
   logs: key('logs', logs).about(`
     The logs of the database services, pulled on a schedule. Every line arrives at least once.`),
   backups: key('backups', backups).about('The state of backup schedules, as metrics.'),
   otlp: key('otlp', otlp).about(`
     The OpenTelemetry back end. If you leave out a key, the standard variables
-    OTEL_EXPORTER_OTLP_… apply (also those for one signal, such as
-    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), then these defaults. A key set here overrides the
-    variables.`),
+    OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, _CERTIFICATE,
+    _CLIENT_CERTIFICATE and _CLIENT_KEY apply (also those for one signal, such as
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), and OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE;
+    then these defaults. A key set here overrides the variables.`),
   queue: key('queue', queue).aboutFixed(`
     The queue holds data until the back end accepts it. It survives a crash.`),
   status: key('status', status).aboutFixed(`
