@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { CountersOf } from '../lib/counters.ts';
 import { parseJson } from '../lib/json-pointer.ts';
 import type { ThrottledLog } from '../lib/log.ts';
-import type { Batch } from '../model/batch.ts';
+import { type Batch, batchOf } from '../model/batch.ts';
 import {
   endedSince,
   endsOf,
@@ -79,7 +79,8 @@ export class ServiceBackups {
 
   /** Restores the answer of an earlier process. */
   async restore(): Promise<void> {
-    this.#known = readKnown(await this.#options.queue.readState(BACKUPS_KIND, this.service.id));
+    const stored = await this.#options.queue.readState(BACKUPS_KIND, this.service.id);
+    this.#known = readKnown(stored ?? null);
     this.#reported = this.#known;
   }
 
@@ -165,13 +166,7 @@ export class ServiceBackups {
     const request = new LogsRequest(this.#writer, identity, info, BACKUPS_SCOPE);
     for (const { record, uid } of events) request.add(record, madeAtMs, [['log.record.uid', uid]]);
     const payload = request.end();
-    const part = {
-      service: this.service.id,
-      points: events.length,
-      offset: 0,
-      length: payload.length,
-    };
-    return { signal: 'logs', payload, parts: [part], madeAtMs };
+    return batchOf(this.service.id, events.length, { signal: 'logs', payload, madeAtMs });
   }
 }
 

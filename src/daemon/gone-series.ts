@@ -70,7 +70,7 @@ export async function storedSeries(
 ): Promise<RestoredState | null> {
   const starts = await queue.readState(STARTS, key);
   const marks = await queue.readState(MARKS, key);
-  return starts === null || marks === null ? null : readState(starts, marks);
+  return starts && marks ? readState(starts, marks) : null;
 }
 
 export function forgotten(key: string): StateChange[] {

@@ -20,7 +20,7 @@ import type { Chunk } from './chunk.ts';
 import { isHeld } from './cursor.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
-import { commit, MAY_BE_KEY, type Pull, PullEnded, Slicer } from './pull.ts';
+import { commit, goOnUnlessStopped, MAY_BE_KEY, type Pull, PullEnded, Slicer } from './pull.ts';
 import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
 
 /** False for a broken archive. */
@@ -228,7 +228,7 @@ class ArchiveReading {
       for await (const piece of entry.pieces()) {
         if (!reader.feed(piece)) return false;
         await this.#takeLines(reader, entry.name);
-        if (this.#slicer.isOver) await this.#slicer.pause();
+        if (this.#slicer.isOver) await this.#pause();
       }
     } catch (error) {
       const isUpToLimit = error instanceof ArchiveError && error.endsArchive;
@@ -251,6 +251,12 @@ class ArchiveReading {
     return true;
   }
 
+  /** Gives other work a turn. Skipped lines make no commit, so a stop must be seen here. */
+  async #pause(): Promise<void> {
+    goOnUnlessStopped(this.#pull.api);
+    await this.#slicer.pause();
+  }
+
   #addRecords(reader: EntryReader, entryName: string): void {
     if (reader.isUntimed) this.#writer.noteUntimed();
     this.#writer.add(reader.records, entryName);
@@ -259,7 +265,7 @@ class ArchiveReading {
   async #takeLines(reader: EntryReader, entryName: string): Promise<void> {
     for (let lines = 1; reader.next(); lines++) {
       if (reader.records.length > 0) this.#addRecords(reader, entryName);
-      if (lines % LINES_PER_LOOK === 0 && this.#slicer.isOver) await this.#slicer.pause();
+      if (lines % LINES_PER_LOOK === 0 && this.#slicer.isOver) await this.#pause();
       if (this.#writer.isFull) await this.#writer.commitEntry(entryName, reader.progress());
     }
   }

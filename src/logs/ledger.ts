@@ -34,7 +34,7 @@ export async function forgetLogs(
 ): Promise<StateChange[]> {
   const start = startCursor(0, config.window);
   const ledger = await Ledger.load(queue, { config, services: [service], start });
-  return ledger.removal();
+  return ledger?.removal() ?? [];
 }
 
 /** The fields of a track that change. Only the ledger changes them. */
@@ -119,19 +119,21 @@ export class Ledger {
   readonly #ofService = new Map<string, Map<string, KnownPartition>>();
   /** The changes since the last commit, by storage key. */
   readonly #changed = new Map<string, () => Buffer | null>();
+  #isReadable = true;
 
   private constructor(queue: Queue, options: LedgerOptions) {
     this.#queue = queue;
     this.#options = options;
   }
 
-  static async load(queue: Queue, options: LedgerOptions): Promise<Ledger> {
+  /** Null while the queue cannot be read: a pull must not begin as if there had never been one. */
+  static async load(queue: Queue, options: LedgerOptions): Promise<Ledger | null> {
     const ledger = new Ledger(queue, options);
     const { shape, types } = options.config;
     // Archives of all types share a track.
     for (const type of shape === 'archives' || types.length === 0 ? [''] : types)
       for (const service of options.services) await ledger.#load(service, type);
-    return ledger;
+    return ledger.#isReadable ? ledger : null;
   }
 
   get tracks(): readonly Track[] {
@@ -296,7 +298,7 @@ export class Ledger {
       lateMs,
     });
     for (const { number } of segments) {
-      const blob = await this.#queue.readState(STATE_KIND, segmentKey(track, number));
+      const blob = await this.#blob(segmentKey(track, number));
       if (blob !== null) unpack(blob, track.sent);
     }
     for (const names of partitions) await this.#loadArchives({ service, ...names });
@@ -321,9 +323,15 @@ export class Ledger {
 
   /** Null when there is none, or none of this version. */
   async #read<State>(key: string): Promise<State | null> {
-    const blob = await this.#queue.readState(STATE_KIND, key);
+    const blob = await this.#blob(key);
     const state = membersOf(parseJson(blob?.toString() ?? ''));
     return state['version'] === STATE_VERSION ? (state as State) : null;
+  }
+
+  async #blob(key: string): Promise<Buffer | null> {
+    const blob = await this.#queue.readState(STATE_KIND, key);
+    if (blob === undefined) this.#isReadable = false;
+    return blob ?? null;
   }
 }
 

@@ -6,7 +6,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isBehind } from './archive-state.ts';
-import { type Cursor, DAY_MS, dayOf, firstLowMs, startCursor } from './cursor.ts';
+import { type Cursor, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { trackGap } from './gap.ts';
 import { Ledger } from './ledger.ts';
 import { ArchiveLister } from './list-archives.ts';
@@ -22,6 +22,7 @@ import {
 } from './pull.ts';
 import type { PullSchedule } from '../lib/cron.ts';
 import { findFirstDay } from './retention.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 /** The bounds of the time for retries within one pull. */
 const RETRY_MS_MIN = 60_000;
@@ -107,6 +108,7 @@ export class LogPuller {
       services: api.items.services,
       start: this.#start(),
     });
+    if (ledger === null) throw new PullEnded({ kind: 'failed' });
     if (config.shape === 'archives') await this.#findBeginning(ledger);
     await this.#noteFirstStart(ledger);
     for (const partition of ledger.partitions)

@@ -1,7 +1,7 @@
 // A state in the first stored form is read without pulling anything again, and is stored in the same form.
 
 import { describe, expect, test } from 'vitest';
-import { DAY_MS } from '../../src/logs/cursor.ts';
+import { DAY_MS } from '../../src/lib/clock.ts';
 import { Ledger } from '../../src/logs/ledger.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { testService } from '../support/log-api.ts';
@@ -38,9 +38,9 @@ async function store(queue: Queue, state: Readonly<Record<string, string | Buffe
   });
 }
 
-function load(queue: Queue, shape: 'archives' | 'records', type: string): Promise<Ledger> {
-  const services = [testService('dbpgf1')];
-  return Ledger.load(queue, { config: { shape, types: [type] }, services, start: START });
+async function load(queue: Queue, shape: 'archives' | 'records', type: string): Promise<Ledger> {
+  const options = { config: { shape, types: [type] }, services: [testService('dbpgf1')] };
+  return (await Ledger.load(queue, { ...options, start: START })) ?? expect.fail('no ledger');
 }
 
 describe('archives', () => {

@@ -8,7 +8,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { FilePlace, withFile } from '../../lib/private-files.ts';
 import type { BatchPart, Signal } from '../../model/batch.ts';
-import type { Encoding, QueueRow, RowTimes, SetAside, Sums } from './commit.ts';
+import type { Encoding, QueueRow, RowTimes, SetAside } from './commit.ts';
 import { rowBytes, rowPoints, type NewRow } from './rows.ts';
 import {
   FIND_BAD_NUMBERS,
@@ -208,19 +208,6 @@ export class QueueFile {
     if (found === undefined) return null;
     const row = rowOf(found);
     return { row, isSound: checksumOf(row, String(found['parts'])) === found['checksum'] };
-  }
-
-  sums(signal: Signal): Sums {
-    const row = this.#get(
-      `SELECT count(*) AS rows, total(counted_bytes) AS bytes, total(points) AS points
-       FROM batch WHERE signal = ?`,
-      signal,
-    );
-    return {
-      rows: Number(row?.['rows']),
-      bytes: Number(row?.['bytes']),
-      points: Number(row?.['points']),
-    };
   }
 
   ages(signal: Signal): RowTimes {

@@ -228,12 +228,14 @@ export class Queue {
     return Promise.resolve(this.#read(file => file.setAside(count)) ?? []);
   }
 
-  readState(kind: string, key: string): Promise<Buffer | null> {
+  /** Null for none, and for a damaged blob; undefined while the file cannot be read. */
+  readState(kind: string, key: string): Promise<Buffer | null | undefined> {
     const held = this.#held.readState(kind, key);
     if (held !== undefined) return Promise.resolve(held);
-    const blob = this.#read(file => file.readState(kind, key));
+    const found = this.#read(file => ({ blob: file.readState(kind, key) }));
+    const blob = found?.blob;
     if (blob === 'damaged') this.#storageError('read', `state ${kind} of ${key} is damaged`);
-    return Promise.resolve(blob === 'damaged' ? null : (blob ?? null));
+    return Promise.resolve(blob === 'damaged' ? null : blob);
   }
 
   /** The keys of all stored blobs of a kind; none if the file cannot be read. */
@@ -287,9 +289,11 @@ export class Queue {
     await this.#commits.run(() => undefined);
     this.#storage.checkFiles();
     this.#settleAll();
-    this.#guard('store', () => this.#storeHeld());
+    // Without the state of the rows that were sent from memory, the next process would send their growth again.
+    this.#guard('store', () => this.#storeHeld('at any cost'));
     this.#isClosed = true;
-    const points = this.#held.file?.sums('metrics').points ?? 0;
+    let points = 0;
+    for (const row of this.#held.rows()) points += rowPoints(row);
     if (points > 0)
       this.#log.plain.error(
         { points },
@@ -357,11 +361,11 @@ export class Queue {
     this.#lastId = Math.max(this.#lastId, takenId);
   }
 
-  /** Writes the held commits. Throws SQLite's errors; the rest stays held. */
-  #storeHeld(): void {
+  /** Writes the held commits, their state and counts at this cost. Throws SQLite's errors; the rest stays held. */
+  #storeHeld(cost?: 'at any cost'): void {
     if (this.#held.file === null) return;
     this.#skipTakenIds();
-    this.#storage.write(file => this.#held.copyTo(file, this.account));
+    this.#storage.write(file => this.#held.copyTo(file, this.account), cost);
     this.#held.copied();
     for (const row of this.#held.rows()) {
       const situation = this.#situation(this.#storage.hasRoom(rowBytes(row)));

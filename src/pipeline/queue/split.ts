@@ -7,7 +7,7 @@
 //   ExportLogsServiceRequest    1 ─▶ ResourceLogs    2 ─▶ ScopeLogs    2 ─▶ LogRecord
 
 import type { Signal } from '../../model/batch.ts';
-import { WireError, WireReader } from '../encode/wire-reader.ts';
+import { orElse, WireReader } from '../encode/wire-reader.ts';
 import { WIRE, WireWriter } from '../encode/wire.ts';
 
 /** The field numbers of the children at each level, from the request down. The last level holds points. */
@@ -97,15 +97,6 @@ function runsOf(message: Buffer, children: readonly Child[]): Parts {
 
 function sumBytes(parts: Parts): number {
   return parts.reduce((sum, { length }) => sum + length, 0);
-}
-
-function orElse<T>(fallback: T, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof WireError) return fallback;
-    throw error;
-  }
 }
 
 /** Counts the points up to the end of the reader's current message. */

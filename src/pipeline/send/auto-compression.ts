@@ -22,6 +22,7 @@ import type { Logger } from '../../lib/log.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { SendResult } from './transport.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 
 /** The result of one request, as far as its encoding may matter. */
 export interface Exchange {
@@ -59,7 +60,7 @@ export interface AutoCompressionOptions {
 /** Smaller requests prove nothing: some back ends answer them without reading them. */
 export const CONTENT_BYTES_MIN = 512;
 /** How long zstd is not tried again after a refusal. */
-export const OFF_MS: number = 24 * 60 * 60_000;
+export const OFF_MS: number = DAY_MS;
 /** After this many refusals of proven zstd it is not tried again until the restart. */
 const FLIPS_MAX = 2;
 /**
@@ -108,7 +109,7 @@ export class AutoCompression {
   static async open(options: AutoCompressionOptions): Promise<AutoCompression> {
     const { queue, signal, protocol, endpoint } = options;
     const blob = await queue.readState(COMPRESSION_STATE, signal);
-    const status = recall(blob, protocol, endpoint) ?? UNTRIED;
+    const status = recall(blob ?? null, protocol, endpoint) ?? UNTRIED;
     // After a reload the queue may still compress for another endpoint.
     queue.compressAs(signal, status.encoding);
     return new AutoCompression(options, status);
@@ -206,7 +207,7 @@ export class AutoCompression {
   async #keep(status: CompressionStatus): Promise<void> {
     const { queue, signal, protocol, endpoint } = this.#options;
     const before = await queue.readState(COMPRESSION_STATE, signal);
-    const blob = retain(before, nameOf(protocol, endpoint), status);
+    const blob = retain(before ?? null, nameOf(protocol, endpoint), status);
     const state = [{ kind: COMPRESSION_STATE, key: signal, blob }];
     await queue.commit({ batches: [], state, reads: [] });
   }

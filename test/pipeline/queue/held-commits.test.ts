@@ -148,11 +148,11 @@ test('neither a held commit nor a row that moves into the file costs a look at a
   const { queue, reopen, block, commitOf } = createStage();
   await queue.commit(commitOf('a'));
   const unblock = block();
-  using sums = vi.spyOn(QueueFile.prototype, 'sums');
+  using heads = vi.spyOn(QueueFile.prototype, 'heads');
   for (const service of ['b', 'c', 'd']) await queue.commit(commitOf(service));
   unblock();
   await queue.commit(commitOf('e'));
-  expect(sums).not.toHaveBeenCalled();
+  expect(heads).not.toHaveBeenCalled();
   expect(await services(await reopen(), 'metrics')).toEqual(['a', 'b', 'c', 'd', 'e']);
 });
 

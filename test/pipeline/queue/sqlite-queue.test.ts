@@ -214,7 +214,7 @@ describe('the directory', () => {
     await visit(directory, options, async queue => {
       await put(queue, { a: 4 });
       const file = QueueFile.open(join(directory, 'queue.sqlite'), { isReadOnly: true });
-      expect(file.sums('metrics')).toMatchObject({ rows: 1, points: 4 });
+      expect([...file.ids('metrics')].map(id => file.head(id)?.parts[0]?.points)).toEqual([4]);
       expect(file.counts()).toEqual([{ service: 'a', key: 'point/made', count: 4 }]);
       expect(await put(queue, { b: 4 })).toEqual({ kind: 'stored' });
       file.close();
