@@ -145,7 +145,7 @@ export interface RestoredState {
   readonly processMs: Float64Array;
   readonly lastTimeMs: Float64Array;
   readonly flags: Uint8Array;
-  /** How startMs and processMs were made (SeriesTable.startMode); null if an older version saved them. */
+  /** How startMs and processMs were made (SeriesTable.startMode); null before the first page. */
   startMode: number | null;
   /** NaN if the value of the last sample does not matter. */
   readonly lastValue: Float64Array;
@@ -155,14 +155,12 @@ export interface RestoredState {
   readonly identity: Uint32Array;
   /** Until when each of these identities was sent, by whichever row. */
   readonly sentUntil: ReadonlyMap<number, number>;
-  /** The id of each row's service; '' if it has none, or if an older version saved it. */
+  /** The id of each row's service; '' if it has none. */
   readonly services: readonly string[];
   /** SeriesTable.releasedMs of the previous process; NaN for none, and once the table has taken it over. */
   releasedMs: number;
   /** Empty once the table has taken them over. */
   uptimes: readonly SavedUptime[];
-  /** Whether the state was saved in the first form; see derive/state.ts. */
-  readonly isFirstForm: boolean;
   /** Good pages since the restart on which no service was awaited, or series were refused: see derive/state.ts. */
   pageCount: number;
   /** The clock of the replaced daemon's target; null before its first page, and after a restart. Not stored. */

@@ -18,7 +18,6 @@ import { forgetEarly, forgetRows } from './forget.ts';
 import { countRows, isScraped, serviceOf, serviceOfRow } from './places.ts';
 import { isOpen } from './outcome.ts';
 import { SeriesIds } from './series-id.ts';
-import { restoredId } from './state.ts';
 
 /** The refused samples of one page. */
 export interface Refused {
@@ -96,7 +95,8 @@ export class Admission {
     const held = this.#held;
     if (held === null) return true;
     const count = held[service] ?? 0;
-    const isKnown = restoredId(this.#table, this.#ids, row, service) !== undefined;
+    const known = this.#table.restored?.indexById;
+    const isKnown = known?.has(this.#ids.idOf(row, service)) === true;
     if (!isKnown && count >= this.#roomOf(service, count)) return false;
     held[service] = count + 1;
     // The previous process admitted it: so far it counted among the restored rows.

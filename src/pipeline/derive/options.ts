@@ -171,12 +171,6 @@ export function strangersIn(table: SeriesTable): number {
 
 /** Series of a table without prom2otlp's own. */
 export function seriesIn(table: SeriesTable): number {
-  const own = sumOf(table.services, slot => slot.ownRows.length);
+  const own = table.services.reduce((sum, { ownRows }) => sum + ownRows.length, 0);
   return table.count - table.free.length - own + (table.restored?.indexById.size ?? 0);
-}
-
-function sumOf<T>(items: Iterable<T>, count: (item: T) => number): number {
-  let sum = 0;
-  for (const item of items) sum += count(item);
-  return sum;
 }

@@ -3,7 +3,6 @@
 // from the label `namespace`. In: a row with its key. Out: the hash of the table's index, and bits
 // of a second sum over name and labels, which is made once for each row.
 
-import { crc32 } from 'node:zlib';
 import type { SeriesTable } from '../../model/series-table.ts';
 import { hashOfLabel, mix } from '../decode/sample-line.ts';
 import { isText, KeyLabels, keyOfRow } from '../decode/series-key.ts';
@@ -35,14 +34,6 @@ export class SeriesIds {
     const sum = (labelSum[row] ||= this.#sumOf(row, id));
     const namespace = (sum & IS_BARE) === 0 ? 0 : this.#hashOf(id);
     return ((hash[row]! + namespace) >>> 0) * SUM_BITS + (sum & (SUM_BITS - 1));
-  }
-
-  /** The row's id in states up to the second form: from the text of its key. */
-  formerIdOf(row: number): number {
-    const { keys, keyOffset, keyLength, hash } = this.#table;
-    const offset = keyOffset[row]!;
-    const check = crc32(keys.subarray(offset, offset + keyLength[row]!));
-    return hash[row]! * SUM_BITS + (check & (SUM_BITS - 1));
   }
 
   #hashOf(id: string): number {

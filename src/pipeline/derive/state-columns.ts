@@ -81,12 +81,8 @@ export function integersOf(bytes: Buffer): Uint32Array {
   return new Uint32Array(new Uint8Array(bytes).buffer, 0, Math.floor(bytes.length / 4));
 }
 
-/** The service of each of `count` rows, by its index into ids; '' if an older version saved them. */
-export function readServices(
-  count: number,
-  ids: Buffer = Buffer.from('[]'),
-  indexes: Buffer = Buffer.alloc(0),
-): readonly string[] {
+/** The service of each of `count` rows, by its index into ids. */
+export function readServices(count: number, ids: Buffer, indexes: Buffer): readonly string[] {
   const known = JSON.parse(ids.toString()) as readonly string[];
   const places = integersOf(indexes);
   return Array.from({ length: count }, (_, row) => known[places[row] ?? -1] ?? '');

@@ -16,7 +16,6 @@ import { bug } from '../../errors.ts';
 import { ROW_FLAG, SeriesTable } from '../../model/series-table.ts';
 import {
   NO_EVIDENCE,
-  NO_PROCESS,
   type PageClock,
   type RestoredState,
   SAVED_NUMBERS,
@@ -28,7 +27,7 @@ import { keepMsOf, releaseUnused } from './forget.ts';
 import type { DeriveOptions, Judge } from './options.ts';
 import { forgetSeries, moveSeries, rowsOf } from './compound.ts';
 import { componentOf, isScraped, serviceOf, serviceOfRow } from './places.ts';
-import { evidenceOf, laterMs } from './reset.ts';
+import { laterMs } from './reset.ts';
 import { SeriesIds } from './series-id.ts';
 import {
   doublesOf,
@@ -51,14 +50,7 @@ const RESTORED_SLICE = 4096;
 const RESTORE_PAGES = 10;
 /** The numbers of each uptime in the marks. */
 const UPTIME_NUMBERS = [...SAVED_NUMBERS, 'firstTimeMs', 'tornMs'] as const;
-/** The same in the first form. */
-const FIRST_NUMBERS = ['value', 'timeMs', 'processMs', 'firstTimeMs'] as const;
-/** The jitter that the first form assumed. */
-const FIRST_FORM_JITTER_MS = 5000;
-/**
- * The form of the blobs, in a column of `starts` that the first form does not have. In the first
- * two forms, ids are made by SeriesIds.formerIdOf().
- */
+/** The form of the blobs, in a column of `starts`. Blobs of another form are not read. */
 const FORM = 3;
 /** The bits of the mode in which starts are made. The mode is saved after the form. */
 const START_MODE = { delta: 1, derived: 2 } as const;
@@ -183,20 +175,6 @@ function rowsToSave(table: SeriesTable): Uint32Array {
   return rows.slice(0, count);
 }
 
-/** The id under which a previous process saved the series of a row; undefined if it did not. */
-export function restoredId(
-  { restored }: SeriesTable,
-  ids: SeriesIds,
-  row: number,
-  service: number,
-): number | undefined {
-  if (restored === null) return undefined;
-  const id = ids.idOf(row, service);
-  if (restored.indexById.has(id)) return id;
-  const former = ids.formerIdOf(row);
-  return restored.indexById.has(former) ? former : undefined;
-}
-
 /** Restored uptimes that the table has not taken over yet, then its own, which win when read. */
 function uptimesOf({ restored, componentByKey, components, services }: SeriesTable): SavedUptime[] {
   const own = [...componentByKey].flatMap(([key, index]) => {
@@ -209,26 +187,21 @@ function uptimesOf({ restored, componentByKey, components, services }: SeriesTab
   return [...(restored?.uptimes ?? []), ...own];
 }
 
-/**
- * Reads the blobs of saveState(), in this form or a former one; null if they are damaged or unknown:
- * the daemon then begins without state.
- */
+/** Reads the blobs of saveState(); null if they are damaged or of another form: the daemon then begins without state. */
 export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
   try {
     const [ids = NONE, startMs = NONE, processMs = NONE, names = NONE, ...more] =
       unpackColumns(starts);
-    // Former forms do not have all of these.
-    const [form = NONE, identities = NONE, released = NONE, serviceIds, services] = more;
+    const [form = NONE, identities = NONE, released = NONE, serviceIds = NONE, services = NONE] =
+      more;
     const [times = NONE, flags = NONE, rows = NONE, values = NONE, evidence = NONE] =
       unpackColumns(marks);
-    const [formNumber = 1, startMode = null] = integersOf(form);
-    if (formNumber > FORM) return null;
+    const [formNumber, startMode = null] = integersOf(form);
+    if (formNumber !== FORM) return null;
     const idOfRows = doublesOf(ids);
     const identity = integersOf(identities);
-    const isFirstForm = formNumber === 1;
-    const numbers = isFirstForm ? FIRST_NUMBERS : UPTIME_NUMBERS;
     const read = readMarks(idOfRows.length, times, flags, rows, values);
-    const state = {
+    return {
       indexById: new Map(Array.from(idOfRows, (id, index) => [id, index])),
       startMs: doublesOf(startMs),
       processMs: doublesOf(processMs),
@@ -238,13 +211,10 @@ export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
       sentUntil: sentUntil(identity, read.lastTimeMs),
       services: readServices(idOfRows.length, serviceIds, services),
       releasedMs: doublesOf(released)[0] ?? Number.NaN,
-      uptimes: readUptimes(names, doublesOf(evidence), numbers),
-      isFirstForm,
+      uptimes: readUptimes(names, doublesOf(evidence)),
       pageCount: 0,
       clock: null,
     };
-    if (isFirstForm) fromFirstForm(state);
-    return state;
   } catch {
     return null;
   }
@@ -375,36 +345,14 @@ function laterClock(a: PageClock | null, b: PageClock | null): PageClock | null 
   return b.nowMs > a.nowMs ? b : a;
 }
 
-/**
- * Converts a state of the first form. Its third column had another meaning, no flag marked the
- * parts of a point, and an uptime had only its newest sample and process.
- */
-function fromFirstForm(state: RestoredState): void {
-  const { processMs, startMs, flags, lastValue } = state;
-  state.uptimes = state.uptimes.map(uptime => {
-    const { value, timeMs } = uptime;
-    const beginMs = timeMs - value * 1000;
-    return { ...uptime, sinceMs: timeMs, provenMs: timeMs, shownMs: timeMs, beginMs };
-  });
-  for (let i = 0; i < processMs.length; i++) {
-    processMs[i] = Number.isNaN(startMs[i]) ? Number.NaN : NO_PROCESS;
-    const isPart = !Number.isNaN(lastValue[i]);
-    flags[i] = (flags[i]! & ~ROW_FLAG.observed) | (isPart ? ROW_FLAG.observed : 0);
-  }
-}
-
-/** Throws if the numbers belong to other uptimes. `kinds`: the names of each uptime's numbers. */
-function readUptimes(
-  names: Buffer,
-  numbers: Float64Array,
-  kinds: readonly (keyof SavedUptime)[],
-): SavedUptime[] {
+/** Throws if the numbers belong to other uptimes. */
+function readUptimes(names: Buffer, numbers: Float64Array): SavedUptime[] {
   const known = JSON.parse(names.toString()) as readonly (readonly [string, string])[];
-  if (numbers.length !== known.length * kinds.length) throw new Error('other uptimes');
-  const unknown = { ...NO_EVIDENCE, firstTimeMs: Number.NaN, tornMs: Number.NaN };
+  const count = UPTIME_NUMBERS.length;
+  if (numbers.length !== known.length * count) throw new Error('other uptimes');
   return known.map(([component, name], index) => {
-    const own = kinds.map((kind, at) => [kind, numbers[index * kinds.length + at]]);
-    return { component, name, ...unknown, ...Object.fromEntries(own) };
+    const own = UPTIME_NUMBERS.map((kind, at) => [kind, numbers[index * count + at]]);
+    return { component, name, ...Object.fromEntries(own) } as SavedUptime;
   });
 }
 
@@ -491,9 +439,9 @@ function restoreRow(
   ids: SeriesIds,
 ): void {
   if (!isScraped(table, row)) return;
-  const id = restoredId(table, ids, row, serviceOfRow(table, row));
-  const index = restored.indexById.get(id ?? Number.NaN);
-  if (id === undefined || index === undefined) return;
+  const id = ids.idOf(row, serviceOfRow(table, row));
+  const index = restored.indexById.get(id);
+  if (index === undefined) return;
   restored.indexById.delete(id);
   table.startsVersion++;
   // A metric that does not count now may have a saved start, if it was a counter before.
@@ -505,7 +453,6 @@ function restoreRow(
   table.setLastValue(row, restored.lastValue[index]!);
   table.flags[row] = restored.flags[index]! | ROW_FLAG.restored;
   table.movedAtMs[row] = time.monotonicMs;
-  if (restored.isFirstForm) dateFirstForm(table, row);
 }
 
 /**
@@ -542,13 +489,6 @@ function settleOwner(table: SeriesTable, { sentUntil }: RestoredState, row: numb
   forgetSeries(table, row);
   table.setLastTime(row, untilMs);
   table.setLastValue(row, Number.NaN);
-}
-
-/** The first form identified the process by the start: a start that is not older belongs to it. */
-function dateFirstForm(table: SeriesTable, row: number): void {
-  const { processMs } = evidenceOf(table, row) ?? NO_EVIDENCE;
-  const startMs = table.startMs[row]!;
-  if (startMs >= processMs - FIRST_FORM_JITTER_MS) table.setProcess(row, processMs);
 }
 
 /** Restores the evidence of uptimes, including components that are not on the page. */

@@ -1,8 +1,6 @@
 // When a process ends between two scrapes, only the blobs remain: the next process must send what the
 // first one would have sent.
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
 import type { RestoredState } from '../../../src/model/memory.ts';
@@ -217,71 +215,6 @@ describe.each(TEMPORALITIES)('a histogram with absent parts (%s)', temporality =
     }
     const found = shown.filter(point => point.startsWith('histogram'));
     expect(found).toEqual(temporality === 'delta' ? [] : [`histogram h{} ${want}`]);
-  });
-});
-
-describe.each(['first', 'second'])('a state of the %s form', form => {
-  // Saved by version 0.1.0 at 60 s: the uptime says 160, slow_queries was flushed from 9 to 2.
-  const opened = (temporality: 'cumulative' | 'delta'): Target => {
-    const file = join(import.meta.dirname, `../../fixtures/state/${form}-form-${temporality}.json`);
-    const saved = JSON.parse(readFileSync(file, 'utf8')) as Record<keyof StateBlobs, string>;
-    const target = new Target({ temporality });
-    const blob = (kind: keyof StateBlobs): Buffer => Buffer.from(saved[kind], 'base64');
-    target.translation.table.restored = readState(blob('starts'), blob('marks'));
-    expect(target.translation.table.restored).not.toBeNull();
-    return target;
-  };
-  const page = (uptime: number, queries: number): string => `${UPTIME}{server_name="s"} ${uptime}
-engine_global_status_queries{server_name="s"} ${queries}
-engine_global_status_slow_queries{server_name="s"} 5
-# TYPE h histogram
-h_bucket{server_name="s",le="1"} 3
-h_bucket{server_name="s",le="5"} 6
-h_count{server_name="s"} 9
-h_sum{server_name="s"} 9
-# TYPE x counter
-x{server_name="s"} 70`;
-  const shown = (temporality: 'cumulative' | 'delta', text: string): readonly string[] =>
-    opened(temporality)
-      .page(120, text)
-      .shown.filter(point => !point.startsWith('gauge'))
-      .map(point => point.replace('engine_global_status_', '').replace('{server_name=s}', ''));
-  const UNDATED = [
-    'histogram h count=3 sum=3 le1:1 le5:1 inf:1 @120 from 60',
-    'delta x 10 @120 from 60',
-  ];
-
-  test('is read: the same process continues', () => {
-    expect(shown('cumulative', page(220, 70))).toEqual([
-      'sum queries 70 @120 from -100',
-      'sum slow_queries 5 @120 from 0',
-      'histogram h count=9 sum=9 le1:3 le5:3 inf:3 @120 from 0',
-      'sum x 70 @120 from 0',
-    ]);
-    const grown = ['delta queries 10 @120 from 60', 'delta slow_queries 3 @120 from 60'];
-    expect(shown('delta', page(220, 70))).toEqual([...grown, ...UNDATED]);
-  });
-
-  test.each([
-    ['a restart', 20, 100],
-    ['a failover', 90_000, 120],
-  ])('is read: %s is seen', (what, uptime, start) => {
-    const sums = shown('cumulative', page(uptime, 70)).slice(0, 2);
-    expect(sums).toEqual([
-      `sum queries 70 @120 from ${start}`,
-      `sum slow_queries 5 @120 from ${start}`,
-    ]);
-    const deltas = shown('delta', page(uptime, 70));
-    if (what === 'a restart') expect(deltas[0]).toBe('delta queries 70 @120 from 60');
-    else expect(deltas).toEqual(UNDATED);
-  });
-
-  test('is saved again in the current form, with components that are not on the page', () => {
-    const target = opened('cumulative');
-    target.page(120, 'load 1');
-    const { starts, marks } = savedAfter(target, null);
-    const [saved] = readState(starts, marks)?.uptimes ?? [];
-    expect(saved).toMatchObject({ value: 160, processMs: at(-100), provenMs: at(60) });
   });
 });
 
