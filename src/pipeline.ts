@@ -43,7 +43,6 @@ export interface Translation {
   readonly table: SeriesTable;
   /** Whether the table's state is saved for the next process. */
   readonly isKept: boolean;
-  readonly limits: PageLimits;
   readonly derive: DeriveOptions;
   readonly encode: EncodeOptions;
 }
@@ -74,7 +73,8 @@ export function* translate(
   scrape: Scraped,
   writer: WireWriter,
 ): Generator<void, Translated> {
-  const { table, limits } = translation;
+  const { table } = translation;
+  const { limits } = translation.derive;
   let page: PageReport | null = null;
   let path: Translated['path'] = null;
   let reason = '';

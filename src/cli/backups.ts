@@ -1,6 +1,6 @@
 // `backups`: lists and creates backup schedules, and encodes the credentials of buckets.
 
-import { writeFile } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { encodeCredentials } from '../service/credentials-file.ts';
 import {
   type Schedule,
@@ -39,6 +39,7 @@ import {
   usageError,
   type Verb,
   type VerbContext,
+  writeNewFile,
 } from './verb.ts';
 
 const CREATE_OPTIONS = {
@@ -92,7 +93,7 @@ export const verb: Verb = {
   examples: [
     'prom2otlp backups schedules list --config /etc/prom2otlp/prom2otlp.yaml',
     `prom2otlp backups schedules create --config /etc/prom2otlp/prom2otlp.yaml --service-id dbpgf12345678 --type full \\
-  --schedule '0 3 * * *' --bucket s3://my-backups --credentials-file ~/.aws/credentials`,
+  --schedule '0 3 * * *' --bucket s3://my-backups --credentials-file bucket-credentials`,
     'PROM2OTLP_API_KEY=… prom2otlp backups schedules list --base-url https://api.example.com --json',
     'prom2otlp backups credentials encode --storage gs --file account.json',
   ],
@@ -206,10 +207,10 @@ async function credentialsEncode(
     out.line(values.json ? JSON.stringify({ credentials: encoded }) : encoded);
     return 0;
   }
-  // Readable by this user alone; a file that exists is never overwritten.
   const hint = 'name a file that does not exist yet with --output, or - for stdout';
-  const writing = writeFile(output, `${encoded}\n`, { flag: 'wx', mode: 0o600 });
-  await writing.catch(refuseFile(output, hint));
+  const write = (file: FileHandle): Promise<void> =>
+    file.writeFile(`${encoded}\n`).catch(refuseFile(output, hint));
+  await writeNewFile(output, write, hint);
   if (values.json) out.line(JSON.stringify({ file: output }));
   else err.line(`${output}: the credentials, encoded; keep it as secret as they are`);
   return 0;

@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printableLine } from '../lib/printable.ts';
 import { withProgress } from './output.ts';
@@ -67,7 +67,8 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
     }
     const text = configurationText(call, services);
     // A configuration that `run` would refuse is never written.
-    parseOptions(text, environment, { 'otlp.endpoint': '--endpoint' });
+    const file = output === STDOUT ? '' : output;
+    parseOptions(text, environment, { 'otlp.endpoint': '--endpoint' }, file);
     if (output === STDOUT) out.line(text.trimEnd());
     else {
       const hint = 'name a file in a directory where this user may write';
@@ -81,12 +82,21 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
   });
 }
 
+/** The path of the key, for the configuration: relative to it if the key is beside it, so that both can be moved. */
+function pathFor(output: string | undefined, keyFile: string): string {
+  const path = resolve(keyFile);
+  if (output === undefined || output === STDOUT) return path;
+  const near = relative(dirname(resolve(output)), path);
+  return near.startsWith('..') || isAbsolute(near) ? path : near;
+}
+
 function configurationText(
   { values }: Call<typeof OPTIONS>,
   services: readonly SeenService[],
 ): string {
   const keyFile = values['key-file'];
-  const key = keyFile === undefined ? `env:${KEY_VARIABLE}` : `file:${resolve(keyFile)}`;
+  const key =
+    keyFile === undefined ? `env:${KEY_VARIABLE}` : `file:${pathFor(values.output, keyFile)}`;
   return `${schemaLine()}# A first configuration, by \`prom2otlp init\`. Every other key has a default: docs/configuration.md explains them all.
 api:
   base_url: ${scalar(values['base-url'])}

@@ -3,6 +3,7 @@
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import type { OperatorError } from '../errors.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { formatBytes } from '../lib/format.ts';
 import { printableJson } from '../lib/printable.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
@@ -471,8 +472,6 @@ interface ListedArchive extends Readonly<Record<(typeof TEXTS)[number], string>>
   /** null where the service names no number of bytes. */
   readonly sizeBytes: number | null;
 }
-
-const DAY_MS = 86_400_000;
 
 /** The times of --from and --to; by default the last 24 hours. */
 function readSpan(

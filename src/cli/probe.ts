@@ -3,10 +3,10 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { driftOf } from '../catalog/drift.ts';
-import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { configWith, Discovery } from '../daemon/discovery.ts';
+import { reportDrift } from '../daemon/drift-report.ts';
+import { runInSlices } from '../daemon/gone-series.ts';
 import { translationOf } from '../daemon/targets.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
@@ -32,6 +32,7 @@ import { type LogItem, LogsApi } from '../service/logs-api.ts';
 import { KnownApis } from '../service/redact.ts';
 import { errorLine, type Result } from '../service/service-error.ts';
 import { readBackups } from '../backups/known-backups.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
 import { clientsOf } from './service-access.ts';
 import { scrapeOnce } from './services.ts';
@@ -59,10 +60,7 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
     for (const { line, column, reason } of page?.problems.slice(0, 5) ?? [])
       context.out.line(`  line ${line}, column ${column}: ${reason}`);
     context.out.line(indent(serviceTable(translation, derived.services, labelsOf(config))));
-    for (const line of [
-      ...unconfiguredLines(translation, config),
-      ...driftLines(translation, config),
-    ])
+    for (const line of [...unconfiguredLines(translation, config), ...driftLines(translation)])
       context.out.line(`  ${line}`);
     if (derived.services.some(service => !service.isUp)) isGood = false;
     if (config.auto !== null && derived.services.length === 0) isGood = false;
@@ -121,17 +119,14 @@ export async function* scrapeTargets(
     config = await withFound(config, target, result, clock);
     const [found = target] = config.auto === null ? [] : planTargets(config);
     const translation = translationOf(found, config, table, budget);
-    const translated = translatePage(translation, result);
+    const translated = await translatePage(translation, result);
     yield { ...result, config, target, url, translation, translated };
   }
   await clients.close();
 }
 
-function translatePage(translation: Translation, result: ScrapedPage): Translated {
-  const steps = translate(translation, result, new WireWriter());
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return step.value;
+function translatePage(translation: Translation, result: ScrapedPage): Promise<Translated> {
+  return runInSlices(translate(translation, result, new WireWriter()));
 }
 
 /** The configuration; with `services: auto`, with the services on the page that a first start would take. */
@@ -147,7 +142,7 @@ async function withFound(
   const options = { config: { auto, shard, metrics, logs }, queue: null, clock, log };
   const discovery = await Discovery.prepare({ ...options, counters: new Counters() }, null);
   const translation = translationOf(target, config);
-  discovery.note(translation.table, result, translatePage(translation, result));
+  discovery.note(translation.table, result, await translatePage(translation, result));
   return configWith(config, discovery);
 }
 
@@ -188,13 +183,8 @@ function unconfiguredLines({ table }: Translation, { auto, services }: Config): 
   return [`on the page but ${cause}: ${shown.join(', ')}${ids.length > 10 ? ', …' : ''}`];
 }
 
-function driftLines({ table }: Translation, config: Config): readonly string[] {
-  const names = table.metrics.filter(({ familyName }) => !familyName.startsWith('\u0001'));
-  const drift = driftOf(
-    createCatalogLookup(config.metrics.prefixes),
-    names.map(({ name }) => name),
-    new Map(names.map(({ name, declared }) => [name, declared])),
-  );
+function driftLines({ table, derive }: Translation): readonly string[] {
+  const drift = reportDrift(table, derive)?.families ?? [];
   return [...drift].flatMap(([family, { appeared, vanished, contradicted, mangled }]) => {
     const parts = [
       [appeared.count, 'not in the catalog'],
@@ -269,7 +259,6 @@ function indent(text: string): string {
 // The probe of logs: asks each API for types, servers and one list, and shows how the answers were read. It downloads
 // nothing.
 
-const DAY_MS = 86_400_000;
 const SHOWN_MAX = 5;
 /** The Date header has whole seconds, and answers take their time. */
 const SKEW_MS_MIN = 5000;

@@ -8,7 +8,6 @@ import { OperatorError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { printableJson } from '../lib/printable.ts';
-import { programVersion } from '../lib/version.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { ServiceClient } from '../service/client.ts';
 import { ServiceClients } from '../service/clients.ts';
@@ -116,8 +115,7 @@ export async function withServices<T>(
 
 /** The connections of a verb to the service. */
 export function clientsOf(clock: Clock, names: SettingNames = {}): ServiceClients {
-  const userAgent = `prom2otlp/${programVersion()}`;
-  return new ServiceClients({ clock, counters: new Counters(), userAgent, names });
+  return new ServiceClients({ clock, counters: new Counters(), names });
 }
 
 /** The names of settings in messages: with --base-url, there is no configuration to correct. */
@@ -177,9 +175,10 @@ export function parseOptions(
   text: string,
   environment: VerbContext['environment'],
   options: Readonly<Record<string, string>>,
+  file = '',
 ): Config {
   try {
-    return parseConfig(text, { file: '', environment });
+    return parseConfig(text, { file, environment });
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     // A mistake gets the name of the option, and loses its place in a file.

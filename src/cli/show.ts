@@ -5,7 +5,8 @@ import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
 import { defaultConfig, loadConfig } from '../config/load.ts';
 import { SERIES_REFUSED } from '../daemon/target-log.ts';
-import { bug, causeText, OperatorError } from '../errors.ts';
+import { readProblem } from '../config/text-file.ts';
+import { bug, OperatorError } from '../errors.ts';
 import { formatCount } from '../lib/format.ts';
 import { printableJson } from '../lib/printable.ts';
 import type { Metric } from '../model/metric.ts';
@@ -320,12 +321,9 @@ function translationOf(config: Config, ids: readonly string[]): Translation {
   return {
     table,
     isKept: false,
-    limits: config.metrics.limits,
     derive,
     encode: {
-      isDelta: config.otlp.temporality === 'delta',
-      namespace: config.metrics.namespace,
-      dropLabels: new Set(config.metrics.dropLabels),
+      ...derive,
       resourceOf: service => {
         const id = table.services[service]?.id ?? bug(`no service ${service}`);
         return { name: id, id, attributes: {}, server: null };
@@ -353,16 +351,9 @@ function readPageFile(file: string): Buffer {
   try {
     return readFileSync(file === '-' ? 0 : file);
   } catch (error) {
-    const message = `cannot read ${JSON.stringify(file)}: ${fileCause(error)}`;
+    const message = `cannot read ${JSON.stringify(file)}: ${readProblem(error)}`;
     throw new OperatorError([{ message, hint: 'check the path' }]);
   }
-}
-
-/** Why a file cannot be read, without the system's call. */
-function fileCause(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : '';
-  if (code === 'ENOENT') return 'there is no such file';
-  return code === 'EISDIR' ? 'it is a directory' : causeText(error);
 }
 
 /** A file as a page, as if it was scraped at `startedAtMs`. */

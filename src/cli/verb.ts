@@ -314,8 +314,9 @@ export function cannotWrite(
   error: unknown,
   hint: string = WRITE_HINT,
 ): OperatorError {
-  const message = `cannot write ${JSON.stringify(path)}: ${causeText(error)}`;
   const { code } = error as Partial<NodeJS.ErrnoException>;
+  const cause = code === 'EEXIST' ? 'it exists' : causeText(error);
+  const message = `cannot write ${JSON.stringify(path)}: ${cause}`;
   const isFull = code === 'ENOSPC' || code === 'EDQUOT';
   const remedy = isFull ? `free space on its disk, or ${hint}` : hint;
   return new OperatorError([{ message, hint: remedy }], { cause: error });
@@ -332,13 +333,14 @@ export function refuseFile(path: string, hint?: string): (error: unknown) => nev
 export async function writeNewFile<T>(
   path: string,
   write: (file: FileHandle) => Promise<T>,
+  hint?: string,
 ): Promise<T> {
-  const file = await open(path, 'wx', 0o600).catch(refuseFile(path));
+  const file = await open(path, 'wx', 0o600).catch(refuseFile(path, hint));
   try {
     try {
       return await write(file);
     } finally {
-      await file.close().catch(refuseFile(path));
+      await file.close().catch(refuseFile(path, hint));
     }
   } catch (error) {
     await unlink(path).catch(() => undefined);

@@ -3,7 +3,7 @@
 
 import { Cron } from 'croner';
 import { causeText } from '../errors.ts';
-import { systemClock } from '../lib/clock.ts';
+import { DAY_MS, systemClock } from '../lib/clock.ts';
 import { cronCause } from '../lib/cron.ts';
 import { nearest } from '../lib/nearest.ts';
 import { isTimeZone } from '../lib/time-zone.ts';
@@ -24,8 +24,6 @@ export interface Range {
   readonly min?: number;
   readonly max?: number;
 }
-
-const DAY_MS = 86_400_000;
 
 export interface TextOptions {
   readonly expected?: string;

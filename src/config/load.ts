@@ -11,9 +11,11 @@ import { kindAt, type Violation } from './declare.ts';
 import { type Judgement, warningsOf } from './examine.ts';
 import { CONFIG, GRPC_ENDPOINT, type ApiKeys, type ConfigKeys, type ServiceEntry } from './keys.ts';
 import {
+  keyFor,
   layerVariables,
   type LayeredTree,
   readOtelVariables,
+  SIGNAL_KEYS,
   type OtelVariables,
 } from './otel-variables.ts';
 import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
@@ -208,26 +210,13 @@ function signalConfig(read: SignalRead): OtlpSignalConfig {
   return { protocol, compression, headers, timeoutMs, tls, names: namesOf(read) };
 }
 
-/** Keys that hints name, and that a variable may set. */
-const NAMED = [
-  'endpoint',
-  'headers',
-  'protocol',
-  'compression',
-  'timeout',
-  'tls.ca',
-  'tls.cert',
-  'tls.key',
-];
-
 function namesOf({ signal, keys, tree }: SignalRead): Readonly<Record<string, string>> {
   const { headers } = keys.otlp;
   const { root, variableOf } = tree;
-  const names = NAMED.flatMap(name => {
-    const key = `otlp.${name}`;
-    const own = name === 'endpoint' ? `otlp.${signal}_endpoint` : key;
+  const names = SIGNAL_KEYS.flatMap(key => {
+    const own = keyFor(signal, key);
     const used = (valueAt(root, own.split('.')) ?? null) === null ? key : own;
-    const isUnset = name === 'headers' && Object.keys(headers).length === 0;
+    const isUnset = key === 'otlp.headers' && Object.keys(headers).length === 0;
     const shown = variableOf(used.split('.')) ?? (isUnset ? `${key} (there are none)` : used);
     return shown === key ? [] : [[key, shown] as const];
   });

@@ -55,6 +55,15 @@ const OWN_VARIABLES: typeof VARIABLES = [
   ['LOG_LEVEL', 'log.level', readLogLevel],
 ];
 const PREFIX = 'OTEL_EXPORTER_OTLP_';
+
+/** The keys that a variable can set for one signal. */
+export const SIGNAL_KEYS: readonly string[] = VARIABLES.map(([, key]) => key);
+
+/** The key of one signal for a general key: only the endpoint has its own, because it is used unchanged. */
+export function keyFor(signal: Signal, key: string): string {
+  return key === 'otlp.endpoint' ? `otlp.${signal}_endpoint` : key;
+}
+
 const OWN_ATTRIBUTES = new Set(['service.name', 'service.instance.id']);
 
 export function readOtelVariables(sources: TextSources): OtelVariables {
@@ -66,10 +75,7 @@ export function readOtelVariables(sources: TextSources): OtelVariables {
   const shared = [...layer(PREFIX, VARIABLES), ...layer('OTEL_', OWN_VARIABLES)];
   const layerOf = (signal: Signal): Layer => {
     const own = layer(`${PREFIX}${signal.toUpperCase()}_`, VARIABLES);
-    // The endpoint of one signal has a key for itself, because it is used unchanged.
-    const keyOf = (key: string): string =>
-      key === 'otlp.endpoint' ? `otlp.${signal}_endpoint` : key;
-    return new Map([...shared, ...own.map(([key, one]) => [keyOf(key), one] as const)]);
+    return new Map([...shared, ...own.map(([key, one]) => [keyFor(signal, key), one] as const)]);
   };
   const layers = { metrics: layerOf('metrics'), logs: layerOf('logs') };
   return { layers, ...readAttributes(sources) };

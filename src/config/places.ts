@@ -1,5 +1,7 @@
 // The line and column of each key of the YAML, by its path, so that every message can name them.
 
+import { follow } from '../lib/json-pointer.ts';
+
 /** A path into the configuration: keys and list indexes. */
 export type KeyPath = readonly PropertyKey[];
 
@@ -34,13 +36,7 @@ function partText(part: PropertyKey): string {
 
 /** The value at a path of plain data; undefined where there is none. */
 export function valueAt(root: unknown, path: KeyPath): unknown {
-  let value = root;
-  for (const part of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part))
-      return undefined;
-    value = (value as Record<PropertyKey, unknown>)[part];
-  }
-  return value;
+  return follow(path, root);
 }
 
 /** True for a map of the YAML; false for lists, scalars and expanded scalars. */

@@ -50,7 +50,8 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text',
 };
 
-function readProblem(error: unknown): string {
+/** Why a file cannot be read. */
+export function readProblem(error: unknown): string {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
   // No message of the system gets through: it repeats the path, which may be a secret in the wrong place.
   return PROBLEMS[code ?? ''] ?? `the system says ${code ?? 'no'}`;

@@ -13,7 +13,6 @@ import { Counters } from '../lib/counters.ts';
 import { keepHeapSmall } from '../lib/footprint.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
 import { Permits, untilAborted } from '../lib/bell.ts';
-import { programVersion } from '../lib/version.ts';
 import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { Pipeline } from '../pipeline.ts';
@@ -176,9 +175,8 @@ export class Daemon {
     const discovery = await openDiscovery(wanted, { queue, counters });
     const config = configWith(wanted.config, discovery);
     const options = { ...wanted, config };
-    const userAgent = `prom2otlp/${programVersion()}`;
     const formerReports = former?.pulls ?? [];
-    const clients = new ServiceClients({ clock, counters, userAgent, formerReports });
+    const clients = new ServiceClients({ clock, counters, formerReports });
     // Unusable settings fail here, before any part of the former daemon is replaced.
     for (const api of apisOf(config)) clients.get(api);
     const apis = former?.knownApis ?? new KnownApis(apisOf(config));

@@ -33,7 +33,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counter, Counters, CounterSeries } from '../lib/counters.ts';
 import type { ThrottledLog } from '../lib/log.ts';
 import { programVersion } from '../lib/version.ts';
-import type { Batch } from '../model/batch.ts';
+import { batchOf } from '../model/batch.ts';
 import { endedSince, endsOf, type Gauge, writeGauges } from '../pipeline/encode/gauges.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
@@ -308,8 +308,8 @@ async function queueMetrics(
   const points = metrics.scopeMetrics
     .flatMap(scope => scope.metrics)
     .reduce((sum, { dataPoints }) => sum + dataPoints.length, ended.length);
-  const part = { service: OWN_SERVICE, points, offset: 0, length: payload.length };
-  const batch: Batch = { signal: 'metrics', payload, parts: [part], madeAtMs: clock.nowMs() };
+  const madeAtMs = clock.nowMs();
+  const batch = batchOf(OWN_SERVICE, points, { signal: 'metrics', payload, madeAtMs });
   const outcome = await queue.commit({ batches: [batch], state: [], reads: [] });
   if (outcome.kind === 'failed') throw new Error(outcome.message);
 }

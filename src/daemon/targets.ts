@@ -114,25 +114,11 @@ export function translationOf(
     const { name = slot.id, attributes = {} } = entry ?? {};
     return { name, id: slot.id, attributes, server };
   };
-  return {
-    table,
-    isKept: config.queue.directory !== null,
-    limits: config.metrics.limits,
-    derive: deriveOptions(
-      config,
-      createCatalogLookup(config.metrics.prefixes),
-      target.configured,
-      target.otherShards,
-      budget,
-      entries,
-    ),
-    encode: {
-      isDelta: config.otlp.temporality === 'delta',
-      namespace: config.metrics.namespace,
-      dropLabels: new Set(config.metrics.dropLabels),
-      resourceOf,
-    },
-  };
+  const lookup = createCatalogLookup(config.metrics.prefixes);
+  const { configured, otherShards } = target;
+  const derive = deriveOptions(config, lookup, configured, otherShards, budget, entries);
+  const isKept = config.queue.directory !== null;
+  return { table, isKept, derive, encode: { ...derive, resourceOf } };
 }
 
 /** The Resource for the logs and backup gauges of a service: the same as for its metrics, which `log` has. */

@@ -15,6 +15,7 @@ export interface Clock {
 }
 
 export const HOUR_MS = 3_600_000;
+export const DAY_MS: number = 24 * HOUR_MS;
 
 const TIMER_MS_MAX = 0x7fffffff;
 

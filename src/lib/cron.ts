@@ -1,8 +1,8 @@
 // When work is due: by a cron expression of five fields (minute, hour, day of the month, month, day of the week) in UTC,
 // or at an interval. Pure: the caller passes the time.
 
-import { createHash } from 'node:crypto';
 import { Cron } from 'croner';
+import { digestOf } from './shard.ts';
 
 /** Numbers, steps, ranges, lists, and names of months and days: the syntax that every cron shares. */
 const FIELD =
@@ -52,7 +52,7 @@ export class PullSchedule {
     // The configuration also allows a field for seconds.
     this.#cron =
       'cron' in schedule ? new Cron(schedule.cron, { timezone: 'UTC', paused: true }) : null;
-    this.#place = createHash('sha256').update(id).digest().readUInt32BE(0) / 2 ** 32;
+    this.#place = digestOf(id) / 2 ** 32;
   }
 
   /** The time from `nowMs` (wall clock) to the first run. */

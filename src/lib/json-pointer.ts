@@ -13,13 +13,13 @@ export function parsePointer(text: string): JsonPointer {
 }
 
 /** The value at the pointer, or undefined. Follows only own members, and indexes without leading zeros. */
-export function follow(pointer: JsonPointer, json: unknown): unknown {
+export function follow(pointer: readonly PropertyKey[], json: unknown): unknown {
   let value = json;
   for (const token of pointer) {
     if (typeof value !== 'object' || value === null) return undefined;
-    if (Array.isArray(value) && !/^(?:0|[1-9]\d*)$/.test(token)) return undefined;
+    if (Array.isArray(value) && !/^(?:0|[1-9]\d*)$/.test(String(token))) return undefined;
     if (!Object.hasOwn(value, token)) return undefined;
-    value = (value as Record<string, unknown>)[token];
+    value = (value as Record<PropertyKey, unknown>)[token];
   }
   return value;
 }

@@ -28,7 +28,8 @@ export function dealShards(names: readonly string[], count: number): ReadonlyMap
   return shards;
 }
 
-function digestOf(name: string): number {
+/** 32 bits that spread names evenly and stay the same for ever. */
+export function digestOf(name: string): number {
   return createHash('sha256').update(name).digest().readUInt32BE(0);
 }
 

@@ -11,6 +11,9 @@ export function programVersion(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
+/** For requests to the service and the back end. */
+export const USER_AGENT: string = `prom2otlp/${programVersion()}`;
+
 /** The commit of the build or of the checkout; '' if unknown. */
 export function programCommit(): string {
   if (typeof PROM2OTLP_COMMIT === 'string') return PROM2OTLP_COMMIT;

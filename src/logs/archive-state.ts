@@ -7,8 +7,9 @@
 
 import type { ArchiveFault } from './archive.ts';
 import type { EntryProgress } from './entry-reader.ts';
-import { DAY_MS } from './cursor.ts';
+
 import type { Descriptor } from './item.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 /** Plain data, stored as JSON. */
 export interface ArchiveState {

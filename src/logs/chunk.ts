@@ -5,7 +5,7 @@
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
-import type { Batch } from '../model/batch.ts';
+import { type Batch, batchOf } from '../model/batch.ts';
 import type { ServiceResource } from '../pipeline/encode/identity.ts';
 import { type LogAttribute, LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
@@ -66,13 +66,8 @@ export class Chunk {
   /** The batch, in the writer's memory: it must be committed before the writer is used again. */
   end(): Batch {
     const payload = this.#request.end();
-    const part = {
-      service: this.#service,
-      points: this.count,
-      offset: 0,
-      length: payload.length,
-    };
-    return { signal: 'logs', payload, parts: [part], madeAtMs: this.#observedAtMs };
+    const madeAtMs = this.#observedAtMs;
+    return batchOf(this.#service, this.count, { signal: 'logs', payload, madeAtMs });
   }
 
   /** The batch in its own memory, to commit several together. */

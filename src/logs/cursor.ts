@@ -8,6 +8,7 @@
 //                         └──────────── requested ───────────────┘
 
 import type { LogsConfig } from '../config/config.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 export type WindowRules = LogsConfig['window'];
 
@@ -35,8 +36,6 @@ export interface Step {
   readonly cursor: Cursor;
   readonly gap: Span | null;
 }
-
-export const DAY_MS = 86_400_000;
 
 /** A window of the minimum length that fails this often is skipped. */
 export const WINDOW_TRIES_MAX = 5;

@@ -2,9 +2,10 @@
 // because the service ignores query parameters that it does not know. In: parsed JSON of any shape.
 
 import type { ServiceConfig } from '../config/config.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { follow, type JsonPointer } from '../lib/json-pointer.ts';
 import type { LogPointers } from '../service/logs-api.ts';
-import { DAY_MS, dayOf, type Span } from './cursor.ts';
+import { dayOf, type Span } from './cursor.ts';
 import { readInstant } from './formats/time.ts';
 
 /** One type of log of one source (a server) of one database service. */

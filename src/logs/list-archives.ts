@@ -17,15 +17,7 @@ import {
   isVanished,
   lostFromMs,
 } from './archive-state.ts';
-import {
-  DAY_MS,
-  dayOf,
-  firstListedDay,
-  isDayOver,
-  isHeld,
-  type Span,
-  WINDOW_TRIES_MAX,
-} from './cursor.ts';
+import { dayOf, firstListedDay, isDayOver, isHeld, type Span, WINDOW_TRIES_MAX } from './cursor.ts';
 import { type Gap, trackGap } from './gap.ts';
 import { type Descriptor, partitionKey, readDescriptor } from './item.ts';
 import type { KnownArchive, Track } from './ledger.ts';
@@ -41,6 +33,7 @@ import {
   unreachable,
 } from './pull.ts';
 import { findOldestDay, jumpToOldest } from './retention.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 interface Listing {
   readonly fromDayMs: number;

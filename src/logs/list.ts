@@ -75,17 +75,12 @@ export function failed(
   return { ok: false, error: ownError(reason, message, hint) };
 }
 
-type ListReason = 'page_limit' | 'same_page' | 'no_list' | 'too_many';
-const LIST_REASONS: ReadonlySet<string> = new Set<ListReason>([
-  'page_limit',
-  'same_page',
-  'no_list',
-  'too_many',
-]);
+const LIST_REASONS = ['page_limit', 'same_page', 'no_list', 'too_many'] as const;
+type ListReason = (typeof LIST_REASONS)[number];
 
 /** True when the pages could be read, but together are not a valid list. */
 export function isOfList({ reason }: ServiceError): boolean {
-  return LIST_REASONS.has(reason);
+  return LIST_REASONS.some(one => one === reason);
 }
 
 /** True when the list has more archives than a pull holds in memory. */

@@ -124,7 +124,8 @@ export const LOG_COUNTERS = {
 
 export class LogMeter {
   readonly #log: ThrottledLog;
-  readonly #partitions = new Map<string, PartitionStatus>();
+  /** By service, then by key. */
+  readonly #partitions = new Map<string, Map<string, PartitionStatus>>();
   readonly counters: CountersOf<typeof LOG_COUNTERS>;
   readonly #clock: Clock;
   readonly #progress = new Map<string, PullProgress>();
@@ -160,9 +161,9 @@ export class LogMeter {
     this.#pulledAtMs = null;
   }
 
-  /** All partitions seen so far, in the order of their appearance. */
+  /** All partitions seen so far, by service in the order of their appearance. */
   get partitions(): readonly PartitionStatus[] {
-    return [...this.#partitions.values()];
+    return [...this.#partitions.values()].flatMap(own => [...own.values()]);
   }
 
   /** Begins a pull of this API with `dueCount` archives to read. The caller updates the result. */
@@ -177,10 +178,11 @@ export class LogMeter {
   }
 
   status(partition: Partition): PartitionStatus {
-    const key = partitionKey(partition);
-    const known = this.#partitions.get(key);
-    if (known !== undefined) return known;
     const { service, source, type } = partition;
+    const key = partitionKey(partition);
+    const own = this.#partitions.get(service.id) ?? new Map<string, PartitionStatus>();
+    const known = own.get(key);
+    if (known !== undefined) return known;
     const fresh: PartitionStatus = {
       service: service.id,
       source,
@@ -191,7 +193,7 @@ export class LogMeter {
       gapCount: 0,
       lastError: null,
     };
-    this.#partitions.set(key, fresh);
+    this.#partitions.set(service.id, own.set(key, fresh));
     return fresh;
   }
 
@@ -281,8 +283,7 @@ export class LogMeter {
   }
 
   #of(services: Services): readonly PartitionStatus[] {
-    const ids = new Set(services.map(({ id }) => id));
-    return this.partitions.filter(({ service }) => ids.has(service));
+    return services.flatMap(({ id }) => [...(this.#partitions.get(id)?.values() ?? [])]);
   }
 
   /** Notes the end of a pull; `nowMs` is by the service's clock. */
@@ -296,7 +297,7 @@ export class LogMeter {
   /** A service and type has the lag of its slowest source. Not at each pull: there may be thousands of pullers. */
   #updateLags(nowMs: number): void {
     const lags = new Map<string, CounterSeries>();
-    for (const { service, type, doneUntilMs } of this.#partitions.values()) {
+    for (const { service, type, doneUntilMs } of this.partitions) {
       if (doneUntilMs === null) continue;
       const key = lagKey(service, type);
       const seconds = Math.max(0, nowMs - doneUntilMs) / 1000;

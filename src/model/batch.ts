@@ -22,6 +22,12 @@ export interface Batch {
   readonly madeAtMs: number;
 }
 
+/** A batch with the data of one service. */
+export function batchOf(service: string, points: number, batch: Omit<Batch, 'parts'>): Batch {
+  const part = { service, points, offset: 0, length: batch.payload.length };
+  return { ...batch, parts: [part] };
+}
+
 /** Samples of one service with the same outcome (a name of OUTCOME_NAMES, or `bad_line`), for the account. */
 export interface SampleCount {
   readonly service: string;

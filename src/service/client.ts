@@ -1,7 +1,7 @@
 // The typed client of the service, with a member for each part of the specification. Other programs open it with an
 // address and a key; the parts of this program pass their shared HTTP client.
 
-import type { Secret } from '../config/config.ts';
+import type { BackupEndpoints, Secret } from '../config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
 import { ConfigSecret } from '../config/secrets.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -15,13 +15,8 @@ import { RestoresApi } from './restores-api.ts';
 import type { Result } from './service-error.ts';
 
 /** Paths below the base URL, and other details that differ between deployments. */
-export interface ServicePaths {
+export interface ServicePaths extends BackupEndpoints {
   readonly metrics: string;
-  readonly schedules: string;
-  readonly backups: string;
-  readonly restores: string;
-  /** The member of a restore's body that holds the path of the backup. */
-  readonly restoreKey: 'key' | 'id';
   /** `/session` and `/chat` are below it. */
   readonly agent: string;
 }

@@ -17,7 +17,6 @@ import { followPulls, KeyWatch, PullReport, type PullReportOptions } from './pul
 export interface ServiceClientsOptions {
   readonly clock: Clock;
   readonly counters: Counters;
-  readonly userAgent?: string;
   readonly names?: SettingNames;
   /** The reports of the replaced daemon. */
   readonly formerReports?: readonly PullReport[];

@@ -11,6 +11,7 @@ import type { Counters, CountersOf } from '../lib/counters.ts';
 import { parseJson } from '../lib/json-pointer.ts';
 import { validateHeaderValue } from '../lib/node-http.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
+import { USER_AGENT } from '../lib/version.ts';
 import { type Connection, createConnection } from './connection.ts';
 import {
   type AnswerHeaders,
@@ -45,7 +46,6 @@ export interface ServiceHttpOptions {
   readonly isKeyRefused?: () => boolean;
   /** The Accept-Encoding header; by default identity for this machine, else gzip. */
   readonly acceptEncoding?: string;
-  readonly userAgent?: string;
   /** The user's names for settings, by their keys in the configuration, where the names differ. */
   readonly names?: SettingNames;
 }
@@ -143,7 +143,7 @@ export class ServiceHttp {
     this.#connection = createConnection(api);
     this.#redact = createRedactor(() => secretsOf(api));
     this.#headers = {
-      'user-agent': options.userAgent ?? 'prom2otlp',
+      'user-agent': USER_AGENT,
       'accept-encoding': options.acceptEncoding ?? (this.#connection.isLocal ? 'identity' : 'gzip'),
     };
     this.#counters = counters.of(SERVICE_COUNTERS);

@@ -18,6 +18,7 @@ import {
 } from './answer.ts';
 import type { Faults } from './faults.ts';
 import type { SimulatedService } from './world.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 interface Restore {
   readonly id: number;
@@ -35,7 +36,6 @@ interface State {
 }
 
 const RESTORE_MS = 60_000;
-const DAY_MS = 86_400_000;
 const BACKUPS_KEPT = 7;
 const PAGE_SIZE = 20;
 const PAGE_SIZE_MAX = 200;

@@ -3,6 +3,7 @@
 
 import { hashText, unit } from './load.ts';
 import type { SimulatedServer, SimulatedService } from './world.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 /** The lines that one server wrote into one log on one day (UTC). */
 export interface LogArchive {
@@ -29,8 +30,6 @@ export interface LogSource {
   /** Called before each list is made, so that it may change between two pages. */
   onList?(): void;
 }
-
-const DAY_MS = 86_400_000;
 
 /** Lines for every log of every server, the same for the same seed. */
 export class GeneratedLogs implements LogSource {
@@ -104,7 +103,7 @@ type Format = (time: Date, chance: number, serverName: string) => string;
 
 const FORMATS: Readonly<Record<LogType, Format>> = {
   'error-log': (time, chance) => {
-    const head = `${date(time)} ${String(time.getUTCHours()).padStart(2)}:${minutes(time)}`;
+    const head = `${dayName(time.getTime())} ${String(time.getUTCHours()).padStart(2)}:${minutes(time)}`;
     const thread = Math.floor(chance * 900);
     if (chance < 0.1)
       return `${head} ${thread} [ERROR] Cannot open table 'shop/stock'\nrolled back`;
@@ -132,19 +131,15 @@ const FORMATS: Readonly<Record<LogType, Format>> = {
     return `${head},app,10.0.0.9,75,${Math.floor(chance * 9e3)},QUERY,shop,${query},0`;
   },
   'proxy-log': (time, chance) => {
-    const head = `${date(time)} ${hours(time)}  `;
+    const head = `${dayName(time.getTime())} ${hours(time)}  `;
     if (chance < 0.2)
       return `${head} error  : (17) [router] (Read-Write); Lost connection to the primary`;
     return `${head} notice : [monitor] (Mon); Server [orders-1] changed state: [down] -> [up]`;
   },
 };
 
-function date(time: Date): string {
-  return time.toISOString().slice(0, 10);
-}
-
 function compactDate(time: Date): string {
-  return date(time).replaceAll('-', '');
+  return dayName(time.getTime()).replaceAll('-', '');
 }
 
 function hours(time: Date): string {

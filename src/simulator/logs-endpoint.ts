@@ -23,6 +23,7 @@ import {
 } from './log-source.ts';
 import type { SimulatedServer, SimulatedService } from './world.ts';
 import { zip, type ZipEntry } from './zip.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 interface State {
   readonly source: LogSource;
@@ -33,7 +34,6 @@ interface State {
   retention: typeof RETENTION;
 }
 
-const DAY_MS = 86_400_000;
 const LIMIT = 100;
 const LIMIT_MAX = 1_000;
 const CLOSED_SIZES_MAX = 10_000;

@@ -31,6 +31,7 @@ import {
 } from './loopback-server.ts';
 import { createMetricsEndpoint } from './page.ts';
 import { demoServices, type SimulatedService, World } from './world.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 export interface SimulatorOptions extends ListenOptions {
   readonly clock: Clock;
@@ -51,7 +52,6 @@ const CONTROL_PATH = '/_control';
 const MOVED_PATH = '/_moved';
 const AGENT_PATH = '/copilot/';
 const BODY_BYTES_MAX = 2 ** 20;
-const DAY_MS = 86_400_000;
 const ORIGIN_MS = Date.UTC(2026, 0, 1);
 
 const COMMAND = z

@@ -4,6 +4,7 @@
 
 import { hashText, loadSeconds, loadWave, type Moment, type Shape } from './load.ts';
 import { type Labels, rowsOf, type SeriesRow, type ServerRole } from './series.ts';
+import { DAY_MS } from '../lib/clock.ts';
 
 export interface SimulatedServer {
   readonly name: string;
@@ -102,7 +103,7 @@ export interface WorldOptions {
 
 /** The most starts of a server that are remembered. */
 const STARTS_MAX = 1000;
-const WEEK_MS = 7 * 86_400_000;
+const WEEK_MS = 7 * DAY_MS;
 
 export class World {
   readonly services: readonly SimulatedService[];

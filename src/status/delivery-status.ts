@@ -3,6 +3,7 @@
 
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import type { Encoding, QueueStats, SetAside } from '../pipeline/queue/commit.ts';
@@ -156,7 +157,7 @@ export function fullInText(fullInMs: number | null): string {
 }
 
 /** A longer forecast says nothing, and is not shown. */
-const FORECAST_MS_MAX = 30 * 86_400_000;
+const FORECAST_MS_MAX = 30 * DAY_MS;
 /** A queue that will be full sooner is worth a warning. */
 const FULL_SOON_MS = 6 * 3_600_000;
 

@@ -32,6 +32,7 @@ test('writes a new file, with the place of the key; replaces one only if forced'
     out: '',
     err: `${output}: 4 services; next: prom2otlp check -c ${output} --probe\n`,
   });
+  expect(readFileSync(output, 'utf8')).toContain('key: ${file:key}');
   const config = loadConfig({ file: output, environment: {} });
   expect(config.services[0]?.api.key.reveal()).toBe(SHELL_KEY);
   expect(config.otlp.metricsEndpoint).toBe('https://otlp.example.com/v1/metrics');

@@ -205,7 +205,7 @@ describe('export', () => {
     expect(await queue('export', ['--output', output])).toMatchObject({ code: 0, out: '' });
     expect(lineCount(readFileSync(output, 'utf8'))).toBe(3);
     expect(statSync(output).mode & 0o777).toBe(0o600);
-    const refused = { code: null, err: expect.stringMatching(/cannot write .*EEXIST/) };
+    const refused = { code: null, err: expect.stringMatching(/cannot write .*: it exists; name/) };
     expect(await queue('export', ['--output', output])).toMatchObject(refused);
   });
 

@@ -23,7 +23,7 @@ function logged(options: TargetOptions, texts: readonly string[]): readonly Line
     const times = { startedAtMs: 0, monotonicMs: 0, durationMs: 1, serverAtMs: Number.NaN };
     const bytes = Buffer.from(text);
     const page = { bytes, format: 'text', wireBytes: bytes.length, ...times } as const;
-    log.note({ kind: 'page', page, notice: null }, translated);
+    log.note({ kind: 'page', page }, translated);
   }
   return lines;
 }

@@ -181,13 +181,14 @@ export function scrape(target: Target, { event, seconds, text }: ToldPage): Seen
   if (event.kind === 'failure')
     return target.fail(seconds, 'timeout', { ...clocks, server: Number.NaN });
   if (event.kind === 'page') return target.page(seconds, text, clocks);
-  const { limits } = target.translation;
+  const { derive } = target.translation;
+  const { limits } = derive;
   // The page exceeds a limit: the samples read before that must leave no trace.
-  Object.assign(target.translation, { limits: { ...limits, samples: 3 } });
+  Object.assign(derive, { limits: { ...limits, samples: 3 } });
   // In the program, limits do not change, and a page that has passed them once is replayed without a check.
   target.translation.table.layout = null;
   const seen = target.page(seconds, text, clocks);
-  Object.assign(target.translation, { limits });
+  Object.assign(derive, { limits });
   return seen;
 }
 

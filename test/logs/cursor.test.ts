@@ -1,10 +1,10 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { DAY_MS } from '../../src/lib/clock.ts';
 import {
   afterFailure,
   afterWindow,
   atFloor,
-  DAY_MS,
   firstListedDay,
   firstLowMs,
   isDayOver,

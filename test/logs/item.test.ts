@@ -7,7 +7,7 @@ import {
   type Refusal,
 } from '../../src/logs/item.ts';
 import type { LogPointers } from '../../src/service/logs-api.ts';
-import { DAY_MS } from '../../src/logs/cursor.ts';
+import { DAY_MS } from '../../src/lib/clock.ts';
 import { ENDPOINTS, testService } from '../support/log-api.ts';
 
 const DAY = Date.UTC(2026, 2, 4);

@@ -2,6 +2,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { ConfigSecret } from '../../src/config/secrets.ts';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
+import { USER_AGENT } from '../../src/lib/version.ts';
 import { TEST_TLS } from '../support/certificates.ts';
 import { startHttpServer, startTcpServer } from '../support/http-server.ts';
 import { openHttp, openService } from '../support/service-client.ts';
@@ -37,7 +38,7 @@ test('a page is read with the key, below the path of base_url', async () => {
     'x-api-key': 'test-key',
     'x-region': 'north',
     accept: 'text/plain',
-    'user-agent': 'prom2otlp',
+    'user-agent': USER_AGENT,
   });
   expect(opened.counters.list()[0]?.get('metrics', 'ok')).toBe(1);
 });

@@ -76,15 +76,13 @@ export class Target {
     const configured = new Map(ids.map((id, index) => [id, index]));
     const budget = options.budget ?? new SeriesBudget(config.metrics.limits);
     budget.add(table, ids.length + (options.otherShards?.serviceCount ?? 0));
+    const derive = deriveOptions(config, lookup, configured, options.otherShards, budget);
     this.translation = {
       table,
       isKept: false,
-      limits: config.metrics.limits,
-      derive: deriveOptions(config, lookup, configured, options.otherShards, budget),
+      derive,
       encode: {
-        isDelta: config.otlp.temporality === 'delta',
-        namespace: config.metrics.namespace,
-        dropLabels: new Set(config.metrics.dropLabels),
+        ...derive,
         resourceOf: index => {
           const id = table.services[index]?.id ?? '';
           return { name: id, id, attributes: {}, server: null, ...options.identity };

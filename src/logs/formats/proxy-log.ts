@@ -8,7 +8,7 @@
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import { type HeaderFormat, type Reading, severityOf } from './record-lines.ts';
 import { redactMessage } from './redact.ts';
-import { readStamp, stampLength } from './time.ts';
+import { fractionOf, readStamp, stampLength } from './time.ts';
 
 const STAMP_LENGTH = stampLength('YYYY-MM-DD');
 const LEVEL = /(?:\.(\d{1,9}))? {1,8}([A-Za-z]{1,12}) *:(?: |$)/y;
@@ -28,13 +28,12 @@ function levelOf(text: string): RegExpExecArray | null {
 function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord {
   const match = levelOf(raw);
   const level = match?.[2] ?? '';
-  const fractionNs = Number((match?.[1] ?? '').padEnd(9, '0'));
+  const { ms, extraNs } = fractionOf(match?.[1]);
   const body = isRedacting ? redactMessage(raw) : raw;
   const originAt = STAMP_LENGTH + (match?.[0].length ?? 0);
   return {
-    timeMs:
-      localTime.toEpochMs(readStamp(raw, 0, 'YYYY-MM-DD')) + Math.floor(fractionNs / 1_000_000),
-    timeExtraNs: fractionNs % 1_000_000,
+    timeMs: localTime.toEpochMs(readStamp(raw, 0, 'YYYY-MM-DD')) + ms,
+    timeExtraNs: extraNs,
     severityNumber: severityOf(level),
     severityText: level,
     body,

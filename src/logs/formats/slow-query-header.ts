@@ -16,7 +16,7 @@
 
 import { type LogAttribute, OWN_PREFIX } from '../record.ts';
 import { PLACEHOLDER, redactSql } from './redact.ts';
-import { readStamp } from './time.ts';
+import { fractionOf, readStamp } from './time.ts';
 
 const TIME_KEY = '# Time: ';
 const USER_KEY = '# User@Host: ';
@@ -177,9 +177,9 @@ export class SlowQueryHeader {
     this.quotesStatement ||= !isPlain;
     const match = CLOCK_VALUE.exec(line.slice(clockAt));
     if (match === null) return true;
-    const fractionNs = match[2] === undefined ? 0 : Number(match[2].padEnd(9, '0'));
-    this.clockMs = Number(match[1]) * 1000 + Math.floor(fractionNs / 1_000_000);
-    this.clockExtraNs = fractionNs % 1_000_000;
+    const { ms, extraNs } = fractionOf(match[2]);
+    this.clockMs = Number(match[1]) * 1000 + ms;
+    this.clockExtraNs = extraNs;
     return true;
   }
 }

@@ -5,10 +5,9 @@
 // When clocks are set back, an hour occurs twice, and only the order of the lines in their file shows which one is
 // meant: 02:59:59 and then 02:00:01 is two seconds later, not an hour earlier.
 
-import { HOUR_MS } from '../../lib/clock.ts';
+import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
 import { isUtc } from '../../lib/time-zone.ts';
 
-const DAY_MS = 24 * HOUR_MS;
 const HOURS_KEPT = 1024;
 const BLANK = 0x20;
 const ZERO = 0x30;
@@ -164,10 +163,15 @@ export function readInstant(text: string): Instant | null {
   const utcMs = Date.parse(`${date}T${time}Z`);
   // Date turns 30 February into a day of March.
   if (Number.isNaN(utcMs) || !new Date(utcMs).toISOString().startsWith(date)) return null;
-  const ns = Number(digits.padEnd(9, '0'));
-  const ms = Math.floor(ns / 1_000_000);
+  const { ms, extraNs } = fractionOf(digits);
   const isUtc = zone === 'Z' || zone === 'z';
-  return { timeMs: utcMs - (isUtc ? 0 : zoneMs(zone)) + ms, timeExtraNs: ns - ms * 1_000_000 };
+  return { timeMs: utcMs - (isUtc ? 0 : zoneMs(zone)) + ms, timeExtraNs: extraNs };
+}
+
+/** Up to nine digits of a second, as whole milliseconds and the remaining nanoseconds. */
+export function fractionOf(digits = ''): { readonly ms: number; readonly extraNs: number } {
+  const ns = Number(digits.padEnd(9, '0'));
+  return { ms: Math.floor(ns / 1_000_000), extraNs: ns % 1_000_000 };
 }
 
 function zoneMs(zone: string): number {

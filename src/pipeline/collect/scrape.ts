@@ -18,8 +18,6 @@ import type { Target } from './plan-targets.ts';
 /** Why a scrape brought no page, in the terms of the API client. */
 export interface ScrapeFailure extends ErrorFacts, ScrapeTime {
   readonly kind: 'failure';
-  /** True when no request was sent because of an earlier failure, which is reported here. */
-  readonly isHeld: boolean;
 }
 
 export type ScrapeResult =
@@ -27,8 +25,6 @@ export type ScrapeResult =
       readonly kind: 'page';
       /** Valid until `release` or the next scrape. */
       readonly page: Page;
-      /** An oddity of the answer that was not reported before, or null. */
-      readonly notice: string | null;
     }
   | ScrapeFailure;
 
@@ -84,7 +80,6 @@ export class Scraper {
   readonly #counters: CountersOf<typeof SCRAPE_COUNTERS>;
   #buffer: BodyBuffer | null = null;
   #isRunning = false;
-  #lastNotice: string | null = null;
 
   constructor(options: ScraperOptions) {
     this.#options = options;
@@ -121,7 +116,7 @@ export class Scraper {
     this.#counters.held.add(1, failure.reason);
     const [startedAtMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
     const time = { startedAtMs, monotonicMs, durationMs: 0, serverAtMs: Number.NaN };
-    return { ...failure, ...time, kind: 'failure', isHeld: true };
+    return { ...failure, ...time, kind: 'failure' };
   }
 
   async #poll(signal: AbortSignal | undefined): Promise<ScrapeResult> {
@@ -151,7 +146,7 @@ export class Scraper {
     // A scrape that was given up says nothing about the service.
     if (failure.reason !== 'aborted')
       this.report.failed({ ...failure, hint }, { isRefused, startedMs: startMs });
-    return { ...failure, ...time, kind: 'failure', hint, isHeld: false };
+    return { ...failure, ...time, kind: 'failure', hint };
   }
 
   #read(
@@ -164,9 +159,8 @@ export class Scraper {
     const recognized = recognize(bytes, answer.contentType);
     if (recognized.kind === 'page') {
       this.report.answered(monotonicMs);
-      const { format, notice } = recognized;
-      const page = { bytes, format, wireBytes, ...time };
-      return { kind: 'page', page, notice: this.#unsaid(notice) };
+      const page = { bytes, format: recognized.format, wireBytes, ...time };
+      return { kind: 'page', page };
     }
     const { api, path } = this.target;
     const address = printableUrl(`${api.baseUrl}${path}`);
@@ -182,14 +176,7 @@ export class Scraper {
       isOutcomeUnknown: false,
     };
     this.report.failed(error);
-    return { ...error, ...time, kind: 'failure', isHeld: false };
-  }
-
-  /** Null for a repetition of the last notice. */
-  #unsaid(notice: string | null): string | null {
-    if (notice === null || notice === this.#lastNotice) return null;
-    this.#lastNotice = notice;
-    return notice;
+    return { ...error, ...time, kind: 'failure' };
   }
 }
 
@@ -221,12 +208,7 @@ export function scrapeReport(
 // reason of its own, which is clearer than ten thousand bad lines.
 
 export type Recognized =
-  | {
-      readonly kind: 'page';
-      readonly format: ExpositionFormat;
-      /** What is odd about its Content-Type, reported once, or null. */
-      readonly notice: string | null;
-    }
+  | { readonly kind: 'page'; readonly format: ExpositionFormat }
   | {
       readonly kind: 'empty' | 'not_metrics';
       /** `empty`, `a web page`, `JSON`, `binary data`. */
@@ -249,7 +231,7 @@ export function recognize(body: Buffer, contentType: string): Recognized {
   const what = strangerOf(head, start, type);
   if (what !== null) return { kind: 'not_metrics', what };
   const format = type === 'application/openmetrics-text' ? 'openmetrics' : 'text';
-  return { kind: 'page', format, notice: noticeOf(type) };
+  return { kind: 'page', format };
 }
 
 function strangerOf(head: Buffer, start: number, type: string): string | null {
@@ -258,10 +240,4 @@ function strangerOf(head: Buffer, start: number, type: string): string | null {
   // A quoted metric name begins with a brace, as JSON does: here the type decides.
   if (first === '[' || (first === '{' && type.endsWith('json'))) return 'JSON';
   return head.includes(0) || type === 'application/vnd.google.protobuf' ? 'binary data' : null;
-}
-
-function noticeOf(type: string): string | null {
-  if (type === 'application/openmetrics-text' || type === 'text/plain') return null;
-  const problem = type === '' ? 'has no Content-Type' : 'has a Content-Type of neither text format';
-  return `the page ${problem}; it is read as Prometheus text 0.0.4`;
 }

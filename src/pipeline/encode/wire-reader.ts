@@ -11,12 +11,22 @@ export class WireError extends Error {
   }
 }
 
-/** A cursor over `bytes[offset, end)`. */
+/** The result of `read`, or the fallback for damaged bytes. */
+export function orElse<T>(fallback: T, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof WireError) return fallback;
+    throw error;
+  }
+}
+
+/** A cursor over `bytes`. */
 export class WireReader {
   readonly bytes: Buffer;
   /** The end of the innermost open message. */
   end: number;
-  offset: number;
+  offset = 0;
   readonly #what: string;
   readonly #view: DataView;
   // The two halves of the newest varint.
@@ -24,10 +34,9 @@ export class WireReader {
   #high = 0;
 
   /** `what` names the input in errors. */
-  constructor(bytes: Uint8Array, what: string, offset = 0, end: number = bytes.length) {
+  constructor(bytes: Uint8Array, what: string) {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.end = end;
-    this.offset = offset;
+    this.end = bytes.length;
     this.#what = what;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
@@ -114,23 +123,6 @@ export class WireReader {
     this.end = outerEnd;
   }
 
-  /**
-   * Enters each message with one of these field numbers, one after the other, and skips all other fields. Yields the
-   * field number. Skips any part of a message that the caller leaves unread.
-   */
-  *each(...fields: readonly number[]): Generator<number, void> {
-    while (!this.isAtEnd) {
-      const tag = this.tag();
-      if ((tag & 7) !== WIRE.bytes || !fields.includes(tag >>> 3)) {
-        this.skip(tag & 7);
-        continue;
-      }
-      const outerEnd = this.enter();
-      yield tag >>> 3;
-      this.leave(outerEnd);
-    }
-  }
-
   /** Skips the value of an unknown field. */
   skip(wireType: number): void {
     if (wireType === WIRE.varint) this.#readVarint();
@@ -183,6 +175,18 @@ export class WireReader {
     }
     this.fail('a number of more than ten bytes', start);
   }
+}
+
+/** The values of one length-delimited field of a message; `what` names the message in errors. */
+export function fieldsOf(message: Buffer, field: number, what: string): readonly Buffer[] {
+  const reader = new WireReader(message, what);
+  const values: Buffer[] = [];
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if (tag === ((field << 3) | WIRE.bytes)) values.push(reader.view());
+    else reader.skip(tag & 7);
+  }
+  return values;
 }
 
 function decimal(low: number, high: number): string {

@@ -154,11 +154,10 @@ export class WireWriter {
     this.length = start + size;
   }
 
-  /** A length-delimited field with the value `source[start, end)`. */
-  bytesField(field: number, source: Uint8Array, start = 0, end: number = source.length): void {
+  bytesField(field: number, source: Uint8Array): void {
     this.tag(field, WIRE.bytes);
-    this.varint(end - start);
-    this.raw(source, start, end);
+    this.varint(source.length);
+    this.raw(source);
   }
 
   /** Encoded protobuf: `source[start, end)`. */

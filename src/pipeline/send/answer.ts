@@ -9,7 +9,7 @@
 
 import { isObject, membersOf, parseJson } from '../../lib/json-pointer.ts';
 import type { Signal } from '../../model/batch.ts';
-import { WireError, WireReader } from '../encode/wire-reader.ts';
+import { fieldsOf, orElse, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
 
 export interface PartialSuccess {
@@ -26,8 +26,9 @@ export const MESSAGE_LENGTH_MAX = 300;
 
 const PARTIAL_SUCCESS = 1;
 const REJECTED_TAG = (1 << 3) | WIRE.varint;
-/** The field has the same number in PartialSuccess and in google.rpc.Status. */
-const MESSAGE_TAG = (2 << 3) | WIRE.bytes;
+/** The same in PartialSuccess and in google.rpc.Status. */
+const MESSAGE_FIELD = 2;
+const MESSAGE_TAG = (MESSAGE_FIELD << 3) | WIRE.bytes;
 
 const REJECTED_NAMES: Readonly<Record<Signal, readonly string[]>> = {
   metrics: ['rejectedDataPoints', 'rejected_data_points'],
@@ -49,7 +50,7 @@ export function readPartialSuccess(
   format: BodyFormat,
   body: Buffer,
 ): PartialSuccess {
-  if (format === 'protobuf') return readProtobuf(body, readPartialSuccessMessage) ?? NOTHING;
+  if (format === 'protobuf') return orElse(NOTHING, () => readPartialSuccessMessage(body));
   if (format !== 'json') return NOTHING;
   const answer = membersOf(parseJson(body.toString('utf8')));
   const partial = membersOf(answer['partialSuccess'] ?? answer['partial_success']);
@@ -67,7 +68,7 @@ export function isExportResponse(
   body: Buffer,
 ): boolean {
   const format = contentType === '' ? requestFormat : bodyFormat(contentType);
-  if (format === 'protobuf') return readProtobuf(body, readPartialSuccessMessage) !== undefined;
+  if (format === 'protobuf') return orElse(null, () => readPartialSuccessMessage(body)) !== null;
   if (format === 'json') return body.length === 0 || isObject(parseJson(body.toString('utf8')));
   return body.length === 0;
 }
@@ -75,7 +76,7 @@ export function isExportResponse(
 /** The message of a refusal: from google.rpc.Status, or any other text in the body. */
 export function readErrorMessage(format: BodyFormat | undefined, body: Buffer): string {
   if (format === 'html') return '';
-  if (format === 'protobuf') return readProtobuf(body, readStatusMessage) ?? '';
+  if (format === 'protobuf') return orElse('', () => readStatusMessage(body));
   const text = body.toString('utf8');
   const status = membersOf(parseJson(text));
   const error = membersOf(status['error']);
@@ -96,36 +97,23 @@ export function oneLine(text: string): string {
 
 const NOTHING: PartialSuccess = { rejected: 0, message: '' };
 
-function readProtobuf<T>(body: Buffer, read: (reader: WireReader) => T): T | undefined {
-  try {
-    return read(new WireReader(body, 'answer'));
-  } catch (error) {
-    if (error instanceof WireError) return undefined;
-    throw error;
-  }
-}
-
-function readPartialSuccessMessage(reader: WireReader): PartialSuccess {
+function readPartialSuccessMessage(body: Buffer): PartialSuccess {
   let rejected = 0;
   let message = '';
-  for (const _ of reader.each(PARTIAL_SUCCESS))
+  for (const part of fieldsOf(body, PARTIAL_SUCCESS, 'answer')) {
+    const reader = new WireReader(part, 'answer');
     while (!reader.isAtEnd) {
       const tag = reader.tag();
       if (tag === REJECTED_TAG) rejected = countOf(reader.int64());
       else if (tag === MESSAGE_TAG) message = reader.string();
       else reader.skip(tag & 7);
     }
+  }
   return { rejected, message };
 }
 
-function readStatusMessage(reader: WireReader): string {
-  let message = '';
-  while (!reader.isAtEnd) {
-    const tag = reader.tag();
-    if (tag === MESSAGE_TAG) message = reader.string();
-    else reader.skip(tag & 7);
-  }
-  return message;
+function readStatusMessage(body: Buffer): string {
+  return fieldsOf(body, MESSAGE_FIELD, 'answer').at(-1)?.toString() ?? '';
 }
 
 /** A number of points; 64-bit integers are strings in OTLP/JSON. Anything else counts as 0. */

@@ -15,6 +15,7 @@ import type { Signal } from '../../model/batch.ts';
 import { decompress } from '../queue/compression.ts';
 import type { QueueRow, SetAside, Settlement } from '../queue/commit.ts';
 import { packSlices, type Slice } from '../queue/rows.ts';
+import type { Outcome } from '../queue/transactions.ts';
 import {
   countPoints,
   cutAt,
@@ -170,10 +171,7 @@ export class Delivery {
   }
 
   /** The decisions since the last call; empty when there were none. */
-  takeOutcome(): {
-    readonly settlements: readonly Settlement[];
-    readonly aside: readonly SetAside[];
-  } {
+  takeOutcome(): Pick<Outcome, 'settlements' | 'aside'> {
     const outcome = { settlements: [...this.#tallies.values()], aside: this.#aside };
     this.#tallies = new Map();
     this.#aside = [];

@@ -13,8 +13,9 @@ import {
   type ClientOptions,
   type ServiceError,
 } from '@grpc/grpc-js';
+import { USER_AGENT } from '../../lib/version.ts';
 import type { Signal } from '../../model/batch.ts';
-import { WireError, WireReader } from '../encode/wire-reader.ts';
+import { fieldsOf, orElse, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
 import { decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX, oneLine, readPartialSuccess } from './answer.ts';
@@ -30,7 +31,6 @@ import {
   type SendResult,
   type Transport,
   type EndpointOptions,
-  USER_AGENT,
 } from './transport.ts';
 
 const METHODS: Readonly<Record<Signal, string>> = {
@@ -309,26 +309,14 @@ export function classifyGrpcAnswer(
 
 /** The pause in milliseconds that a RetryInfo asks for; null when there is no readable one. */
 export function readRetryDelay(statusDetails: Buffer): number | null {
-  try {
-    for (const any of fieldsOf(statusDetails, 3)) {
-      const typeUrl = fieldsOf(any, 1)[0]?.toString() ?? '';
-      if (!typeUrl.endsWith('/google.rpc.RetryInfo')) continue;
-      const duration = fieldsOf(fieldsOf(any, 2)[0] ?? NO_BYTES, 1)[0] ?? NO_BYTES;
-      return readDuration(duration);
-    }
+  const first = (message: Buffer, field: number): Buffer =>
+    fieldsOf(message, field, 'status details')[0] ?? NO_BYTES;
+  return orElse(null, () => {
+    for (const any of fieldsOf(statusDetails, 3, 'status details'))
+      if (first(any, 1).toString().endsWith('/google.rpc.RetryInfo'))
+        return readDuration(first(first(any, 2), 1));
     return null;
-  } catch (error) {
-    if (error instanceof WireError) return null;
-    throw error;
-  }
-}
-
-/** The values of one length-delimited field of a message. */
-function fieldsOf(message: Buffer, field: number): readonly Buffer[] {
-  const reader = new WireReader(message, 'status details');
-  const values: Buffer[] = [];
-  for (const _ of reader.each(field)) values.push(message.subarray(reader.offset, reader.end));
-  return values;
+  });
 }
 
 /** In whole milliseconds, rounded up; never negative. */

@@ -3,6 +3,7 @@
 // `auto`). Redirects are not followed.
 
 import { type BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
+import { USER_AGENT } from '../../lib/version.ts';
 import { type Link, openLink } from '../../service/connection.ts';
 import { exchange, firstHeader, type Outcome } from '../../service/exchange.ts';
 import { otlpJson } from '../encode/otlp-json.ts';
@@ -22,7 +23,6 @@ import {
   type SendRequest,
   type SendResult,
   type Transport,
-  USER_AGENT,
 } from './transport.ts';
 
 const NO_BODY = Buffer.alloc(0);

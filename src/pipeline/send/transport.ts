@@ -6,22 +6,12 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import type { OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { programVersion } from '../../lib/version.ts';
-import type { Signal } from '../../model/batch.ts';
 import { createRedactor, type KnownApis, type Redact } from '../../service/redact.ts';
-import type { Encoding } from '../queue/commit.ts';
+import type { QueueRow } from '../queue/commit.ts';
 import { oneLine } from './answer.ts';
 
-export const USER_AGENT: string = `prom2otlp/${programVersion()}`;
-
 /** One OTLP request in protobuf, compressed as the queue holds it. */
-export interface SendRequest {
-  readonly signal: Signal;
-  readonly encoding: Encoding;
-  readonly body: Buffer;
-  /** Uncompressed. */
-  readonly rawBytes: number;
-}
+export type SendRequest = Pick<QueueRow, 'signal' | 'encoding' | 'body' | 'rawBytes'>;
 
 /**
  * A request on an idle connection that the back end has closed fails within this time, and goes out again at once. The

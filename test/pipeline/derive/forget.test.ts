@@ -125,12 +125,13 @@ describe('an absent series', () => {
 
   test('rows of a page over its limit are new with the next good page, and harmless before', () => {
     const target = new Target();
-    const { limits } = target.translation;
-    Object.assign(target.translation, { limits: { ...limits, samples: 2 } });
+    const { derive } = target.translation;
+    const { limits } = derive;
+    Object.assign(derive, { limits: { ...limits, samples: 2 } });
     const text = '# TYPE x counter\nx{a="1"} 1\nx{a="2"} 2\nx{a="3"} 3\n';
     target.shows(0, text);
     target.fail(60);
-    Object.assign(target.translation, { limits });
+    Object.assign(derive, { limits });
     const seen = target.page(120, text);
     expect(seen.shown).toHaveLength(3);
     expect(seen.own.find(({ metric }) => metric === 'scrape_series_added')?.value).toBe(3);
