@@ -106,7 +106,10 @@ function lookAround(judging: Judging, row: number): Surroundings {
   else if (component !== undefined && !(component.firstTimeMs <= time.futureMs)) {
     const stampMs = table.timeMs[row]!;
     // A process that began after an old stamp may still have begun long before our first scrape.
-    const isRecent = options.honorTimestamps && stampMs >= time.nowMs - options.staleAfterMs;
+    const isRecent =
+      options.honorTimestamps &&
+      stampMs >= time.nowMs - options.staleAfterMs &&
+      stampMs <= time.futureMs;
     component.firstTimeMs = isRecent ? stampMs : time.nowMs;
   }
   const process = { kind: NEVER, processMs: NO_PROCESS, leftMs: Number.NaN };

@@ -217,7 +217,7 @@ class Placing {
     const isNumber = !isCompound(metric) && table.role[row] === ROLE.scalar;
     const isHead = isPart ? table.head[row] === row : isNumber;
     if (isHead && !isSame) registerIdentity(table, row, key, options.dropLabels);
-    if (metric.isUptime) takeEvidence(table, row);
+    if (metric.isUptime && table.role[row] === ROLE.scalar) takeEvidence(table, row);
   }
 
   /** Notes the name of a row that is not plain. */

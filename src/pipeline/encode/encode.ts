@@ -4,7 +4,7 @@
 
 import { bug } from '../../errors.ts';
 import type { Batch } from '../../model/batch.ts';
-import type { PayloadTemplate } from '../../model/memory.ts';
+import type { PayloadTemplate, RepeatedSample } from '../../model/memory.ts';
 import type { Metric, PointKind } from '../../model/metric.ts';
 import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
@@ -98,7 +98,8 @@ class EncodeRun {
   readonly #writer: WireWriter;
   readonly #options: EncodeOptions;
   readonly #points: PointWriter;
-  readonly #repeats: ReadonlySet<number>;
+  /** The further samples that are points, by row. */
+  readonly #repeats: ReadonlyMap<number, readonly RepeatedSample[]>;
   /** The former template, from which points are copied; null if none may be copied. */
   readonly #template: PayloadTemplate | null;
   #service = -1;
@@ -116,7 +117,7 @@ class EncodeRun {
     this.#options = options;
     this.#points = new PointWriter(writer, table, options.dropLabels);
     const further = table.repeats.filter(({ outcome }) => outcome === OUTCOME.point);
-    this.#repeats = new Set(further.map(({ row }) => row));
+    this.#repeats = Map.groupBy(further, ({ row }) => row);
     this.isWhole = table.repeats.length === 0;
     this.#template = this.isWhole && table.exemplars.size === 0 ? table.template : null;
     this.notes = new PointNotes(table.order.length);
@@ -242,8 +243,7 @@ class EncodeRun {
   }
 
   #writeRepeats(row: number): void {
-    for (const sample of this.#table.repeats) {
-      if (sample.row !== row || sample.outcome !== OUTCOME.point) continue;
+    for (const sample of this.#repeats.get(row) ?? []) {
       this.#blockPoints++;
       this.#points.number(row, sample);
     }

@@ -4,7 +4,7 @@
 import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import type { Compound, Exemplar } from '../../model/memory.ts';
 import { writeAttribute, writePointAttributes } from './identity.ts';
-import { WIRE, type WireWriter } from './wire.ts';
+import { TIME_MS_END, WIRE, type WireWriter } from './wire.ts';
 
 /** The flag of a point that ends its series. */
 export const NO_RECORDED_VALUE = 1;
@@ -159,7 +159,9 @@ function writeExemplar(
       writer.bytesField(4, Buffer.from(value, 'hex'));
     else writeAttribute(writer, 7, label, value);
   }
-  const timeMs = Number.isNaN(exemplar.timeMs) ? sampleMs : exemplar.timeMs;
+  // Back ends refuse the time 0, which stands for one that the format cannot hold.
+  const isTime = exemplar.timeMs > 0 && exemplar.timeMs < TIME_MS_END;
+  const timeMs = isTime ? exemplar.timeMs : sampleMs;
   if (!Number.isNaN(timeMs)) writer.timeField(2, timeMs);
   writer.doubleField(3, exemplar.value);
   writer.end(mark);

@@ -9,7 +9,7 @@ export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
 const TWO_32 = 0x1_0000_0000;
 /** The first millisecond whose nanoseconds exceed 64 bits: in the year 2554. */
-const TIME_MS_END = 18_446_744_073_709;
+export const TIME_MS_END = 18_446_744_073_709;
 const NAN_HIGH_WORD = 0x7ff8_0000;
 /** Up to this length, any string is shorter than 128 bytes in UTF-8. */
 const SHORT_STRING_CHARS = 42;

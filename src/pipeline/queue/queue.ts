@@ -289,8 +289,10 @@ export class Queue {
     await this.#commits.run(() => undefined);
     this.#storage.checkFiles();
     this.#settleAll();
-    // Without the state of the rows that were sent from memory, the next process would send their growth again.
-    this.#guard('store', () => this.#storeHeld('at any cost'));
+    // If all held rows were sent, their state must be kept: the next process would send their growth again.
+    const isSent = this.#held.rows().next().done === true;
+    this.#guard('store', () => this.#storeHeld(isSent ? 'at any cost' : undefined));
+    this.#storage.tidy();
     this.#isClosed = true;
     let points = 0;
     for (const row of this.#held.rows()) points += rowPoints(row);

@@ -75,6 +75,24 @@ describe('bad lines', () => {
     const page = 'a{namespace="n1"} x\na{namespace="n2",b=c} 1\na{namespace="n1\nb{\n';
     const { badByNamespace } = decodePage(page).report;
     expect(Object.fromEntries(badByNamespace)).toStrictEqual({ n1: 1, n2: 1, '': 2 });
+    const other = decodePage('a{kube_namespace="n2", namespace = "n1"} x\n').report;
+    expect(Object.fromEntries(other.badByNamespace)).toStrictEqual({ n1: 1 });
+  });
+
+  test('a HELP beyond the limits is left out; any other comment is no problem', () => {
+    const long = 'x'.repeat(10_000);
+    const { report, table } = decodePage(`# HELP a ${long}\n# ${long}\na 1\n`);
+    const reason = 'the text is longer than metrics.limits.value';
+    expect(report).toMatchObject({ isUsable: true, badLines: 0, problems: [{ line: 1, reason }] });
+    expect(table.metrics[0]).toMatchObject({ name: 'a', help: '' });
+  });
+
+  test('no quoted name is taken for a series of ours', () => {
+    const { shown } = new Target().page(60, 'a 1\nb 2\n{"\u0001up"} 5\n');
+    expect(shown).toEqual(['gauge a{} 1 @60', 'gauge b{} 2 @60']);
+    const { report } = decodePage('{"\u0001up"} 5\n');
+    const reason = 'the name has the character U+0000 or U+0001';
+    expect(report).toMatchObject({ badLines: 1, problems: [{ reason }] });
   });
 
   test('no more problems are kept than the limit, all are counted', () => {

@@ -18,6 +18,9 @@ describe('H: exemplars', () => {
     const [own, sample] = [`${at(10) + 125}000000`, `${at(60)}000000`];
     check(`{} 0.5 ${at(10) / 1000}.125`, { timeUnixNano: own, asDouble: 0.5 });
     check('{} 0.5', { timeUnixNano: sample, asDouble: 0.5 });
+    // Milliseconds instead of seconds, and a time before 1970.
+    for (const time of [at(10), -5])
+      check(`{} 0.5 ${time}`, { timeUnixNano: sample, asDouble: 0.5 });
     const ids = { traceId: TRACE.toLowerCase(), spanId: SPAN };
     const labels = `{trace_id="${TRACE}",span_id="${SPAN}"}`;
     check(`${labels} 1`, { timeUnixNano: sample, asDouble: 1, ...ids });

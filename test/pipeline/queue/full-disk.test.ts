@@ -110,6 +110,15 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
     expect(queue.trouble()).toBeNull();
   });
 
+  test('a stop stores the state and the account of what went out from memory', async () => {
+    const { queue, fill, reopen } = createDisk();
+    fill();
+    expect(await queue.commit(commitOf('a'))).toMatchObject({ kind: 'held' });
+    for (const row of await queue.oldest('metrics', 1000, NONE)) await acceptRow(queue, row);
+    const again = await reopen();
+    expect((await again.readState('last', 'metrics'))?.toString()).toBe('a');
+  });
+
   test('a commit with logs is not stored at all', async () => {
     const { queue, fill } = createDisk();
     expect(await queue.commit(commitOf('a', 'logs'))).toMatchObject({ kind: 'stored' });
