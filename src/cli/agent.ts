@@ -227,7 +227,7 @@ const END_WORDS: ReadonlySet<string> = new Set(['exit', 'quit']);
 
 /** Returns the exit code: from a terminal 0; else 1 when a question was not answered. */
 async function converse(
-  { terminal, err }: Pick<VerbContext, 'terminal' | 'err'>,
+  { terminal, out, err }: Pick<VerbContext, 'terminal' | 'out' | 'err'>,
   ask: AskAgent,
 ): Promise<number> {
   const { input, screen } = terminal;
@@ -256,6 +256,8 @@ async function converse(
       running = new AbortController();
       if (!(await ask(question, running.signal))) failedCount++;
       running = null;
+      // Each question costs money: none without a reader.
+      if (!(await out.taken())) break;
     }
     if (isTerminal && !isClosed) lines.prompt();
   }

@@ -4,6 +4,7 @@
 import { parseConfig } from '../config/load.ts';
 import { Daemon } from '../daemon/daemon.ts';
 import { OperatorError } from '../errors.ts';
+import { untilAborted } from '../lib/bell.ts';
 import { createLogger } from '../lib/log.ts';
 import { Receiver } from '../simulator/receiver.ts';
 import { startSimulator, type Simulator } from '../simulator/simulator.ts';
@@ -66,9 +67,11 @@ async function demo({ values }: Call<typeof OPTIONS>, context: VerbContext): Pro
   context.out.line(`status page         ${status.url}`);
   context.out.line('');
   const endMs = clock.monotonicMs() + forMs;
+  const stopped = untilAborted(context.stop);
   while (!context.stop.aborted && clock.monotonicMs() < endMs) {
     await clock.sleep(Math.min(REPORT_MS, endMs - clock.monotonicMs()), context.stop);
     context.out.line(progressLine(daemon, receiver));
+    if ((await Promise.race([context.out.taken(), stopped])) === false) break;
   }
   await daemon.stop(context.stopNow);
   printSummary(context.out, daemon, receiver);

@@ -12,6 +12,7 @@ import { readServices, type SeenService } from './services.ts';
 import {
   action,
   type Call,
+  cannotWrite,
   file,
   flag,
   refuseFile,
@@ -52,7 +53,7 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
   const { output = STDOUT, force } = call.values;
   const { out, err, environment } = context;
   if (output !== STDOUT && !force && existsSync(output))
-    refuseFile(output, 'add --force to replace it')(new Error('it exists'));
+    throw cannotWrite(output, new Error('it exists'), 'add --force to replace it');
   const access = { config: undefined, 'service-id': undefined, ...call.values };
   return withService({ command: call.command, values: access }, context, async service => {
     const found = await withProgress(context, 'reading the page', readServices(service, context));

@@ -1,11 +1,12 @@
 // `logs`: the log endpoints of the service from the shell.
 
+import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import type { OperatorError } from '../errors.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { formatBytes } from '../lib/format.ts';
-import { printableJson } from '../lib/printable.ts';
+import { printableJson, printableLine, printableText } from '../lib/printable.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
 import { type ArchiveEntry, archiveEntries, ArchiveError, PIECE_BYTES } from '../logs/archive.ts';
 import { type EntryProgress, EntryReader } from '../logs/entry-reader.ts';
@@ -200,6 +201,7 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
     const isStdout = output === STDOUT;
     if (isStdout && context.out.columns < Infinity)
       throw usageError(call.command, 'an archive is no text: pipe it, or name a file');
+    if (!isStdout && existsSync(output)) throw cannotWrite(output, new Error('it exists'));
     const spool = isStdout
       ? await temporaryFile()
       : await SpoolFile.create(dirname(output)).catch(refuseFile(output));
@@ -264,7 +266,9 @@ function logsTail(call: TailCall, context: VerbContext): Promise<number> {
       const isEmpty = code === 0 && !tails.some(tail => tail.hasArchives);
       if (isFirst && isEmpty && !context.stop.aborted) context.err.line('no archives');
       isFirst = false;
-      if (!call.values.follow || context.stop.aborted) return code;
+      // With --follow, only a signal ends it; without, the lines are not complete.
+      if (!call.values.follow) return context.stop.aborted ? 1 : code;
+      if (context.stop.aborted) return code;
       if (!(await context.out.taken())) return 0;
       await context.clock.sleep(FOLLOW_MS, context.stop);
       if (context.stop.aborted) return code;
@@ -344,7 +348,8 @@ class Tail {
       return true;
     } catch (error) {
       if (!(error instanceof ArchiveError)) throw error;
-      this.#context.err.line(`cannot read the archive ${archive.id}: ${error.message}`);
+      const shown = printableLine(archive.id);
+      this.#context.err.line(`cannot read the archive ${shown}: ${error.message}`);
       return false;
     } finally {
       await spool.close();
@@ -378,7 +383,11 @@ class Tail {
     let kept: ParsedRecord[] = [];
     const show = (): void => {
       for (const { body: line } of kept)
-        out.line(json ? printableJson({ server, type, line }, 0) : `${server} ${type} ${line}`);
+        out.line(
+          json
+            ? printableJson({ server, type, line }, 0)
+            : printableText(`${server} ${type} ${line}`),
+        );
       kept = [];
     };
     try {
@@ -442,7 +451,13 @@ function logsRetention(
             { bucket_name: bucket, provider, retention_policy_days: days },
             settings,
           );
-    if (!answer.ok) return tellError(context, answer.error);
+    if (!answer.ok) {
+      if (answer.error.isOutcomeUnknown)
+        context.err.line(
+          'whether the retention was changed is not known: see `logs retention` before you try again',
+        );
+      return tellError(context, answer.error);
+    }
     const { json } = answer;
     if (values.json) printJson(context, json ?? null);
     else printTable(context.out, rowsOf([json ?? []].flat()), { empty: 'nothing is shown' });

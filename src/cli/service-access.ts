@@ -72,7 +72,7 @@ function readAccess(
     throw usageError(command, '--key-file goes with --base-url, not with a configuration');
   const config =
     baseUrl === undefined
-      ? loadConfig({ file: configOf(call, environment, EITHER), environment })
+      ? inOneShard(loadConfig({ file: configOf(call, environment, EITHER), environment }))
       : configOfAddress(call, environment);
   const targets = planTargets(config);
   // With `services: auto`, only the API knows which services there are.
@@ -82,6 +82,12 @@ function readAccess(
   const ids = config.services.map(({ id }) => id).join(', ');
   const message = `cannot run ${command}: there is no service ${JSON.stringify(serviceId)} in the configuration`;
   throw new OperatorError([{ message, hint: `name one of ${ids}, or add it` }]);
+}
+
+/** Verbs are for all services, whatever the share of the daemon on this machine. */
+function inOneShard(config: Config): Config {
+  const services = [...config.services, ...config.elsewhere];
+  return { ...config, services, elsewhere: [], shard: { index: 0, count: 1 } };
 }
 
 export interface OpenService {
@@ -163,7 +169,9 @@ function configOfAddress(
     services: [{ id: values['service-id'] ?? 'any' }],
     queue: { directory: null },
   });
-  return parseOptions(text, environment, {
+  // Variables for OTLP do not concern a request to the service.
+  const key = { [KEY_VARIABLE]: environment[KEY_VARIABLE] };
+  return parseOptions(text, key, {
     'api.base_url': '--base-url',
     'api.key': keyFile === undefined ? KEY_VARIABLE : '--key-file',
     'services[0].id': '--service-id',

@@ -87,6 +87,8 @@ export async function readServices(
   const table = new SeriesTable();
   const decoding = new Decoding(result.page, table, limits);
   while (!decoding.step(Infinity));
+  const { isUsable, problems } = decoding.report;
+  if (!isUsable) return `cannot use the page: ${problems[0]?.reason ?? 'it has no series'}`;
   return servicesIn(table, createCatalogLookup(prefixes));
 }
 

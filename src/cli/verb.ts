@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { formatDuration, parseDuration, parseTime } from '../config/units.ts';
 import { causeText, OperatorError } from '../errors.ts';
 import type { Bell } from '../lib/bell.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { nearest } from '../lib/nearest.ts';
 
 /** The file of `--output` that stands for stdout. */
@@ -199,12 +199,15 @@ export function duration(about: string, maxMs: number = Infinity): Option<number
 /** A point in time that may depend on the current time; milliseconds since the epoch. */
 export type Moment = (nowMs: number) => number;
 
+/** Ten years, as in the configuration. */
+const BACK_MS_MAX = 3650 * DAY_MS;
+
 /** An RFC 3339 time, or a duration back from now. */
 export function moment(about: string): Option<Moment | undefined> {
   const expected = 'a time such as 2026-03-04T09:00:00Z, or a duration back from now such as 2h';
   return single<Moment>({ value: 'TIME' }, about, expected, text => {
     const backMs = parseDuration(text);
-    if (backMs !== undefined) return nowMs => nowMs - backMs;
+    if (backMs !== undefined) return backMs <= BACK_MS_MAX ? nowMs => nowMs - backMs : undefined;
     const atMs = parseTime(text)?.getTime();
     return atMs === undefined ? undefined : () => atMs;
   });

@@ -24,13 +24,33 @@ export function follow(pointer: readonly PropertyKey[], json: unknown): unknown 
   return value;
 }
 
-export function parseJson(text: string): unknown {
+type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
+
+export function parseJson(text: string, reviver?: Reviver): unknown {
   try {
-    return JSON.parse(text);
+    // TypeScript's declaration lacks the context.
+    return JSON.parse(text, reviver as Parameters<typeof JSON.parse>[1]);
   } catch {
     // The error's message would repeat a part of the text.
     return undefined;
   }
+}
+
+/** Like parseJson, but a number that JavaScript would round remains a text, such as an id of 64 bits in a row. */
+export function parseExactJson(text: string): unknown {
+  return parseJson(text, (_, value, { source = '' }) =>
+    typeof value === 'number' && isRounded(value, source) ? source : value,
+  );
+}
+
+function isRounded(value: number, source: string): boolean {
+  const digits = digitsOf(source);
+  return !Number.isFinite(value) || (digits.length > 15 && digits !== digitsOf(String(value)));
+}
+
+/** The significant digits of a number. */
+function digitsOf(text: string): string {
+  return text.replaceAll(/e.*|[-.]/gi, '').replaceAll(/^0+|0+$/g, '');
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

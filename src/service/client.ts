@@ -117,7 +117,14 @@ function openHttp(address: ServiceAddress): ServiceHttp {
 function secretOf(source: SecretSource): Secret {
   return typeof source === 'string'
     ? new ConfigSecret(source)
-    : new ConfigSecret(source(), () => source());
+    : new ConfigSecret(source(), () => {
+        try {
+          return source();
+        } catch {
+          // Such as a file that is missing for a moment while it is replaced.
+          return undefined;
+        }
+      });
 }
 
 // The metrics page (service-spec 2.7): the service's Prometheus text, unparsed, with the series of every database

@@ -8,7 +8,7 @@ import { bug } from '../errors.ts';
 import { BodyBuffer } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
-import { parseJson } from '../lib/json-pointer.ts';
+import { parseExactJson, parseJson } from '../lib/json-pointer.ts';
 import { validateHeaderValue } from '../lib/node-http.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { USER_AGENT } from '../lib/version.ts';
@@ -171,9 +171,9 @@ export class ServiceHttp {
     const result = await this.#send(call);
     if (!result.ok) return result;
     const { body, ...answer } = result;
-    const json = parseJson(body.toString());
+    const json = method === 'GET' ? parseJson(body.toString()) : parseExactJson(body.toString());
     if (json !== undefined || body.length === 0) return { ...answer, json };
-    return this.#fail(call, { reason: 'not_json' }, { status: answer.status });
+    return this.#fail(call, { reason: 'not_json', mayBeDone: true }, { status: answer.status });
   }
 
   /** The user's name for a setting: the option that replaces its key, or its key; `api.key` also with its source. */

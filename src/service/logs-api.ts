@@ -163,7 +163,11 @@ export class LogsApi extends ApiArea {
 
   async setRetention(request: RetentionRequest, { signal }: ReadOptions = {}): Promise<Retention> {
     const options = { body: request, signal, priority: this.#priority };
-    return retentionOf(await this.http.requestJson('POST', this.endpoints.retention, options));
+    const answer = await this.http.requestJson('POST', this.endpoints.retention, options);
+    // The specification leaves the answer open.
+    if (!answer.ok && answer.error.reason === 'not_json')
+      return { ok: true, retention: {}, json: undefined };
+    return retentionOf(answer);
   }
 
   #filterOf({ from, to, type }: Partial<LogQuery>): Pairs {

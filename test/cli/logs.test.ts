@@ -9,6 +9,7 @@ import { SpoolFile } from '../../src/lib/spool-file.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import type { SimulatedService } from '../../src/simulator/world.ts';
 import { startHttpServer } from '../support/http-server.ts';
+import { LogBook } from '../support/log-book.ts';
 import { ServiceShell, SHELL_KEY, useShell } from '../support/service-shell.ts';
 import { callVerb } from '../support/verb-context.ts';
 
@@ -171,6 +172,46 @@ test('JSON is printed without control characters, even those that JSON allows', 
     expect(out).toContain('orders\\u009b31m');
     expect(out).not.toContain('\u009b');
   }
+});
+
+test('logs tail shows a line of a hostile user without control characters', async () => {
+  const server = 'orders-0';
+  const services = [
+    { id: 'db1', name: 'orders', topology: 'single', servers: [{ name: server, role: 'single' }] },
+  ] as const;
+  const logs = new LogBook(services);
+  const text = 'Access denied \u001b]0;owned\u0007\u001b[2J';
+  logs.write({ serviceId: 'db1', server, type: 'error-log' }, { text, atMs: Date.now() - 60_000 });
+  await using hostile = await startSimulator({
+    clock: systemClock,
+    key: SHELL_KEY,
+    services,
+    logs,
+  });
+  using own = new ServiceShell(hostile);
+  const line = 'orders-0 error-log Access denied ?]0;owned??[2J\n';
+  expect(await own.shows('logs tail --from 2d')).toBe(line);
+});
+
+test.each([
+  [200, 'OK', 0, 'the service does not say how long it keeps logs now'],
+  [500, '', 1, 'whether the retention was changed is not known'],
+])('logs retention says what is known after the answer %d %j', async (status, body, code, says) => {
+  await using server = await startHttpServer(
+    (_, response) => void response.writeHead(status, { 'content-type': 'text/plain' }).end(body),
+  );
+  const change = '--set-days 3 --bucket logs --provider p --confirm logs';
+  const told = await shell.type(`logs retention ${change} --base-url ${server.origin}`);
+  expect([told.code, told.err]).toEqual([code, expect.stringContaining(says)]);
+});
+
+test('logs download asks for nothing if the file exists', async () => {
+  const file = files.write('there.zip', 'mine');
+  await shell.mistypes(`logs download any -o ${file}`, 'it exists');
+});
+
+test('a time ten years back is the oldest', async () => {
+  await shell.mistypes('logs list --from 104000000d', 'a duration back from now');
 });
 
 test('logs retention is shown, and changed only when it is confirmed', async () => {

@@ -1,7 +1,7 @@
 // `services` with good and bad input.
 
 import { expect, test } from 'vitest';
-import { SERVICE, useShell } from '../support/service-shell.ts';
+import { SERVICE, SHELL_ENVIRONMENT, useShell } from '../support/service-shell.ts';
 
 const shell = await useShell();
 
@@ -36,4 +36,39 @@ test('reports an unreadable page, and a service that is not on it', async () => 
   shell.simulator.setFaults({ absentServices: [SERVICE] });
   const absent = `no series on the page is of the service "${SERVICE}"\n`;
   await shell.fails(`services --service-id ${SERVICE}`, absent);
+});
+
+test('a page over a limit shows no part of itself', async () => {
+  const config = shell.files.write(
+    'small.yaml',
+    JSON.stringify({
+      api: { base_url: shell.simulator.url, key: '${env:PROM2OTLP_API_KEY}' },
+      services: [{ id: SERVICE }],
+      metrics: { limits: { samples: 100 } },
+      queue: { directory: null },
+    }),
+  );
+  const { out } = await shell.fails(`services --config ${config}`, 'cannot use the page');
+  expect(out).toBe('');
+});
+
+test('a verb is for all services, whatever the share of the daemon', async () => {
+  for (const index of [0, 1]) {
+    const config = shell.files.write(
+      `shard-${index}.yaml`,
+      JSON.stringify({
+        api: { base_url: shell.simulator.url, key: '${env:PROM2OTLP_API_KEY}' },
+        services: [{ id: SERVICE }],
+        shard: { index, count: 2 },
+        queue: { directory: null },
+      }),
+    );
+    const command = `backups schedules list --config ${config} --service-id ${SERVICE}`;
+    expect(await shell.json<unknown[]>(command)).not.toHaveLength(0);
+  }
+});
+
+test('variables for OTLP do not concern a verb with --base-url', async () => {
+  const environment = { ...SHELL_ENVIRONMENT, OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' };
+  expect(await shell.shows('services', { environment })).toContain(SERVICE);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { follow, parsePointer } from '../../src/lib/json-pointer.ts';
+import { follow, parseExactJson, parsePointer } from '../../src/lib/json-pointer.ts';
 
 /** The document of RFC 6901, section 5, and what each pointer of it evaluates to. */
 const DOCUMENT: Record<string, unknown> = {
@@ -41,4 +41,20 @@ test('missing and inherited members are undefined', () => {
 
 test('an escaped tilde is not unescaped twice', () => {
   expect(follow(parsePointer('/~01'), { '~1': 'here' })).toBe('here');
+});
+
+test('a number that JavaScript would round remains a text', () => {
+  const rounded = '9007199254740993, -1.2345678901234567891, 1e400';
+  const json = `[${rounded}, 9007199254740991, 0.1, 1.500000000000000000, 1e21, 0.00000000000000001]`;
+  expect(parseExactJson(json)).toEqual([
+    '9007199254740993',
+    '-1.2345678901234567891',
+    '1e400',
+    9007199254740991,
+    0.1,
+    1.5,
+    1e21,
+    1e-17,
+  ]);
+  expect(parseExactJson('{')).toBeUndefined();
 });
