@@ -3,6 +3,7 @@
 // reload builds a new daemon, which takes over the queue, the counters, and the memory of each
 // target that did not change (reload.ts).
 
+import { hostname } from 'node:os';
 import type { Backups } from '../backups/backups.ts';
 import { isSame } from '../config/changes.ts';
 import type { Config, ServiceConfig } from '../config/config.ts';
@@ -113,7 +114,7 @@ export class Daemon {
   /** No closure made here may use `former`: it would keep all former daemons in memory. */
   private constructor(options: DaemonOptions, parts: DaemonParts) {
     const { config, clock, logger, former } = options;
-    const { counters, queue, clients, discovery, modules } = parts;
+    const { counters, queue, clients, discovery, modules, instance } = parts;
     this.config = config;
     this.logger = logger;
     this.#clock = clock;
@@ -157,7 +158,7 @@ export class Daemon {
     // A large archive has gigabytes of lines, each of them in memory for a short time.
     if (limits.memoryBytes < SMALL_MEMORY_BYTES || this.logs !== null) keepHeapSmall();
     this.#startTelemetry = () =>
-      modules.telemetry?.startTelemetry({ config, clock, counters, log, queue }) ?? null;
+      modules.telemetry?.startTelemetry({ config, clock, counters, log, queue, instance }) ?? null;
     this.#unfollowProcess = followProcess(counters, clock, this.startedAtMs);
     this.#schedule = scheduleOf(planned, options, counters);
     const giveUp = this.#givingUp.signal;
@@ -186,7 +187,18 @@ export class Daemon {
       : await openSenders({ config, apis, queue, clock, counters, logger });
     const buffers = new BodyBufferPool();
     const modules = await loadModules(config);
-    const parts = { counters, queue, apis, senders, clients, buffers, discovery, modules };
+    const instance = (await modules.telemetry?.instanceId(config, queue, hostname())) ?? '';
+    const parts = {
+      counters,
+      queue,
+      apis,
+      senders,
+      clients,
+      buffers,
+      discovery,
+      modules,
+      instance,
+    };
     const daemon = new Daemon(options, parts);
     apis.follow(apisOf(config));
     if (former !== undefined) await former.#handOver(daemon);
@@ -482,6 +494,8 @@ interface DaemonParts {
   readonly buffers: BodyBufferPool;
   readonly discovery: Discovery | null;
   readonly modules: Awaited<ReturnType<typeof loadModules>>;
+  /** The service.instance.id of own telemetry; '' if that is switched off. */
+  readonly instance: string;
 }
 
 /** Modules that are loaded on demand to save memory (the telemetry SDK takes 12 MB); null if switched off. */

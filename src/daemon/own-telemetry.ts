@@ -6,8 +6,7 @@
 // the process: it is counted and logged, and the next interval has the same numbers. Import this
 // file on demand: the SDK takes memory.
 
-import { createHash } from 'node:crypto';
-import { hostname } from 'node:os';
+import { createHash, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
 import { ExportResultCode, hrTimeToMilliseconds, millisToHrTime } from '@opentelemetry/core';
@@ -44,6 +43,8 @@ export interface OwnTelemetryOptions {
   readonly counters: Counters;
   readonly log: ThrottledLog;
   readonly queue: Pick<Queue, 'commit'>;
+  /** From instanceId(). */
+  readonly instance: string;
 }
 
 /** Close it before the queue. */
@@ -67,7 +68,7 @@ export const OWN_TELEMETRY_COUNTERS = {
 
 /** Starts the interval. Its timer does not keep the process alive. */
 export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
-  const { config, clock, counters, log } = options;
+  const { config, clock, counters, log, instance } = options;
   const { intervalMs } = config.telemetry;
   const { failures } = counters.of(OWN_TELEMETRY_COUNTERS);
   const fail = (error: unknown): void => {
@@ -95,7 +96,7 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
   const resource = resourceFromAttributes({
     'service.name': config.telemetry.serviceName,
     'service.version': programVersion(),
-    'service.instance.id': instanceId(config, hostname()),
+    'service.instance.id': instance,
   });
   const producer = createProducer(counters, clock, resource);
   const reader = new PeriodicExportingMetricReader({
@@ -113,19 +114,36 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
 }
 
 /**
- * The same after a restart, and different for two running daemons: the host, the directory of the
- * queue, which only one process can hold, and the shard. Without a directory, the file of the
- * configuration is used; two daemons with the same file then have one id.
+ * The same after a restart, and different for any two daemons, also in two clusters: the host, an id
+ * that the queue keeps, and the shard. Without a directory, or if it cannot be read, a digest of the
+ * path is the id; two daemons with the same path then differ by their hosts only.
  */
-export function instanceId({ queue, file, shard }: Config, host: string): string {
-  const place = queue.directory ?? resolve(file);
+export async function instanceId(
+  { queue: { directory }, file, shard }: Config,
+  queue: Pick<Queue, 'readState' | 'commit'>,
+  host: string,
+): Promise<string> {
   const share = shard.count === 1 ? '' : `#${String(shard.index)}`;
-  // A path would tell readers of the back end too much. Its digest distinguishes installations, too.
-  const digest = createHash('sha256').update(place).digest('hex').slice(0, PLACE_LENGTH);
-  return `${host}:${digest}${share}`;
+  const id = directory === null ? null : await keptId(queue);
+  // A path would tell readers of the back end too much.
+  const digest = createHash('sha256')
+    .update(directory ?? resolve(file))
+    .digest('hex');
+  return `${host}:${id ?? digest.slice(0, 2 * ID_BYTES)}${share}`;
 }
 
-const PLACE_LENGTH = 8;
+const ID_BYTES = 4;
+const ID = { kind: 'instance', key: 'id' } as const;
+
+/** A random id, made at the first start; null if it cannot be kept. */
+async function keptId(queue: Pick<Queue, 'readState' | 'commit'>): Promise<string | null> {
+  const kept = await queue.readState(ID.kind, ID.key);
+  if (kept !== null) return kept?.toString() ?? null;
+  const id = randomBytes(ID_BYTES).toString('hex');
+  const state = [{ ...ID, blob: Buffer.from(id) }];
+  const { kind } = await queue.commit({ batches: [], state, reads: [] });
+  return kind === 'failed' ? null : id;
+}
 
 const TEMPORALITIES = {
   cumulative: AggregationTemporalityPreference.CUMULATIVE,

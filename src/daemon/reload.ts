@@ -41,6 +41,10 @@ export const RELOAD_COUNTERS = {
     help: 'Attempts to load a changed configuration by outcome: taken, or refused (the previous one stays in use).',
     labels: ['outcome'],
   },
+  refused: {
+    name: 'prom2otlp_config_refused_state',
+    help: '1 while a changed configuration is not used because of a mistake.',
+  },
 } as const;
 
 export class Supervisor {
@@ -63,6 +67,7 @@ export class Supervisor {
     this.daemon = daemon;
     this.#startEndMs = startEndMs;
     this.logger = daemon.logger;
+    daemon.counters.of(RELOAD_COUNTERS).refused.set(0);
   }
 
   /**
@@ -111,7 +116,7 @@ export class Supervisor {
   async reload(): Promise<void> {
     const { clock } = this.#options;
     const { counters, config: running } = this.daemon;
-    const { reloads } = counters.of(RELOAD_COUNTERS);
+    const { reloads, refused } = counters.of(RELOAD_COUNTERS);
     let mistakes: readonly string[] = [];
     try {
       await this.#files.load(readFile => this.#replace(this.#load(running, readFile)));
@@ -125,6 +130,7 @@ export class Supervisor {
       this.logger.error({ mistakes }, message);
     }
     reloads.add(1, mistakes.length === 0 ? 'taken' : 'refused');
+    refused.set(mistakes.length === 0 ? 0 : 1);
     this.lastReload = { atMs: clock.nowMs(), mistakes };
   }
 

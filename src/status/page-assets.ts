@@ -293,7 +293,7 @@ async function refresh() {
 if ($('tools')) $('tools').hidden = false;
 enliven();
 function openTarget() {
-  const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const row = document.getElementById(location.hash.slice(1));
   const fold = row?.closest('details');
   if (fold) fold.open = true;
   row?.scrollIntoView({ block: 'center' });

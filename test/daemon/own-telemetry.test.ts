@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -15,6 +14,7 @@ import { silentLogger, ThrottledLog } from '../../src/lib/log.ts';
 import type { CommitOutcome } from '../../src/pipeline/queue/commit.ts';
 import { openQueue, type Queue } from '../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { testConfig } from '../support/test-api.ts';
 import { saneMetrics } from '../support/wire-sanity.ts';
 import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
@@ -81,7 +81,14 @@ function start({
   };
   const warn = ({ cause }: Readonly<Record<string, unknown>>): void => void causes.push(cause);
   const log = new ThrottledLog({ ...silentLogger, warn }, time);
-  const telemetry = startTelemetry({ config, clock: time, counters, log, queue: { commit } });
+  const telemetry = startTelemetry({
+    config,
+    clock: time,
+    counters,
+    log,
+    queue: { commit },
+    instance: 'db-host:705b496f',
+  });
   open.push(telemetry);
   const count = async (more: number): Promise<void> => {
     requests.add(more, 'orders');
@@ -103,7 +110,7 @@ test('a counter is sent as a monotonic sum, with labels, help and unit', async (
   expect(shown).toStrictEqual(['service=billing 1', 'service=orders 7']);
   expect(sent()[0]).toMatchObject({
     resource: expect.stringMatching(
-      `^service.instance.id=${hostname()}:705b496f,service.name=prom2otlp,service.version=`,
+      '^service.instance.id=db-host:705b496f,service.name=prom2otlp,service.version=',
     ) as string,
     scope: 'prom2otlp',
     description: 'Requests.',
@@ -265,7 +272,8 @@ test('counts are queued as a separate service, and the account balances', async 
   x.add(7, 'b');
   await using queue = openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
   const log = new ThrottledLog(silentLogger, clock);
-  const telemetry = startTelemetry({ config, clock, counters, log, queue });
+  const instance = await instanceId(config, queue, 'db-host');
+  const telemetry = startTelemetry({ config, clock, counters, log, queue, instance });
   await telemetry.close();
   const [row] = await queue.oldest('metrics', 1, new Set());
   const points = otlpPoints(saneMetrics(gunzipSync(row?.body ?? Buffer.alloc(0))));
@@ -273,18 +281,40 @@ test('counts are queued as a separate service, and the account balances', async 
     { serviceName: 'prom2otlp', attributes: 'a=b', value: 7, type: 'sum' },
   ]);
   expect(points[0]?.resource).toMatch(
-    /^service\.instance\.id=[^,]+:705b496f,service\.name=prom2otlp,service\.version=/,
+    /^service\.instance\.id=db-host:705b496f,service\.name=prom2otlp,service\.version=/,
   );
   expect(row?.parts).toMatchObject([{ service: OWN_SERVICE, points: points.length, offset: 0 }]);
   expect(queue.account.get(OWN_SERVICE, 'point/made')).toBe(points.length);
   expect(queue.account.queued(OWN_SERVICE)).toBe(points.length);
 });
 
-test('an installation keeps its id, and no two have the same', () => {
-  const check = (changes: Readonly<Record<string, unknown>>, want: string): void => {
-    expect(instanceId(configOf(changes), 'db-host')).toBe(want);
+test('an installation keeps its id, and no two have the same', async () => {
+  const idOf = async (
+    directory: string | null,
+    shard = { index: 0, count: 1 },
+  ): Promise<string> => {
+    const config = configOf({ queue: { directory }, shard });
+    await using queue = openQueue(config, {
+      clock,
+      counters: new Counters(),
+      logger: silentLogger,
+    });
+    return instanceId(config, queue, 'db-host');
   };
-  check({}, 'db-host:705b496f');
-  check({ queue: { directory: '/var/lib/prom2otlp' } }, 'db-host:432202eb');
-  check({ shard: { index: 1, count: 3 } }, 'db-host:705b496f#1');
+  const [one, two] = [temporaryDirectory(), temporaryDirectory()];
+  const id = await idOf(one);
+  expect(id).toMatch(/^db-host:[\da-f]{8}$/);
+  expect(await idOf(one)).toBe(id);
+  expect(await idOf(two)).not.toBe(id);
+  expect(await idOf(one, { index: 1, count: 3 })).toBe(`${id}#1`);
+  expect(await idOf(null)).toBe('db-host:705b496f');
+});
+
+test('an id that cannot be read or kept is the digest of the path', async () => {
+  const config = configOf({ queue: { directory: '/var/lib/prom2otlp' } });
+  const commit = (): Promise<CommitOutcome> => Promise.resolve(FAILED);
+  for (const kept of [undefined, null])
+    expect(
+      await instanceId(config, { readState: () => Promise.resolve(kept), commit }, 'db-host'),
+    ).toBe('db-host:432202eb');
 });

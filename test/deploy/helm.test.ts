@@ -155,7 +155,13 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     expect(endpoint.authorization.credentials).toEqual({ name: 'my-secret', key: 'status-token' });
     expect(endpoint).toMatchObject({
       honorLabels: true,
-      relabelings: [{ sourceLabels: ['__meta_kubernetes_pod_name'], targetLabel: 'instance' }],
+      relabelings: [
+        {
+          sourceLabels: ['__meta_kubernetes_namespace', '__meta_kubernetes_pod_name'],
+          separator: '/',
+          targetLabel: 'instance',
+        },
+      ],
     });
     const service = kindOf(objects, 'Service').metadata.labels;
     expect(service).toMatchObject(kindOf(objects, 'ServiceMonitor').spec.selector.matchLabels);

@@ -29,7 +29,6 @@ const read = (file: string): string => readFileSync(join(deploy, file), 'utf8');
 /** Metrics that appear with the first trouble of their kind; docs/telemetry.md has them all. */
 const ONLY_IN_TROUBLE = [
   'prom2otlp_backup_last_finished_age_seconds',
-  'prom2otlp_config_reloads_total',
   'prom2otlp_logs_gaps_total',
   'prom2otlp_queue_evicted_points_total',
   'prom2otlp_queue_full_seconds',

@@ -111,7 +111,6 @@ function queryVariable(variable: DashboardSpec['variable']): Record<string, unkn
     sort: 1,
     multi: true,
     includeAll: true,
-    allValue: '.+',
     current: { text: 'All', value: '$__all' },
   };
 }
@@ -157,6 +156,8 @@ function panelJson(panel: Panel): Record<string, unknown> {
       datasource: DATASOURCE,
       expr,
       legendFormat: legend,
+      // prom2otlp's usual interval: with Grafana's default of 15 s, no rate would have two samples.
+      interval: '1m',
     })),
   };
 }
