@@ -14,7 +14,7 @@ import { bug } from '../errors.ts';
 import { membersOf, parseJson } from '../lib/json-pointer.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
-import { type ArchiveState, newArchive } from './archive-state.ts';
+import { type ArchiveState, isUnread, newArchive } from './archive-state.ts';
 import { type Cursor, startCursor } from './cursor.ts';
 import { type Descriptor, type Partition, partitionKey } from './item.ts';
 
@@ -143,6 +143,21 @@ export class Ledger {
   track(serviceId: string, type = ''): Track {
     const key = JSON.stringify([serviceId, type]);
     return this.#tracks.get(key) ?? bug(`no track ${key} in the ledger`);
+  }
+
+  /** The oldest archive of each partition of these types ([]: all) that was not read at all. */
+  unread(types: readonly string[]): readonly KnownArchive[] {
+    const isWanted = (type: string): boolean => types.length === 0 || types.includes(type);
+    const unread = this.archives().filter(
+      ({ partition, state }) => isUnread(state) && isWanted(partition.type),
+    );
+    const newestFirst = unread.toSorted((a, b) => b.state.dayMs - a.state.dayMs);
+    return [...new Map(newestFirst.map(one => [partitionKey(one.partition), one])).values()];
+  }
+
+  /** When the lines of an archive begin that are wanted. */
+  firstMs({ partition, state }: KnownArchive): number {
+    return Math.max(state.dayMs, this.track(partition.service.id).cursor.floorMs);
   }
 
   move(track: Track, progress: Partial<TrackProgress>): void {

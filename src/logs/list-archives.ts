@@ -215,6 +215,10 @@ export class ArchiveLister {
     for (const partition of ledger.partitions)
       if (!behind.has(partitionKey(partition)) && !isFailed(listing, partition.type))
         meter.status(partition).doneUntilMs = listing.toMs;
+    for (const archive of ledger.unread(pull.config.types)) {
+      const status = meter.status(archive.partition);
+      status.doneUntilMs = Math.max(status.doneUntilMs ?? 0, ledger.firstMs(archive));
+    }
   }
 
   /** A closed day is not listed again, and its archives are forgotten. */

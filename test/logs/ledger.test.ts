@@ -1,11 +1,11 @@
 // A state in the first stored form is read without pulling anything again, and is stored in the same form.
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { Ledger } from '../../src/logs/ledger.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { testService } from '../support/log-api.ts';
-import { AUDIT, ERRORS, LogSite, MINUTE, NOW } from '../support/log-site.ts';
+import { AUDIT, ERRORS, HOUR, LogSite, MINUTE, NOW } from '../support/log-site.ts';
 
 const DAY = Date.UTC(2026, 2, 4);
 const START = { lowMs: NOW, floorMs: NOW, sizeMs: DAY_MS, failureCount: 0, listedMs: null };
@@ -80,6 +80,22 @@ describe('archives', () => {
     expect(site.count('rewritten_entries_total')).toBe(0);
     expect(site.gaps).toEqual([]);
   });
+});
+
+test('while the queue cannot be read, a pull waits; then it continues', async () => {
+  await using site = await LogSite.open({ services: ['dbpgf1'] });
+  site.write(ERRORS, 'a');
+  await site.pulls(2);
+  site.clock.forward(3 * HOUR);
+  // A first start would skip this line.
+  site.writeOld(ERRORS, 2 * HOUR, 'b');
+  await site.restart({ first_start: '1h' });
+  const unreadable = vi.spyOn(site.queue, 'readState').mockResolvedValue(undefined);
+  expect(await site.pull()).toEqual({ kind: 'failed' });
+  unreadable.mockRestore();
+  await site.pulls(3);
+  expect(site.bodies).toEqual(['a', 'b']);
+  expect(site.gaps).toEqual([]);
 });
 
 test('the number of partitions is bounded', async () => {

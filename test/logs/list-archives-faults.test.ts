@@ -884,6 +884,10 @@ test('the download limit per hour stretches the interval, and shows as lag', asy
   site.write(OTHER, ...rows);
   expect((await site.pull()).kind).toBe('done');
   expect(site.count('archives_total', 'postponed')).toBe(1);
+  // What was never read counts from the beginning of its day.
+  const lags = site.counters.list().find(({ name }) => name === 'prom2otlp_logs_lag_seconds');
+  const behind = lags?.series.filter(({ value }) => value > 8 * 3600);
+  expect(behind).toHaveLength(1);
   site.clock.forward(HOUR);
   site.simulator.setFaults({ clockSkewMs: 0 });
   await site.pull();

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createLineReader } from '../../src/logs/formats/reader.ts';
+import type { RawLine } from '../../src/logs/record.ts';
+import { IndentReader } from '../support/indent-reader.ts';
 import type { LogBook } from '../support/log-book.ts';
 import { AUDIT, DAY, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
 
@@ -242,4 +244,27 @@ describe('an archive that is rewritten', () => {
     await using flushed = await openRewritten(['one', 'two', 'three'], 3, () => rotated);
     expect(flushed.bodies).toEqual(['one', 'two', 'three', 'rotated']);
   });
+});
+
+test('a stop does not wait for lines that are skipped', async () => {
+  const stop = new AbortController();
+  let seen = 0;
+  const createReader = (): IndentReader => {
+    const reader = new IndentReader();
+    const push = reader.push.bind(reader);
+    return Object.assign(reader, {
+      push: (line: RawLine) => {
+        if (++seen === 100) {
+          stop.abort();
+          site.clock.forward(1000);
+        }
+        return push(line);
+      },
+    });
+  };
+  await using site = await LogSite.open({ logs: { first_start: '10m' }, createReader });
+  const texts = Array.from({ length: 2000 }, (_, i) => `old ${i}`);
+  site.writeOld(ERRORS, HOUR, ...texts);
+  expect(await site.pull(stop.signal)).toEqual({ kind: 'stopped' });
+  expect(seen).toBeLessThan(200);
 });
