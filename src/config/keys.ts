@@ -250,7 +250,7 @@ const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
   nameBytes: key('name', size({ max: MILLION }), '1KiB').about(`
     Length of the name of a metric or label.`),
   valueBytes: key('value', size({ max: 16 * MILLION }), '8KiB').about(`
-    Length of the value of a label.`),
+    Length of the value of a label, and of the text of a HELP.`),
 });
 
 export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
@@ -297,7 +297,8 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     Derive the start time of a counter from the uptime series of its process.`),
   staleMarkers: key('stale_markers', flag(), true).about(`
     Send a marker when a series ends, so that graphs stop instead of continuing as a flat line.
-    Some back ends show these markers as 0: turn the markers off for them.`),
+    Some back ends show these markers as 0: turn the markers off for them. prom2otlp's own metrics
+    and the backup gauges always have them.`),
   staleAfterMs: key('stale_after', duration(), '5m').about(`
     A series ends when its timestamp has not changed for this time.`),
   badShare: key('bad_share', share(), 0.5).about(`
