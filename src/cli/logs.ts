@@ -276,6 +276,11 @@ function logsTail(call: TailCall, context: VerbContext): Promise<number> {
   });
 }
 
+/** One line on a terminal, whatever it holds. */
+function shownLine(line: string): string {
+  return printableText(line.replaceAll('\r', '?'));
+}
+
 /** The archives of one API, and how far each of them has been shown. */
 class Tail {
   readonly #service: OpenService;
@@ -380,14 +385,11 @@ class Tail {
         lineBytesMax: logs.limits.lineBytes,
       },
     });
+    const head = `${printableLine(server)} ${printableLine(type)} `;
     let kept: ParsedRecord[] = [];
     const show = (): void => {
       for (const { body: line } of kept)
-        out.line(
-          json
-            ? printableJson({ server, type, line }, 0)
-            : printableText(`${server} ${type} ${line}`),
-        );
+        out.line(json ? printableJson({ server, type, line }, 0) : head + shownLine(line));
       kept = [];
     };
     try {

@@ -76,6 +76,8 @@ export function scrapeOnce(
   return new Scraper({ target, client, bodyBytesMax, buffers, clock, counters }).scrape();
 }
 
+const LINES_PER_STEP = 10_000;
+
 /** The services on the page of one API, or the reason why the page cannot be read. */
 export async function readServices(
   { config, target, http }: OpenService,
@@ -86,7 +88,8 @@ export async function readServices(
   if (result.kind === 'failure') return `${result.message}; ${result.hint}`;
   const table = new SeriesTable();
   const decoding = new Decoding(result.page, table, limits);
-  while (!decoding.step(Infinity));
+  // Memory is judged after each step.
+  while (!decoding.step(LINES_PER_STEP));
   const { isUsable, problems } = decoding.report;
   if (!isUsable) return `cannot use the page: ${problems[0]?.reason ?? 'it has no series'}`;
   return servicesIn(table, createCatalogLookup(prefixes));

@@ -250,7 +250,7 @@ const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
   nameBytes: key('name', size({ max: MILLION }), '1KiB').about(`
     Length of the name of a metric or label.`),
   valueBytes: key('value', size({ max: 16 * MILLION }), '8KiB').about(`
-    Length of the value of a label, and of the text of a HELP.`),
+    Length of the value of a label. A HELP that is longer is left out.`),
 });
 
 export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {

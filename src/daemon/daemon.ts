@@ -107,6 +107,7 @@ export class Daemon {
   readonly #givingUp = new AbortController();
   readonly #unfollowProcess: () => void;
   readonly #startTelemetry: () => OwnTelemetry | null;
+  readonly #instance: string;
   #telemetry: OwnTelemetry | null = null;
   #running: Promise<void> = Promise.resolve();
   readonly #wasReady: boolean;
@@ -115,6 +116,7 @@ export class Daemon {
   private constructor(options: DaemonOptions, parts: DaemonParts) {
     const { config, clock, logger, former } = options;
     const { counters, queue, clients, discovery, modules, instance } = parts;
+    this.#instance = instance;
     this.config = config;
     this.logger = logger;
     this.#clock = clock;
@@ -187,7 +189,9 @@ export class Daemon {
       : await openSenders({ config, apis, queue, clock, counters, logger });
     const buffers = new BodyBufferPool();
     const modules = await loadModules(config);
-    const instance = (await modules.telemetry?.instanceId(config, queue, hostname())) ?? '';
+    const known = former === undefined ? '' : former.#instance;
+    const instance =
+      known || ((await modules.telemetry?.instanceId(config, queue, hostname())) ?? '');
     const parts = {
       counters,
       queue,

@@ -220,11 +220,6 @@ export function isBehind(state: ArchiveState): boolean {
   return state.setAside === '' && !isWhole(state);
 }
 
-/** True while none of it was read. */
-export function isUnread(state: ArchiveState): boolean {
-  return !state.isRead && isBehind(state);
-}
-
 /** Without a size in the list, it is only known whether the archive was read. */
 function isWhole(state: ArchiveState): boolean {
   return isCurrent(state) || (state.listedSize === null && state.isRead);

@@ -14,7 +14,7 @@ import { bug } from '../errors.ts';
 import { membersOf, parseJson } from '../lib/json-pointer.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
-import { type ArchiveState, isUnread, newArchive } from './archive-state.ts';
+import { type ArchiveState, isBehind, newArchive } from './archive-state.ts';
 import { type Cursor, startCursor } from './cursor.ts';
 import { type Descriptor, type Partition, partitionKey } from './item.ts';
 
@@ -35,6 +35,21 @@ export async function forgetLogs(
   const start = startCursor(0, config.window);
   const ledger = await Ledger.load(queue, { config, services: [service], start });
   return ledger?.removal() ?? [];
+}
+
+/** The oldest archives that are behind, one of each partition of these types ([]: all), if nothing of them was read. */
+export function unreadOf(
+  archives: readonly KnownArchive[],
+  types: readonly string[],
+): readonly KnownArchive[] {
+  const newestFirst = archives
+    .filter(({ state, partition: { type } }) => {
+      const isWanted = types.length === 0 || types.includes(type);
+      return isWanted && isBehind(state);
+    })
+    .sort((a, b) => b.state.dayMs - a.state.dayMs);
+  const oldest = new Map(newestFirst.map(one => [partitionKey(one.partition), one]));
+  return [...oldest.values()].filter(({ state }) => !state.isRead);
 }
 
 /** The fields of a track that change. Only the ledger changes them. */
@@ -143,16 +158,6 @@ export class Ledger {
   track(serviceId: string, type = ''): Track {
     const key = JSON.stringify([serviceId, type]);
     return this.#tracks.get(key) ?? bug(`no track ${key} in the ledger`);
-  }
-
-  /** The oldest archive of each partition of these types ([]: all) that was not read at all. */
-  unread(types: readonly string[]): readonly KnownArchive[] {
-    const isWanted = (type: string): boolean => types.length === 0 || types.includes(type);
-    const unread = this.archives().filter(
-      ({ partition, state }) => isUnread(state) && isWanted(partition.type),
-    );
-    const newestFirst = unread.toSorted((a, b) => b.state.dayMs - a.state.dayMs);
-    return [...new Map(newestFirst.map(one => [partitionKey(one.partition), one])).values()];
   }
 
   /** When the lines of an archive begin that are wanted. */

@@ -20,7 +20,7 @@ import {
 import { dayOf, firstListedDay, isDayOver, isHeld, type Span, WINDOW_TRIES_MAX } from './cursor.ts';
 import { type Gap, trackGap } from './gap.ts';
 import { type Descriptor, partitionKey, readDescriptor } from './item.ts';
-import type { KnownArchive, Track } from './ledger.ts';
+import { type KnownArchive, type Track, unreadOf } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { failed as failedList, isOfWindow, isRefused, isTooMany, type ListEnd } from './list.ts';
 import {
@@ -204,9 +204,9 @@ export class ArchiveLister {
   /** Closes days, stores the changes, and notes how far each partition is. */
   async #finish(pull: Pull, listing: Listing): Promise<void> {
     const { ledger, meter } = pull;
+    const archives = ledger.archives();
     const behind = new Set(
-      ledger
-        .archives()
+      archives
         .filter(({ state }) => isBehind(state))
         .map(({ partition }) => partitionKey(partition)),
     );
@@ -215,7 +215,7 @@ export class ArchiveLister {
     for (const partition of ledger.partitions)
       if (!behind.has(partitionKey(partition)) && !isFailed(listing, partition.type))
         meter.status(partition).doneUntilMs = listing.toMs;
-    for (const archive of ledger.unread(pull.config.types)) {
+    for (const archive of unreadOf(archives, pull.config.types)) {
       const status = meter.status(archive.partition);
       status.doneUntilMs = Math.max(status.doneUntilMs ?? 0, ledger.firstMs(archive));
     }

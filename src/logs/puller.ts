@@ -5,9 +5,10 @@
 import { failpoint } from '../lib/failpoint.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
+import { isBehind } from './archive-state.ts';
 import { type Cursor, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { trackGap } from './gap.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger, unreadOf } from './ledger.ts';
 import { ArchiveLister } from './list-archives.ts';
 import { pullRecords } from './list-records.ts';
 import {
@@ -112,10 +113,11 @@ export class LogPuller {
     await this.#noteFirstStart(ledger);
     for (const partition of ledger.partitions)
       meter.status(partition).doneUntilMs = ledger.track(partition.service.id).cursor.listedMs;
-    for (const archive of ledger.unread(config.types)) {
-      const status = meter.status(archive.partition);
-      status.doneUntilMs = Math.min(status.doneUntilMs ?? Infinity, ledger.firstMs(archive));
-    }
+    const archives = ledger.archives();
+    for (const { partition, state } of archives)
+      if (isBehind(state)) meter.status(partition).doneUntilMs = null;
+    for (const archive of unreadOf(archives, config.types))
+      meter.status(archive.partition).doneUntilMs = ledger.firstMs(archive);
     return ledger;
   }
 

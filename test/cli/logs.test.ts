@@ -180,7 +180,7 @@ test('logs tail shows a line of a hostile user without control characters', asyn
     { id: 'db1', name: 'orders', topology: 'single', servers: [{ name: server, role: 'single' }] },
   ] as const;
   const logs = new LogBook(services);
-  const text = 'Access denied \u001b]0;owned\u0007\u001b[2J';
+  const text = 'Access denied \u001b]0;owned\u0007\u001b[2J\rorders-0';
   logs.write({ serviceId: 'db1', server, type: 'error-log' }, { text, atMs: Date.now() - 60_000 });
   await using hostile = await startSimulator({
     clock: systemClock,
@@ -189,7 +189,7 @@ test('logs tail shows a line of a hostile user without control characters', asyn
     logs,
   });
   using own = new ServiceShell(hostile);
-  const line = 'orders-0 error-log Access denied ?]0;owned??[2J\n';
+  const line = 'orders-0 error-log Access denied ?]0;owned??[2J?orders-0\n';
   expect(await own.shows('logs tail --from 2d')).toBe(line);
 });
 

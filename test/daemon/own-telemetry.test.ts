@@ -1,3 +1,5 @@
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -299,13 +301,17 @@ test('an installation keeps its id, and no two have the same', async () => {
       counters: new Counters(),
       logger: silentLogger,
     });
-    return instanceId(config, queue, 'db-host');
+    return await instanceId(config, queue, 'db-host');
   };
   const [one, two] = [temporaryDirectory(), temporaryDirectory()];
   const id = await idOf(one);
   expect(id).toMatch(/^db-host:[\da-f]{8}$/);
   expect(await idOf(one)).toBe(id);
   expect(await idOf(two)).not.toBe(id);
+  // The directory may be moved.
+  const moved = join(temporaryDirectory(), 'queue');
+  cpSync(one, moved, { recursive: true });
+  expect(await idOf(moved)).toBe(id);
   expect(await idOf(one, { index: 1, count: 3 })).toBe(`${id}#1`);
   expect(await idOf(null)).toBe('db-host:705b496f');
 });

@@ -8,7 +8,7 @@ import { Bell } from '../../src/lib/bell.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { renderCounters } from '../../src/lib/counters.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
-import { Supervisor } from '../../src/daemon/reload.ts';
+import { RELOAD_COUNTERS, Supervisor } from '../../src/daemon/reload.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { tempDirectory, until } from '../support/program.ts';
 
@@ -129,10 +129,15 @@ test('after a configuration that loads but cannot be used, the files of the runn
   await supervisor.reload();
   expect(supervisor.lastReload?.mistakes).toEqual([expect.stringContaining('proxy')]);
   expect(supervisor.daemon.targets[0]).toBe(target);
+  const { refused } = supervisor.daemon.counters.of(RELOAD_COUNTERS);
+  expect(refused.get()).toBe(1);
   const firstAtMs = supervisor.lastReload?.atMs ?? expect.fail('no reload');
   keys.write('key', 'rotated');
   await clock.advance(10_000);
   expect(supervisor.lastReload?.atMs).toBeGreaterThan(firstAtMs);
+  world.directory.write('config.json', configText('a', 'a', key));
+  await supervisor.reload();
+  expect(refused.get()).toBe(0);
 });
 
 test('the gauges of a service end when it is removed, those of logs when they are switched off', async () => {

@@ -224,6 +224,16 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     });
     const out: Objects = kindOf(objects, 'NetworkPolicy').spec.egress[0].ports;
     expect(out.map(({ port }) => port)).toEqual([53, 53, 443, 8428, 3128]);
+    const alone = { id: 'dbpgf23456789', api: { proxy: 'http://user:pass@[fd00::1]' } };
+    const cases = [
+      { config: { otlp: { endpoint: 'http://gateway' } }, want: [80] },
+      { config: { services: [alone] }, want: [4318, 80] },
+    ];
+    for (const { config, want } of cases) {
+      const plain = await checkChart(chart, { config, networkPolicy: { egressPorts: [443] } });
+      const [{ ports }] = kindOf(plain.objects, 'NetworkPolicy').spec.egress;
+      expect((ports as Objects).map(({ port }) => port)).toEqual([53, 53, 443, ...want]);
+    }
   });
 
   test('is the same in the package of npm', async () => {

@@ -75,7 +75,7 @@ async function live(blocks: number): Promise<Lived> {
     if (blocks === 0) return performance.now() - startedMs > IDLE_MS;
     const { logs, queue } = await running.status();
     records = logs?.partitions[0]?.recordCount ?? 0;
-    const isRead = logs?.partitions[0]?.doneUntil != null;
+    const isRead = records >= blocks * RECORDS_PER_BLOCK;
     return isRead && queue.every(({ rows }) => rows === 0);
   };
   let records = 0;

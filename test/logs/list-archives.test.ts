@@ -268,3 +268,23 @@ test('a stop does not wait for lines that are skipped', async () => {
   expect(await site.pull(stop.signal)).toEqual({ kind: 'stopped' });
   expect(seen).toBeLessThan(200);
 });
+
+test('an archive that cannot be downloaded counts as lag, also on the next day and after a restart', async () => {
+  await using site = await LogSite.open({ services: ['dbpgf1'], logs: { types: ['error-log'] } });
+  const doneMs = (): number => site.logs.meter.partitions[0]?.doneUntilMs ?? 0;
+  site.write(ERRORS, 'one', 'two');
+  await site.pull();
+  const lastMs = doneMs();
+  expect(lastMs).toBeGreaterThan(0);
+  const [today, tomorrow] = ['2026-03-04.orders-0.error-log', '2026-03-05.orders-0.error-log'];
+  site.simulator.setFaults({ archives: { [today]: 'cut', [tomorrow]: 'cut' } });
+  site.write(ERRORS, 'three');
+  await site.pulls(2, 8 * HOUR);
+  expect(doneMs()).toBe(lastMs);
+  site.write(ERRORS, 'four');
+  await site.pull();
+  expect(doneMs()).toBe(lastMs);
+  await site.restart();
+  await site.pull();
+  expect(doneMs()).toBeLessThanOrEqual(lastMs);
+});

@@ -32,11 +32,10 @@ const TAB = 0x09;
 const NAMESPACE_LABEL = /[{,\s]namespace\s*=\s*"((?:[^"\\]|\\.)*)"/;
 
 /** Our own series begin with the first of these, and keys of metrics have the second; only a quoted name can. */
-const OWN_NAME = /[\u0000\u0001]/;
+const OWN_CHARACTERS = ['\u0000', '\u0001'];
 
 /** Room for the words of a comment line besides a name and a text. */
 const COMMENT_BYTES = 32;
-const TEXT_COMMENT = /^#[ \t]*(?:HELP|UNIT)[ \t]/;
 
 /** How much of a page is read to estimate its number of lines. */
 const GUESSED_BY_BYTES = 16 * 1024;
@@ -163,12 +162,8 @@ export class Decoding {
     }
     if (bytes[start] === HASH) {
       this.#place = null;
-      if (end - start > this.#limits.nameBytes + this.#limits.valueBytes + COMMENT_BYTES) {
-        // The text of a HELP goes out with every block of its metric.
-        if (TEXT_COMMENT.test(bytes.toString('latin1', start, start + COMMENT_BYTES)))
-          this.#problem('the text is longer than metrics.limits.value', start);
-        return;
-      }
+      // The text of a HELP goes out with every block of its metric. Without it, the samples are as good.
+      if (end - start > this.#limits.nameBytes + this.#limits.valueBytes + COMMENT_BYTES) return;
       const reason = this.#metadata.readLine(bytes.toString('utf8', start, end), this.report.lines);
       if (reason !== null) this.#problem(reason, start);
       return;
@@ -286,7 +281,7 @@ export class Decoding {
       return this.#place;
     }
     const key = parseSeriesKey(bytes, keyStart, keyEnd);
-    if (OWN_NAME.test(key.name)) {
+    if (OWN_CHARACTERS.some(one => key.name.includes(one))) {
       this.#problem('the name has the character U+0000 or U+0001', keyStart);
       return null;
     }

@@ -79,12 +79,12 @@ describe('bad lines', () => {
     expect(Object.fromEntries(other.badByNamespace)).toStrictEqual({ n1: 1 });
   });
 
-  test('a HELP beyond the limits is left out; any other comment is no problem', () => {
+  test('a HELP beyond the limits is left out; the page is still replayed', () => {
     const long = 'x'.repeat(10_000);
-    const { report, table } = decodePage(`# HELP a ${long}\n# ${long}\na 1\n`);
-    const reason = 'the text is longer than metrics.limits.value';
-    expect(report).toMatchObject({ isUsable: true, badLines: 0, problems: [{ line: 1, reason }] });
-    expect(table.metrics[0]).toMatchObject({ name: 'a', help: '' });
+    const { report, table } = decodePage(`# HELP a ${long}\n# TYPE a counter\na 1\n`);
+    expect(report).toMatchObject({ isUsable: true, badLines: 0, problems: [] });
+    expect(table.metrics[0]).toMatchObject({ name: 'a', help: '', declared: 'counter' });
+    expect(table.layout).not.toBeNull();
   });
 
   test('no quoted name is taken for a series of ours', () => {
