@@ -55,6 +55,7 @@ const OWN_VARIABLES: typeof VARIABLES = [
   ['LOG_LEVEL', 'log.level', readLogLevel],
 ];
 const PREFIX = 'OTEL_EXPORTER_OTLP_';
+const OWN_ATTRIBUTES = new Set(['service.name', 'service.instance.id']);
 
 /** The keys that a variable can set for one signal. */
 export const SIGNAL_KEYS: readonly string[] = VARIABLES.map(([, key]) => key);
@@ -63,8 +64,6 @@ export const SIGNAL_KEYS: readonly string[] = VARIABLES.map(([, key]) => key);
 export function keyFor(signal: Signal, key: string): string {
   return key === 'otlp.endpoint' ? `otlp.${signal}_endpoint` : key;
 }
-
-const OWN_ATTRIBUTES = new Set(['service.name', 'service.instance.id']);
 
 export function readOtelVariables(sources: TextSources): OtelVariables {
   const layer = (prefix: string, table: typeof VARIABLES): (readonly [string, Variable])[] =>

@@ -5,11 +5,10 @@
 //           ▲            │ its listed size changed         │
 //           └────────────┴─────────────────────────────────┘        broken five times ─▶ set aside ─▶ six chances
 
+import { DAY_MS } from '../lib/clock.ts';
 import type { ArchiveFault } from './archive.ts';
 import type { EntryProgress } from './entry-reader.ts';
-
 import type { Descriptor } from './item.ts';
-import { DAY_MS } from '../lib/clock.ts';
 
 /** Plain data, stored as JSON. */
 export interface ArchiveState {

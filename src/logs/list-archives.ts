@@ -3,6 +3,7 @@
 // step is committed with its records, so that the next pull continues where this one ends. A type that cannot be listed
 // does not block the others, but it holds its days open for a while.
 
+import { DAY_MS } from '../lib/clock.ts';
 import { flushArchive, noteUndelivered, readArchive } from './archive-reading.ts';
 import {
   actionFor,
@@ -33,7 +34,6 @@ import {
   unreachable,
 } from './pull.ts';
 import { findOldestDay, jumpToOldest } from './retention.ts';
-import { DAY_MS } from '../lib/clock.ts';
 
 interface Listing {
   readonly fromDayMs: number;

@@ -2,6 +2,7 @@
 // asked to wait. A pull learns the service's time, reads the ledger, and passes both to the configured lister.
 // Guarantees that the next pull comes, even after a failed one.
 
+import { DAY_MS } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
@@ -22,7 +23,6 @@ import {
 } from './pull.ts';
 import type { PullSchedule } from '../lib/cron.ts';
 import { findFirstDay } from './retention.ts';
-import { DAY_MS } from '../lib/clock.ts';
 
 /** The bounds of the time for retries within one pull. */
 const RETRY_MS_MIN = 60_000;

@@ -1,6 +1,7 @@
 // Finds the beginning of the service's logs. For older times the service may answer with an empty list or with 400. An
 // older cursor moves up to the oldest day, and the skipped time is reported as a gap.
 
+import { DAY_MS } from '../lib/clock.ts';
 import { atFloor, dayOf, isDayOver, type Span } from './cursor.ts';
 import { trackGap } from './gap.ts';
 import { archiveSpan } from './item.ts';
@@ -8,7 +9,6 @@ import { isClosed, lostFromMs } from './archive-state.ts';
 import type { KnownArchive, Track } from './ledger.ts';
 import { isOfList, isRefused } from './list.ts';
 import { commit, type Pull, type PulledApi } from './pull.ts';
-import { DAY_MS } from '../lib/clock.ts';
 
 /** No service keeps logs for longer. */
 const OLDEST_MS = 10 * 365 * DAY_MS;

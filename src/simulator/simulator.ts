@@ -4,7 +4,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { parseJson } from '../lib/json-pointer.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createAgentEndpoint } from './agent-endpoint.ts';
@@ -31,7 +31,6 @@ import {
 } from './loopback-server.ts';
 import { createMetricsEndpoint } from './page.ts';
 import { demoServices, type SimulatedService, World } from './world.ts';
-import { DAY_MS } from '../lib/clock.ts';
 
 export interface SimulatorOptions extends ListenOptions {
   readonly clock: Clock;

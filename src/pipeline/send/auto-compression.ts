@@ -15,14 +15,13 @@
 // costs at most one extra request per attempt. A gateway that acknowledges before it decodes goes unnoticed; for such a
 // gateway set `otlp.compression: gzip`.
 
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, DAY_MS } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
 import { membersOf, parseJson } from '../../lib/json-pointer.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { SendResult } from './transport.ts';
-import { DAY_MS } from '../../lib/clock.ts';
 
 /** The result of one request, as far as its encoding may matter. */
 export interface Exchange {
