@@ -354,6 +354,26 @@ describe('F5: the start is derived from the uptime', () => {
     expect(component?.uptimes.get(uptimeSeries)?.lag).toBe(3);
   });
 
+  test('F5: a stamp in the far future costs no start of other series', () => {
+    const wrong = `engine_global_status_open_files 1 ${at(0) * 1000}\n`;
+    const late = 'engine_global_status_slow_queries 7 @180\n';
+    check(
+      [60, wrong + page(60, 1000, 50), -940],
+      // Restarted at 110.
+      [120, wrong + page(120, 10, 5), 110],
+      [180, wrong + page(180, 70, 9) + late, 110],
+    );
+  });
+
+  test('F5: an uptime that is a counter may have a `_created` of its own', () => {
+    const created = at(-100) / 1000;
+    const uptime = `# TYPE x_age counter\nx_age_total 30\nx_age_created ${created}\n`;
+    const override = { type: null, unit: null, description: null, uptimeSeries: 'x_age_total' };
+    const overrides = [{ ...override, match: /^y_total$/ }];
+    const text = `${uptime}# TYPE y counter\ny_total 4\n# EOF\n`;
+    checkWith({ metrics: { overrides } }, [10, text, -20]);
+  });
+
   test('F5: an uptime that is punctual again counts again', () => {
     // Three restarts with a fall, and one without.
     const punctual = [240, 480, 720, 960].flatMap((seconds, i) =>
