@@ -98,6 +98,8 @@ export interface Identity {
   /** A checksum of the key, never 0: our next process recognizes the identity by it. */
   readonly check: number;
   owner: number;
+  /** Two of its series were on one page: they are different counters, and none continues another. */
+  isShared: boolean;
   /** null until there is one: most identities have none, and a set takes 200 bytes. */
   duplicates: Set<number> | null;
 }

@@ -144,9 +144,10 @@ export class SampleLine {
       if (labelEnd - labelStart - (isQuoted ? 2 : 0) > this.#limits.nameBytes)
         return this.#failAt('the name is longer than limits.name', labelStart);
       at = skipBlanks(bytes, at, end);
+      if (isQuoted && labelEnd - labelStart === 2)
+        return this.#failAt('the name is empty', labelStart);
       if (isQuoted && bytes[at] !== EQUALS) {
         if (this.#hasName) return this.#failAt('a second metric name', labelStart);
-        if (labelEnd - labelStart === 2) return this.#failAt('the name is empty', labelStart);
         this.#hasName = true;
         this.hash = (this.hash + mix(nameHash)) >>> 0;
       } else {

@@ -10,14 +10,21 @@ import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts
 import { endedRows, isUnplaced, type Refused } from './admission.ts';
 import { isOnPage } from './compound.ts';
 import { forgetEarly, forgetRows, keepMsOf, noteCrowding } from './forget.ts';
-import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietKinds } from './judge.ts';
+import {
+  isKeptWhileDown,
+  judgeCompounds,
+  judgeRepeats,
+  judgeRows,
+  type Judging,
+  quietKinds,
+} from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
 import { resolveRows } from './resolve.ts';
 import { isWorthSaving, restoreRows, setStartMode } from './state.ts';
 import { setScrapeSeries } from './scrape-series.ts';
-import { countAdded, readsOf, samplesOf, type Tally, tallyPage } from './tally.ts';
+import { countAdded, readsOf, samplesOf, tallyPage } from './tally.ts';
 import { settleDuplicates } from './duplicates.ts';
 import { countStuckUptimes, weighUptimes } from './reset.ts';
 
@@ -110,7 +117,7 @@ export function* derive(
   const reads = readsOf(table, tallies, report, refused);
   for (const tally of tallies)
     if (tally.reason === '' && samplesOf(tally) === 0) tally.reason = 'absent';
-  const gone = judging.gone.filter(row => isForgettable(table, tallies, row));
+  const gone = judging.gone.filter(row => !isKeptWhileDown(judging, serviceOfRow(table, row)));
   forgetRows(table, gone);
   const services = outcomesOf(judging, scrape);
   const named = [...table.named].filter(row => isOnPage(table, row));
@@ -144,13 +151,6 @@ export const SHORT_OF_MEMORY: ReadonlySet<string> = new Set([
   'limit_samples',
   'too_large',
 ]);
-
-/** A configured service that is down keeps its series for its return. */
-function isForgettable(table: SeriesTable, tallies: readonly Tally[], row: number): boolean {
-  const service = serviceOfRow(table, row);
-  const isStranger = (table.services[service]?.configIndex ?? -1) < 0;
-  return isStranger || tallies[service]?.reason === '';
-}
 
 /** Makes each sent service's outcome and its own series. */
 function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {

@@ -1,8 +1,9 @@
 // Series that differ only in labels that are not sent (docs/mapping.md I1, drop_labels) are one
 // series to the back end: with both, the request would contain a point twice and be refused as a
 // whole. One of them owns the identity and is sent; the others are dropped as duplicates. If the
-// owner leaves the page, a duplicate continues its series. In: new heads of points. Out:
-// table.duplicates. Without removed labels this costs nothing.
+// owner leaves the page, a duplicate continues its series, or begins again if both were on one page:
+// then they are two counters. In: new heads of points. Out: table.duplicates. Without removed labels
+// this costs nothing.
 
 import { crc32 } from 'node:zlib';
 import { isCompound } from '../../model/metric.ts';
@@ -53,7 +54,7 @@ export function registerIdentity(
 }
 
 function addOwner(table: SeriesTable, key: string, owner: number): Identity {
-  const identity = { key, check: crc32(key) || 1, owner, duplicates: null };
+  const identity = { key, check: crc32(key) || 1, owner, isShared: false, duplicates: null };
   table.startsVersion++;
   table.identities.set(key, identity);
   table.owners.set(owner, identity);
@@ -103,7 +104,10 @@ export function settleDuplicates(table: SeriesTable): void {
       continue;
     }
     if (!Number.isNaN(table.lastTimeMs[duplicate])) forgetSeries(table, duplicate);
-    if (isPointOnPage(table, duplicate) && !isPointOnPage(table, owner)) {
+    if (!isPointOnPage(table, duplicate)) continue;
+    const isBeside = isPointOnPage(table, owner);
+    if (isBeside) identity.isShared = true;
+    if (!isBeside || isNewerThanEnded(table, duplicate, owner)) {
       takeOver(table, identity, duplicate);
       addDuplicate(table, identity, owner);
     }
@@ -119,6 +123,16 @@ function knowsMore(
   const [duplicateMs, ownerMs] = [lastTimeMs[duplicate]!, lastTimeMs[owner]!];
   if (Number.isNaN(duplicateMs) || ownerMs > duplicateMs) return false;
   return ownerMs !== duplicateMs || Number.isNaN(processMs[owner]!);
+}
+
+/** Whether the owner's series has ended on its old timestamp, and the duplicate has a newer one. */
+function isNewerThanEnded(
+  { flags, lastTimeMs, timeMs }: SeriesTable,
+  duplicate: number,
+  owner: number,
+): boolean {
+  const hasEnded = (flags[owner]! & ROW_FLAG.staleSent) !== 0;
+  return hasEnded && timeMs[duplicate]! > lastTimeMs[owner]!;
 }
 
 function isPointOnPage(table: SeriesTable, head: number): boolean {
@@ -174,7 +188,8 @@ function takeOver(table: SeriesTable, identity: Identity, duplicate: number): vo
   const { owner } = identity;
   handOver(table, identity, duplicate);
   moveSeries(table, owner, duplicate);
-  copyValues(table, owner, duplicate);
+  if (identity.isShared) table.forgetStream(duplicate);
+  copyValues(table, identity.isShared ? NO_ROW : owner, duplicate);
 }
 
 /** Copies what the next samples are compared with, part by part. */

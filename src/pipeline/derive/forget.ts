@@ -2,7 +2,7 @@
 // make the table grow: first rows (whole points and single parts), then the metrics, blocks,
 // components and services without rows. Freed places in the table are reused.
 
-import { NO_ROW, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
+import { NO_ROW, OUTCOME, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
 import type { Component, SpareIndexes } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
@@ -59,8 +59,10 @@ function absentCount(table: SeriesTable): number {
  */
 export function forgetEarly(table: SeriesTable, gone: readonly number[]): void {
   for (const row of gone) {
+    const head = table.head[row]!;
     const component = componentOfRow(table, row);
-    if (table.head[row] === row && component !== undefined) tearStream(table, row, component);
+    if (head !== row) table.forgetStream(head);
+    else if (component !== undefined) tearStream(table, row, component);
   }
   forgetRows(table, gone);
 }
@@ -77,12 +79,21 @@ export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
     const isHead = table.head[row] === row;
     if (isHead) noteForgotten(table, row);
     const next = unfile(table, row, leaving);
-    if (isHead && next !== NO_ROW) moveIdentity(table, row, next);
-    else if (isHead) heads.add(row);
+    if (isHead && next !== NO_ROW) {
+      moveIdentity(table, row, next);
+      movePoint(table, row, next);
+    } else if (isHead) heads.add(row);
     freeRow(table, row);
   }
   forgetIdentities(table, heads);
   releaseUnused(table);
+}
+
+/** The other rows of an absent head may have made a point on this page. */
+function movePoint({ outcome, timeMs }: SeriesTable, from: number, to: number): void {
+  if (outcome[from] !== OUTCOME.point) return;
+  outcome[to] = OUTCOME.point;
+  timeMs[to] = timeMs[from]!;
 }
 
 /** Releases the memory of freed rows, and what no row refers to. */

@@ -19,7 +19,7 @@ export function isPointLabel(
   if (label === NAME_LABEL) return false;
   if (label === 'le' && role === ROLE.bucket) return false;
   if (label === 'quantile' && role === ROLE.quantile) return false;
-  return !label.startsWith(SCOPE_LABEL) && !dropLabels.has(label);
+  return scopePart(label) === null && !dropLabels.has(label);
 }
 
 /**
@@ -59,5 +59,7 @@ export function doubtfulLabel(
 
 /** The part of a scope that a label contains (`name` for `otel_scope_name`), or null. */
 export function scopePart(label: string): string | null {
-  return label.startsWith(SCOPE_LABEL) ? label.slice(SCOPE_LABEL.length) : null;
+  const part = label.startsWith(SCOPE_LABEL) ? label.slice(SCOPE_LABEL.length) : '';
+  // An attribute needs a name.
+  return part === '' ? null : part;
 }

@@ -13,6 +13,7 @@
 // table.startsVersion has changed.
 
 import { bug } from '../../errors.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 import { ROW_FLAG, SeriesTable } from '../../model/series-table.ts';
 import {
   NO_EVIDENCE,
@@ -48,6 +49,8 @@ const SLICE_ROWS = 65_536;
 const RESTORED_SLICE = 4096;
 /** Restored rows are forgotten if absent from this many good pages with no service awaited. */
 const RESTORE_PAGES = 10;
+/** Restored rows that are older and absent from the first page are forgotten at once. */
+const RESTORED_MS_MAX: number = DAY_MS;
 /** The numbers of each uptime in the marks. */
 const UPTIME_NUMBERS = [...SAVED_NUMBERS, 'firstTimeMs', 'tornMs'] as const;
 /** The form of the blobs, in a column of `starts`. Blobs of another form are not read. */
@@ -402,6 +405,7 @@ export function* restoreRows(
   restored.awaitedSinceMs ??= time.monotonicMs;
   const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
   if (isPatient && isServiceAwaited(table, restored)) return;
+  if (restored.pageCount === 0) forgetOld(table, restored, time.nowMs);
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
 
@@ -509,6 +513,18 @@ function restoreUptimes(table: SeriesTable, restored: RestoredState, options: De
 }
 
 /**
+ * Forgets the rows that are not on the first page and were last sent long ago. Processes that live for
+ * less than RESTORE_PAGES, such as `once`, would pass on every row for ever.
+ */
+function forgetOld(table: SeriesTable, restored: RestoredState, nowMs: number): void {
+  const { indexById, lastTimeMs } = restored;
+  const old = [...indexById].filter(([, place]) => lastTimeMs[place]! < nowMs - RESTORED_MS_MAX);
+  if (old.length === 0) return;
+  table.startsVersion++;
+  noteReleased(table, forget(restored, old));
+}
+
+/**
  * Forgets the rows that have not appeared by now. If they return, earlier counts are not growth.
  */
 function giveUp(table: SeriesTable, restored: RestoredState): void {
@@ -518,6 +534,11 @@ function giveUp(table: SeriesTable, restored: RestoredState): void {
     if (!Number.isNaN(lastValue[index])) newestMs = laterMs(newestMs, lastTimeMs[index]!);
   }
   table.restored = null;
+  noteReleased(table, newestMs);
+}
+
+/** Rows with counts until `newestMs` are forgotten. */
+function noteReleased(table: SeriesTable, newestMs: number): void {
   // Ends the `up` of services without an entry of which only the uptimes were restored.
   releaseUnused(table);
   if (Number.isNaN(newestMs)) return;

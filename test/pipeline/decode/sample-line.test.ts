@@ -71,6 +71,7 @@ test('a bad line is reported with its reason and column', () => {
   check('{} 1', '1: the sample has no name');
   check('{a="b"} 1', '1: the sample has no name');
   check('{""} 1', '2: the name is empty');
+  check('{"a",""="v"} 1', '6: the name is empty');
   check('{"a","b"} 1', '6: a second metric name');
   check('a{"b"} 1', '3: a second metric name');
   check('a', '2: the value is missing');

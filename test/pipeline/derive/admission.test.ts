@@ -57,6 +57,26 @@ describe('series', () => {
     expect(seen.translated.derived.refused?.byService).toEqual(new Map([['local', 3]]));
   });
 
+  test('a histogram of which parts were forgotten for new ones begins again', () => {
+    const target = targetOf({ series: 14, serviceSamples: 7 });
+    const histogram = (first: number, all: number): string =>
+      `# TYPE h histogram\nh_bucket{le="1"} ${first}\nh_bucket{le="2"} ${all}\nh_bucket{le="+Inf"} ${all}\nh_count ${all}\nh_sum ${all}\n`;
+    target.page(0, histogram(0, 1000));
+    for (const [minute, text] of [
+      'y 1',
+      'y 1',
+      gauges(0, 6),
+      gauges(0, 6),
+      gauges(10, 16),
+    ].entries())
+      target.page((minute + 1) * 60, text);
+    for (const minute of [6, 7]) target.page(minute * 60, 'y 1');
+    const [point] = target
+      .page(480, histogram(0, 3))
+      .shown.filter(shown => shown.startsWith('histogram'));
+    expect(point).toMatch(/^histogram h\{\} count=3 .* @480 from (?!0$)/);
+  });
+
   test('very many repeated lines beside a refused series are kept', () => {
     const target = targetOf({ series: 1, serviceSamples: 500_000 });
     const seen = target.page(0, gauges(0, 2) + gauges(0, 1).repeat(200_000));

@@ -47,6 +47,36 @@ describe('I1: labels that are removed', () => {
     target.shows(180, counter('2', 5), 'sum x{} 5 @180 from 120');
   });
 
+  test('I1: it begins again if both were on one page: the other count is not growth', () => {
+    const pods = (...values: readonly (readonly [pod: string, value: number])[]): string =>
+      ['# TYPE x counter', ...values.map(([pod, value]) => `x{pod="${pod}"} ${value}`)].join('\n');
+    const target = new Target(DROP_POD);
+    target.shows(0, pods(['1', 100], ['2', 90]), 'sum x{} 100 @0 from 0');
+    target.shows(60, pods(['1', 110], ['2', 1000]), 'sum x{} 110 @60 from 0');
+    target.shows(120, pods(['2', 1001]), 'sum x{} 1001 @120 from 120');
+    target.shows(180, pods(['2', 1002]), 'sum x{} 1002 @180 from 120');
+    const delta = new Target({ ...DROP_POD, temporality: 'delta' });
+    delta.page(0, pods(['1', 100], ['2', 90]));
+    delta.shows(60, pods(['1', 110], ['2', 1000]), 'delta x{} 10 @60 from 0');
+    delta.shows(120, pods(['2', 1001]));
+    delta.shows(180, pods(['2', 1002]), 'delta x{} 1 @180 from 120');
+  });
+
+  test('I1: an owner that ended on its old timestamp gives way to a newer one', () => {
+    const target = new Target();
+    const page = (minutes: number): string =>
+      `x{instance="a"} 1 @0\nx{instance="b"} ${minutes} @${minutes * 60}`;
+    const shown = [0, 3, 6, 9, 12].flatMap(
+      minutes => target.page(minutes * 60, page(minutes)).shown,
+    );
+    expect(shown).toEqual([
+      'gauge x{} 1 @0',
+      'gauge x{} stale @0.001',
+      'gauge x{} 9 @540',
+      'gauge x{} 12 @720',
+    ]);
+  });
+
   test('I1: it continues after the last time, never before it', () => {
     const target = new Target(DROP_POD);
     target.shows(0, 'x{pod="1"} 1 @0', 'gauge x{} 1 @0');
@@ -74,8 +104,8 @@ describe('I1: labels that are removed', () => {
       'histogram h{} count=1 le1:1 inf:0 @0 from 0',
     );
     expect(first.reads).toEqual({ used: 2, duplicate: 2 });
-    target.shows(60, histogram('2'), 'histogram h{} count=2 le1:2 inf:0 @60 from 0');
-    target.shows(120, histogram('1'), 'histogram h{} count=1 le1:1 inf:0 @120 from 60');
+    target.shows(60, histogram('2'), 'histogram h{} count=2 le1:2 inf:0 @60 from 60');
+    target.shows(120, histogram('1'), 'histogram h{} count=1 le1:1 inf:0 @120 from 120');
   });
 
   describe('I1: a histogram that goes on as another one', () => {
@@ -85,11 +115,9 @@ describe('I1: labels that are removed', () => {
         ...buckets.map(([le, count]) => `h_bucket{pod="${pod}",le="${le}"} ${count}`),
         `h_count{pod="${pod}"} ${buckets.at(-1)?.[1]}`,
       ].join('\n');
-    const both = `${lines('1', ['1', 1], ['2', 2])}\n${lines('2', ['1', 1])}`;
-
     test('I1: compares each bucket with the newest sample, whichever row had that', () => {
       const target = new Target({ ...DROP_POD, temporality: 'delta' });
-      target.shows(0, both);
+      target.shows(0, lines('1', ['1', 1], ['2', 2]));
       target.shows(60, lines('2', ['2', 1]), 'histogram h{} count=1 le2:1 inf:0 @60 from 0');
       target.shows(120, lines('1', ['1', 1], ['2', 3]));
       const grown = 'histogram h{} count=2 le1:1 le2:1 inf:0';
@@ -115,9 +143,9 @@ describe('I1: labels that are removed', () => {
     first.page(60, counter(['2', 6]));
     first.page(120, counter(['1', 52], ['2', 7]));
     const second = successorOf(first, DROP_POD);
-    second.shows(180, counter(['1', 53], ['2', 8]), 'sum x{} 8 @180 from 0.001');
-    second.shows(240, counter(['1', 54]), 'sum x{} 54 @240 from 0.001');
-    second.shows(300, counter(['1', 55], ['2', 9]), 'sum x{} 55 @300 from 0.001');
+    second.shows(180, counter(['1', 53], ['2', 8]), 'sum x{} 8 @180 from 60');
+    second.shows(240, counter(['1', 54]), 'sum x{} 54 @240 from 240');
+    second.shows(300, counter(['1', 55], ['2', 9]), 'sum x{} 55 @300 from 240');
   });
 
   describe('I1: the next process knows until when an identity was sent', () => {

@@ -42,6 +42,24 @@ describe('an absent series', () => {
     target.has(3 * HOUR + 120, text, `sum x{} 5 @${3 * HOUR + 120} from 0`);
   });
 
+  test('is forgotten an hour after it was last on the page: its old sample is not sent again', () => {
+    const target = new Target();
+    const text = 'x 1 @0\ny 1';
+    for (const minutes of [0, 1, 4, 6, 30, 64]) target.page(minutes * 60, text);
+    target.shows(67 * 60, 'y 1', `gauge y{} 1 @${67 * 60}`);
+    target.shows(68 * 60, text, `gauge y{} 1 @${68 * 60}`);
+  });
+
+  test('is kept for an hour after an outage: the first page after it may lack most series', () => {
+    const target = new Target({ temporality: 'delta' });
+    const counter = (value: number): string => `# TYPE c counter\nc ${value}\ny 1`;
+    target.page(0, counter(100));
+    target.page(60, counter(110));
+    for (let minutes = 2; minutes < 64; minutes += 10) target.fail(minutes * 60);
+    target.page(64 * 60, 'y 1');
+    expect(target.page(65 * 60, counter(5000)).shown[0]).toMatch(/^delta c\{\} 4890 /);
+  });
+
   test('is kept for four intervals if these are long', () => {
     const target = new Target({ metrics: { intervalMs: HOUR * 1000 } });
     const text = '# TYPE x counter\nx 5\n';
@@ -207,6 +225,22 @@ describe('churn', () => {
     }
     const [compound] = target.translation.table.compounds.values();
     expect(compound?.rows.length).toBeLessThan(10);
+  });
+
+  test('of the head of a histogram on a page with its point loses no growth', () => {
+    const target = new Target({ services: ['a'], unconfigured: 'send', temporality: 'delta' });
+    const page = (count: number, bucket = ''): string =>
+      `# TYPE h histogram\n${bucket}h_bucket{namespace="b",le="2"} ${count}\nh_count{namespace="b"} ${count}\n`;
+    target.page(0, page(5, 'h_bucket{namespace="b",le="1"} 0\n'));
+    target.page(60, page(6));
+    for (let minutes = 2; minutes < 60; minutes += 10) target.fail(minutes * 60);
+    const grown = [64, 65].flatMap(minutes =>
+      target.page(minutes * 60, page(1000 + minutes)).shown.filter(point => !/stale/.test(point)),
+    );
+    expect(grown).toEqual([
+      expect.stringMatching(/^histogram h\{\} count=1058 /),
+      expect.stringMatching(/^histogram h\{\} count=1 /),
+    ]);
   });
 
   test('of the buckets of a histogram that another one replaced ends, though its count stays', () => {

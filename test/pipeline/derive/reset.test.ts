@@ -174,6 +174,18 @@ describe('F4: the page gives the start', () => {
     check([10, text(100, 5), 0], [70, text(5, 6), 0]);
   });
 
+  test('F4: a `_created` that is missing on one page is no other process', () => {
+    const name = 'engine_global_status_commands';
+    const text = (seconds: number, created: string): string =>
+      `engine_global_status_uptime ${5000 + seconds}\n# TYPE ${name} counter\n${name}_total ${1000 + seconds}\n${created}# EOF\n`;
+    const created = `${name}_created ${epoch - 1000}\n`;
+    check(
+      [0, text(0, created), -1000],
+      [60, text(60, ''), -1000],
+      [120, text(120, created), -1000],
+    );
+  });
+
   test('F4: histograms and summaries have it, too', () => {
     const tail = (name: string): string =>
       `${name}_count 2\n${name}_sum 3\n${name}_created ${epoch - 7}\n`;

@@ -125,6 +125,8 @@ describe('I2: scopes', () => {
     const [point] = seen(`x{${labels}} 1`).points;
     expect(point).toMatchObject({ scope: 'lib', attributes: 'a=b' });
     expect(seen('x{otel_scope_version="1.2"} 1').points[0]?.scope).toBe('prom2otlp/other');
+    // No attribute is without a name.
+    expect(seen('x{otel_scope_="q"} 1').shown).toEqual(['gauge x{otel_scope_=q} 1 @60']);
   });
 
   test('I2: the order of scope labels does not matter', () => {

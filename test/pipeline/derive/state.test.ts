@@ -125,6 +125,15 @@ describe.each(TEMPORALITIES)('%s', temporality => {
   test('a sent sample is not sent again', () => check(standing, { temporality }));
 });
 
+test('processes that live for one page do not pass on every series for ever', () => {
+  let target = new Target();
+  for (let hour = 0; hour < 60; hour++) {
+    target.page(hour * 3600, `# TYPE c counter\nc{id="${hour}",server_name="s${hour}"} 1\n`);
+    target = successorOf(target);
+  }
+  expect(target.translation.table.restored?.indexById.size).toBeLessThan(30);
+});
+
 test('a histogram that ended keeps the time of its marker and its start over a restart, though a part is older', () => {
   const histogram = (parts: readonly string[], stamp = ''): string =>
     `# TYPE h histogram\n${parts.map(part => `${part}${stamp}\n`).join('')}`;
