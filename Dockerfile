@@ -49,10 +49,10 @@ WORKDIR /opt/prom2otlp
 USER 1000:1000
 VOLUME /var/lib/prom2otlp
 EXPOSE 9464
-# For a configuration elsewhere, set PROM2OTLP_CONFIG, which `run` reads, too.
+# The configuration is /etc/prom2otlp/prom2otlp.yaml, or the file that PROM2OTLP_CONFIG names.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
   CMD ["node", "--liftoff-only", "--max-semi-space-size=1", "--no-opt", "--no-maglev", "--expose-gc", "bin/prom2otlp.js", "health"]
 # These flags matter for a small daemon: no WebAssembly tier-up, a small young generation, and no optimizing compilers
 # until they have work (src/lib/footprint.ts).
 ENTRYPOINT ["node", "--liftoff-only", "--max-semi-space-size=1", "--no-opt", "--no-maglev", "--expose-gc", "bin/prom2otlp.js"]
-CMD ["run", "--config", "/etc/prom2otlp/prom2otlp.yaml"]
+CMD ["run"]

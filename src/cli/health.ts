@@ -1,6 +1,6 @@
 // `health`: asks the daemon of the configuration on this machine whether it is ready, for the health check of a container.
 
-import { loadConfig } from '../config/load.ts';
+import { loadConfig, readStatusAddress } from '../config/load.ts';
 import { causeText, formatMistake, OperatorError } from '../errors.ts';
 import { printableLine } from '../lib/printable.ts';
 import { action, type Call, CONFIG_OPTION, configOf, type Verb, type VerbContext } from './verb.ts';
@@ -14,11 +14,12 @@ export const verb: Verb = {
   name: 'health',
   summary: 'asks the running daemon whether it is ready, for a container',
   about: `Asks /readyz at the address of status.listen, as the configuration has it, and waits 3 seconds at most. The
-    daemon is ready once every target was tried, even if that failed.`,
+    daemon is ready once every target was tried, even if that failed. A mistake elsewhere in the configuration does not
+    matter: a running daemon goes on with the former one.`,
   actions: [action({ options: OPTIONS, run: health })],
   exits: {
     0: 'the daemon is ready',
-    1: 'the daemon is not ready, or the configuration has a mistake; stderr says why',
+    1: 'the daemon is not ready; stderr says why, with the mistakes of the configuration',
     2: 'a mistake on the command line',
   },
   examples: ['prom2otlp health --config /etc/prom2otlp/prom2otlp.yaml'],
@@ -27,17 +28,27 @@ export const verb: Verb = {
 async function health(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
   const { environment, out, err } = context;
   const file = configOf(call, environment);
+  const address = readStatusAddress({ file, environment });
+  const url = address === null ? null : readyUrl(address);
+  const reason = url === null ? null : await reasonAgainst(url);
+  if (url !== null && reason === null) {
+    out.line(`ready: ${url}`);
+    return 0;
+  }
+  if (url !== null) err.line(`not ready: ${url}: ${reason}`);
+  for (const mistake of mistakesOf(file, environment)) err.line(mistake);
+  // Docker reserves the exit code 2.
+  return 1;
+}
+
+/** The mistakes of the configuration: why a daemon does not start. */
+function mistakesOf(file: string, environment: VerbContext['environment']): readonly string[] {
   try {
-    const url = readyUrl(loadConfig({ file, environment }).status);
-    const reason = await reasonAgainst(url);
-    if (reason === null) out.line(`ready: ${url}`);
-    else err.line(`not ready: ${url}: ${reason}`);
-    return reason === null ? 0 : 1;
+    loadConfig({ file, environment });
+    return [];
   } catch (error) {
-    if (!(error instanceof OperatorError)) throw error;
-    // Docker reserves the exit code 2.
-    for (const mistake of error.mistakes) err.line(formatMistake(mistake));
-    return 1;
+    if (error instanceof OperatorError) return error.mistakes.map(formatMistake);
+    throw error;
   }
 }
 

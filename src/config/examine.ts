@@ -10,7 +10,7 @@ import { CONFIG, GRPC_ENDPOINT, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
 import { isPlainMap, pathText, valueAt, type KeyPath } from './places.ts';
 import { apiPaths } from './rules.ts';
-import { ExpandedText } from './secrets.ts';
+import { ExpandedText, referencesIn } from './secrets.ts';
 import { formatDuration, formatQuantity, SIZE } from './units.ts';
 
 /** A valid configuration, and what it was made from. */
@@ -21,10 +21,15 @@ export interface Judgement {
 
 // Frequent mistakes.
 
-/** The warnings of one tree. In a container, `localhost` is the container itself. */
-export function warningsOf({ root }: LayeredTree, isContainer: boolean): Violation[] {
+/** The warnings of one signal's tree. In a container, `localhost` is the container itself. */
+export function warningsOf(
+  { root }: LayeredTree,
+  signal: Signal,
+  isContainer: boolean,
+): Violation[] {
   return [
     ...endpointWarnings(root),
+    ...defaultEndpointWarnings(root, signal),
     ...baseUrlWarnings(root),
     ...autoWarnings(root),
     ...scalarsOf(root, []).flatMap(([path, value]) => scalarWarnings(path, value)),
@@ -64,8 +69,35 @@ function endpointWarnings(root: unknown): Violation[] {
       const other = isGrpc ? 'http/protobuf' : 'grpc';
       found.push({ path, problem, hint: `use port ${right}, or \`protocol: ${other}\`` });
     }
+    if (url.protocol === 'http:' && !isLoopbackHost(url.hostname) && hasSecretHeader(root)) {
+      const problem = 'the secrets in `otlp.headers` go to this URL without encryption';
+      found.push({ path, problem, hint: 'use https://' });
+    }
     return found;
   });
+}
+
+function hasSecretHeader(root: unknown): boolean {
+  const given = valueAt(root, ['otlp', 'headers']);
+  return isPlainMap(given) && Object.keys(given).some(name => SECRET_HEADER.test(name));
+}
+
+interface Switched {
+  readonly isEnabled: boolean;
+}
+
+/** A signal without an address goes to the default one: likely a mistake if the other signal has its own. */
+function defaultEndpointWarnings(root: unknown, signal: Signal): Violation[] {
+  const other = signal === 'metrics' ? 'logs' : 'metrics';
+  const isSet = (name: string): boolean => (valueAt(root, ['otlp', name]) ?? null) !== null;
+  const isOn = (name: 'metrics' | 'logs' | 'backups'): boolean =>
+    readAlone<Switched>(CONFIG.keys[name], valueAt(root, [name]))?.isEnabled === true;
+  const isUsed = signal === 'metrics' ? isOn('metrics') : isOn('logs') || isOn('backups');
+  const hasOwn = isSet('endpoint') || isSet(`${signal}_endpoint`);
+  if (!isUsed || hasOwn || !isSet(`${other}_endpoint`)) return [];
+  const problem = `only ${other} go to this URL, and ${signal} to the default address`;
+  const hint = `set \`${signal}_endpoint\`, or \`endpoint\` for both`;
+  return [{ path: ['otlp', `${other}_endpoint`], problem, hint }];
 }
 
 function baseUrlWarnings(root: unknown): Violation[] {
@@ -112,10 +144,12 @@ function scalarWarnings(path: KeyPath, value: unknown): Violation[] {
   return [{ path, problem: 'a secret is written into the configuration', hint }];
 }
 
+const SECRET_HEADER = /auth|key|token|secret|password/i;
+
 /** Not every header is secret, and not every proxy has a password. */
 function isKeyText(path: KeyPath, value: string): boolean {
   const name = String(path.at(-1));
-  if (path.at(-2) === 'headers') return /auth|key|token|secret|password/i.test(name);
+  if (path.at(-2) === 'headers') return SECRET_HEADER.test(name);
   return name !== 'proxy' || value.includes('@');
 }
 
@@ -186,8 +220,10 @@ function sizeText(key: string, amount: number): string {
 }
 
 function shown(value: unknown, kind: Kind<unknown> | undefined): string {
-  if (value instanceof ExpandedText) return value.template;
-  if (kind?.isSecret === true && value !== null) return '[secret]';
+  const isSecret = kind?.isSecret === true;
+  if (value instanceof ExpandedText)
+    return isSecret ? referencesIn(value.template) : withoutUrlSecrets(value.template);
+  if (isSecret && value !== null) return '[secret]';
   if (typeof value === 'string') return withoutUrlSecrets(value);
   return JSON.stringify(value, (_, one: unknown) =>
     one instanceof ExpandedText ? one.template : one,

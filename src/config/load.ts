@@ -5,11 +5,19 @@
 import { dirname, resolve } from 'node:path';
 import { bug, OperatorError, type Mistake } from '../errors.ts';
 import { dealShards } from '../lib/shard.ts';
-import type { Signal } from '../model/batch.ts';
+import { type Signal, SIGNALS } from '../model/batch.ts';
 import type { ApiConfig, Config, OtlpConfig, OtlpSignalConfig, ServiceConfig } from './config.ts';
-import { kindAt, type Violation } from './declare.ts';
+import { kindAt, readAlone, type Violation } from './declare.ts';
 import { type Judgement, warningsOf } from './examine.ts';
-import { CONFIG, GRPC_ENDPOINT, type ApiKeys, type ConfigKeys, type ServiceEntry } from './keys.ts';
+import type { ListenAddress } from './http-kinds.ts';
+import {
+  CONFIG,
+  GRPC_ENDPOINT,
+  status as statusKeys,
+  type ApiKeys,
+  type ConfigKeys,
+  type ServiceEntry,
+} from './keys.ts';
 import {
   keyFor,
   layerVariables,
@@ -53,6 +61,21 @@ export function judgeFile(options: LoadOptions): Judgement {
       hint: 'name a YAML file with `--config`; config/minimal.yaml is one to start from',
     },
   ]);
+}
+
+/**
+ * The address of the status server, also in a file with mistakes, which a running daemon does not take over: the
+ * default if the mistake hides the key, null if there is no text.
+ */
+export function readStatusAddress(options: LoadOptions): ListenAddress | null {
+  const { file, environment, readFile = readTextFile } = options;
+  const found = readFile(resolve(file));
+  if (!('text' in found)) return null;
+  const sources = { directory: dirname(resolve(file)), environment, readFile };
+  const { root } = readTree(found.text, file, sources);
+  const { listen } = statusKeys.keys;
+  const given = readAlone(listen, valueAt(root, ['status', 'listen']));
+  return given ?? readAlone(listen, undefined) ?? bug('no default');
 }
 
 /** Like loadConfig(), for a text that was read elsewhere. `options.file` need not exist. */
@@ -120,9 +143,10 @@ function readFor(signal: Signal, given: YamlTree<YamlMap>, variables: OtelVariab
 
 /** Likely mistakes in a valid configuration. `isContainer`: the process runs in a container. */
 export function warningMistakes({ trees }: Judgement, isContainer: boolean): readonly Mistake[] {
-  return orderMistakes(
-    Object.values(trees).flatMap(tree => violationMistakes(warningsOf(tree, isContainer), tree)),
+  const found = SIGNALS.map(signal =>
+    violationMistakes(warningsOf(trees[signal], signal, isContainer), trees[signal]),
   );
+  return orderMistakes(found.flat());
 }
 
 function resolveConfig(

@@ -19,6 +19,11 @@ export function hasReference(text: string): boolean {
   return text.search(REFERENCE) !== -1;
 }
 
+/** The references alone, without the text around them, which may be a secret. */
+export function referencesIn(template: string): string {
+  return (template.match(REFERENCE) ?? []).join(' ');
+}
+
 /** The text that was found, or everything that is wrong. */
 export type Expansion = { readonly text: string } | { readonly problems: readonly string[] };
 
@@ -85,7 +90,7 @@ export class ConfigSecret {
 
   /** `reread` gives undefined when there is nothing usable now. */
   constructor(text: string, reread: () => string | undefined = () => undefined, template = '') {
-    this.#source = (template.match(REFERENCE) ?? []).join(' ');
+    this.#source = referencesIn(template);
     this.#text = text;
     this.#reread = reread;
   }

@@ -17,7 +17,12 @@ services:
 otlp:
   endpoint: https://back.example.com
 `;
-const environment = { KEY: 'canary-key', NAME: 'canary-name', OTEL_LOG_LEVEL: 'warn' };
+const environment = {
+  HOST: 'proxy.example.com',
+  KEY: 'canary-key',
+  NAME: 'canary-name',
+  OTEL_LOG_LEVEL: 'warn',
+};
 
 test('says how much is polled how often, and warns without failing', async () => {
   const file = directory.write('p.yaml', BASE);
@@ -33,7 +38,10 @@ test('says how much is polled how often, and warns without failing', async () =>
 
 test('--print shows each value with its origin, and no secret', async () => {
   const logs = { OTEL_EXPORTER_OTLP_LOGS_TIMEOUT: '500' };
-  const file = directory.write('r.yaml', `${BASE}  protocol: grpc\nmetrics: {interval: 5s}\n`);
+  const both = '{X-Region: canary-region, X-Route: "canary-${env:NAME}"}';
+  const proxy = 'http://user:canary-password@${env:HOST}:3128';
+  const base = BASE.replace('{X-Region: canary-region}', () => `${both}\n  proxy: ${proxy}`);
+  const file = directory.write('r.yaml', `${base}  protocol: grpc\nmetrics: {interval: 5s}\n`);
   const args = ['--config', file, '--print'];
   const { code, out } = await callVerb(verb, args, { environment: { ...environment, ...logs } });
   expect(code).toBe(0);
@@ -43,9 +51,11 @@ test('--print shows each value with its origin, and no secret', async () => {
   check('api.base_url', 'https://api.example.com', `${file}:2`);
   check('api.key', '${env:KEY}', `${file}:3`);
   check('api.headers.X-Region', '[secret]', `${file}:4`);
+  check('api.headers.X-Route', '${env:NAME}', `${file}:4`);
+  check('api.proxy', '${env:HOST}', `${file}:5`);
   check('api.timeout', '5s', 'default');
-  check('services[0].name', '${env:NAME}', `${file}:7`);
-  check('metrics.interval', '5s', `${file}:11`);
+  check('services[0].name', '${env:NAME}', `${file}:8`);
+  check('metrics.interval', '5s', `${file}:12`);
   check('log.level', 'warn', 'OTEL_LOG_LEVEL');
   check('otlp.timeout', '10s', 'default');
   check('otlp.timeout (logs)', '500ms', 'OTEL_EXPORTER_OTLP_LOGS_TIMEOUT');

@@ -48,9 +48,20 @@ test('1 with the reason when nobody answers, and when nobody can know where', as
   expect([gone.code, gone.err]).toEqual([1, expect.stringContaining('ECONNREFUSED')]);
   const free = await ask('127.0.0.1:0');
   expect([free.code, free.err]).toEqual([1, expect.stringContaining('any free port')]);
-  const broken = directory.write('broken.yaml', 'api: {}');
+  const listen = `127.0.0.1:${await findClosedPort()}`;
+  const broken = directory.write('broken.yaml', `api: {}\nstatus: {listen: "${listen}"}\n`);
   const bad = await callVerb(verb, ['--config', broken]);
-  expect([bad.code, bad.err]).toEqual([1, expect.stringContaining('base_url: missing')]);
+  expect([bad.code, bad.err]).toEqual([
+    1,
+    expect.stringMatching(/^not ready: .*\n.*base_url: missing/),
+  ]);
+});
+
+test('0 although the file has a mistake: a running daemon does not use it', async () => {
+  const { port } = await serve();
+  const text = `api: {}\nstatus: {listen: "127.0.0.1:${port}"}\n`;
+  const { code, err } = await callVerb(verb, ['--config', directory.write('mistake.yaml', text)]);
+  expect([code, err]).toEqual([0, '']);
 });
 
 test('1 with the beginning of an answer without end', async () => {

@@ -43,7 +43,11 @@ const EVERYTHING = {
   image: { repository: 'registry.example.com/prom2otlp', digest: `sha256:${'a'.repeat(64)}` },
   imagePullSecrets: [{ name: 'registry' }],
   serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
-  prometheusRule: { enabled: true, labels: { release: 'prometheus' } },
+  prometheusRule: {
+    enabled: true,
+    labels: { release: 'prometheus' },
+    runbooks: 'https://wiki.example.com/runbooks',
+  },
   dashboards: { enabled: true },
   persistence: { size: '10Gi', storageClass: 'fast' },
   env: [{ name: 'REGION', value: 'north' }],
@@ -149,7 +153,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     expect(pod.containers[0].image).toMatch(/^registry\.example\.com\/prom2otlp@sha256:a{64}$/);
     expect(pod.volumes).toContainEqual({
       name: 'prom2otlp-secrets',
-      secret: { secretName: 'my-secret', defaultMode: 0o440 },
+      secret: { secretName: 'my-secret', defaultMode: 0o444 },
     });
     const [endpoint] = kindOf(objects, 'ServiceMonitor').spec.endpoints;
     expect(endpoint.authorization.credentials).toEqual({ name: 'my-secret', key: 'status-token' });
@@ -165,7 +169,10 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     });
     const service = kindOf(objects, 'Service').metadata.labels;
     expect(service).toMatchObject(kindOf(objects, 'ServiceMonitor').spec.selector.matchLabels);
-    expect(kindOf(objects, 'PrometheusRule').spec.groups.length).toBeGreaterThan(0);
+    const { groups } = kindOf(objects, 'PrometheusRule').spec;
+    expect(groups[0].rules[0].annotations.runbook_url).toMatch(
+      /^https:\/\/wiki\.example\.com\/runbooks#\w+$/,
+    );
     const dashboards = objects.filter(({ metadata }) => metadata.labels.grafana_dashboard === '1');
     expect(dashboards.flatMap(({ data }) => Object.keys(data)).sort()).toEqual([
       'prom2otlp.json',
@@ -272,6 +279,8 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     expect(spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
     const [container] = spec.template.spec.initContainers;
     expect(container).toMatchObject({ name: 'prom2otlp', restartPolicy: 'Always' });
+    // The containers of the workload wait for it.
+    expect(container).not.toHaveProperty('startupProbe');
     // A limit of ephemeral storage would hold for the whole pod: the kubelet would evict it although the queue is far
     // below the limit of its volume.
     expect(container.resources).toEqual({

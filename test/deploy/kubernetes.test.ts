@@ -46,11 +46,19 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
     expect(effective).toMatchObject({
       runAsNonRoot: true,
       runAsUser: 1000,
-      fsGroup: 1000,
       seccompProfile: { type: 'RuntimeDefault' },
     });
     expect(container.livenessProbe.httpGet).toEqual({ path: '/healthz', port: 'status' });
-    expect(container.startupProbe.httpGet).toEqual({ path: '/healthz', port: 'status' });
+    if (folder === 'sidecar') {
+      // The containers of the workload wait for a startup probe, and its group holds for all volumes of the pod.
+      expect(container).not.toHaveProperty('startupProbe');
+      expect(pod).not.toHaveProperty('securityContext');
+    } else {
+      const { httpGet, periodSeconds, failureThreshold } = container.startupProbe;
+      expect(httpGet).toEqual({ path: '/healthz', port: 'status' });
+      expect(periodSeconds * failureThreshold).toBe(1800);
+      expect(pod.securityContext.fsGroup).toBe(1000);
+    }
     expect(container.ports).toContainEqual({ name: 'status', containerPort: 9464 });
     expect(container.resources.requests).toHaveProperty('memory');
     expect(container.resources.limits).toHaveProperty('memory');
@@ -137,6 +145,7 @@ describe.skipIf(skip !== null)('in particular', () => {
   test('the network policy admits the status address, and lets name resolution, HTTPS and OTLP out', async () => {
     const { objects } = await checkObjects(join(source, 'stand-alone'));
     const { spec } = kindOf(objects, 'NetworkPolicy');
+    expect(spec.podSelector).toEqual({ matchLabels: { 'app.kubernetes.io/name': 'prom2otlp' } });
     expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);
     expect(spec.ingress.flatMap((rule: Objects[number]) => rule.ports)).toEqual([
       { protocol: 'TCP', port: 'status' },

@@ -62,7 +62,7 @@ where it goes has a default.
 {{- end }}
 {{- end }}
 
-{{/* The daemon's container, without its resources. With restartPolicy: Always among the init containers it is a sidecar. */}}
+{{/* The daemon's container, without its probes and resources. With restartPolicy: Always among the init containers it is a sidecar. */}}
 {{- define "prom2otlp.container" -}}
 name: prom2otlp
 image: {{ include "prom2otlp.image" . }}
@@ -92,14 +92,6 @@ env:
   {{- end }}
 terminationMessagePath: /dev/termination-log
 terminationMessagePolicy: FallbackToLogsOnError
-startupProbe:
-  httpGet: {path: /healthz, port: status}
-  periodSeconds: 2
-  failureThreshold: 30
-livenessProbe:
-  httpGet: {path: /healthz, port: status}
-  periodSeconds: 20
-  timeoutSeconds: 5
 volumeMounts:
   - {name: prom2otlp-config, mountPath: /etc/prom2otlp, readOnly: true}
   - {name: prom2otlp-secrets, mountPath: /run/secrets/prom2otlp, readOnly: true}
@@ -112,7 +104,8 @@ volumeMounts:
 - name: prom2otlp-config
   configMap: {name: {{ include "prom2otlp.fullname" . }}}
 - name: prom2otlp-secrets
-  secret: {secretName: {{ .Values.existingSecret }}, defaultMode: 0440}
+  # Readable for all users: only this container mounts it, and the `fsGroup` of a sidecar's pod is the workload's.
+  secret: {secretName: {{ .Values.existingSecret }}, defaultMode: 0444}
 - name: prom2otlp-tmp
   emptyDir: {sizeLimit: 512Mi}
 {{- end }}
@@ -125,6 +118,13 @@ hold for the whole pod, with the queue in an emptyDir.
 {{- $limits := omit (.Values.resources.limits | default dict) "ephemeral-storage" -}}
 - restartPolicy: Always
   {{- include "prom2otlp.container" . | nindent 2 }}
+  # No startupProbe: the containers of the workload would wait for it, also while the daemon cannot start. The delay is for
+  # a start with a long queue, which is checked first.
+  livenessProbe:
+    httpGet: {path: /healthz, port: status}
+    initialDelaySeconds: 300
+    periodSeconds: 20
+    timeoutSeconds: 5
   resources:
     {{- set (deepCopy .Values.resources) "limits" $limits | toYaml | nindent 4 }}
 {{- end }}
