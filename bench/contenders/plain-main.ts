@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Permits } from '../../src/lib/bell.ts';
 import { createPlainStack } from '../../test/reference/plain-stack.ts';
 
 interface PlainTask {
@@ -15,21 +16,8 @@ const { urls, key, otlp, intervalMs } = JSON.parse(
   readFileSync(process.argv[2] ?? '', 'utf8'),
 ) as PlainTask;
 
-/** Cycles that may still begin: more at once do not help one thread, and exports that wait too long time out. */
-let free = 4;
-const waiting: (() => void)[] = [];
-
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (free > 0) free--;
-  else await new Promise<void>(resolve => waiting.push(resolve));
-  try {
-    return await work();
-  } finally {
-    const next = waiting.shift();
-    if (next === undefined) free++;
-    else next();
-  }
-}
+/** More cycles at once do not help one thread, and exports that wait too long time out. */
+const cycles = new Permits(4);
 
 async function follow(url: string, index: number): Promise<void> {
   const stack = createPlainStack(url, key, otlp);
@@ -39,7 +27,7 @@ async function follow(url: string, index: number): Promise<void> {
     // An address that cannot keep up leaves rounds out; its rounds never overlap.
     nextMs += intervalMs * Math.max(1, Math.ceil((Date.now() - nextMs) / intervalMs));
     try {
-      await inTurn(() => stack.cycle());
+      await cycles.run(() => stack.cycle());
     } catch (error) {
       process.stderr.write(`${String(error)}\n`);
     }

@@ -50,7 +50,7 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
     const scraped = targets.filter(({ status }) => status.scrapeCount > 0).length;
     if (scraped < targets.length) return `scraping: ${scraped} of ${targets.length} pages`;
     const accepted = since(null, 'point/accepted');
-    return `pulling and delivering: ${meter(accepted, accepted + daemon.leftPoints())}`;
+    return `pulling and delivering: ${meter(accepted, accepted + daemon.queue.points)}`;
   };
   const isDelivered = await withProgress(context, step, cycle);
   const services = daemon.targets.flatMap(target => target.services);

@@ -20,7 +20,10 @@ import { existingQueue, QueueView } from '../pipeline/queue/queue-view.ts';
 import { rowBytes, rowPoints } from '../pipeline/queue/rows.ts';
 import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
+import { GRACE_MS } from '../pipeline/send/sender.ts';
 import { type AccountReport, accountReport } from '../status/account-report.ts';
+import { SET_ASIDE_SHOWN_MAX } from '../status/delivery-status.ts';
+import { shown } from '../status/times.ts';
 import { createMeter, withProgress } from './output.ts';
 import { ageOf, labelsOf, printTable } from './table.ts';
 import {
@@ -120,7 +123,6 @@ function loadQueueConfig(
 // tables, or as one JSON object with the same numbers.
 
 /** The most entries in the JSON, and the most groups in the table. */
-const SET_ASIDE_SHOWN_MAX = 20;
 
 /** Times are milliseconds since the epoch. */
 interface Waiting {
@@ -271,24 +273,13 @@ function accountRows(
 function jsonOf({ signals, services, setAside, ...rest }: Inspection): unknown {
   return {
     ...rest,
-    signals: signals.map(withTimes),
-    services: services.map(withTimes),
-    setAside: setAside.slice(0, SET_ASIDE_SHOWN_MAX).map(({ atMs, sample, ...one }) => ({
-      at: timeOf(atMs),
-      ...one,
+    signals: signals.map(one => shown(one)),
+    services: services.map(one => shown(one)),
+    setAside: setAside.slice(0, SET_ASIDE_SHOWN_MAX).map(({ sample, ...one }) => ({
+      ...shown(one),
       sample: sampleOf(one.signal, sample),
     })),
   };
-}
-
-function withTimes({ oldestAtMs, newestAtMs, ...one }: Waiting): unknown {
-  return { ...one, oldestAt: timeOf(oldestAtMs), newestAt: timeOf(newestAtMs) };
-}
-
-/** null also for a damaged time. */
-function timeOf(atMs: number | null): string | null {
-  const date = new Date(atMs ?? NaN);
-  return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
 /** The refused request; null if its row was damaged on disk, or if its bytes were not kept. */
@@ -397,22 +388,22 @@ async function deliver(
   forMs: number,
   context: VerbContext,
 ): Promise<number> {
-  const { clock, err, out, stop } = context;
+  const { clock, err, out, stop, stopNow } = context;
   const startedMs = clock.monotonicMs();
-  const totalPoints = leftPoints(queue);
+  const totalPoints = queue.points;
   const since = countFromNow(queue.account);
   for (const { sender } of senders) sender.start();
   const meter = createMeter(clock, amount => `${formatCount(amount)} points`);
   const state = (): string =>
-    [meter(totalPoints - leftPoints(queue), totalPoints), ...problemsOf(queue, senders)].join('; ');
+    [meter(totalPoints - queue.points, totalPoints), ...problemsOf(queue, senders)].join('; ');
   const flushed = Promise.all(senders.map(({ sender }) => sender.flush(forMs)));
   await withProgress(context, state, Promise.race([flushed, untilAborted(stop)]));
   // Read before the senders close, which ends their states.
   const problems = problemsOf(queue, senders);
-  await Promise.all(senders.map(({ sender }) => sender.close()));
+  await Promise.all(senders.map(({ sender }) => sender.close(GRACE_MS, stopNow)));
   const accepted = since(null, 'point/accepted');
   const [rejected, aside] = [since(null, 'point/rejected'), since(null, 'point/set_aside')];
-  const left = leftPoints(queue);
+  const left = queue.points;
   const took = formatDuration(clock.monotonicMs() - startedMs);
   const refused = `rejected ${formatCount(rejected)}, set aside ${formatCount(aside)}`;
   out.line(
@@ -430,10 +421,6 @@ function problemsOf(queue: Queue, senders: readonly OpenSender[]): readonly stri
     return isStuck ? [`${signal} to ${endpoint}: ${state}: ${lastError}`] : [];
   });
   return trouble === null ? stuck : [`queue: ${trouble}`, ...stuck];
-}
-
-function leftPoints(queue: Queue): number {
-  return queue.size('metrics').points + queue.size('logs').points;
 }
 
 /** The settings for another receiver. Headers go to the configured origin only: they may hold credentials. */

@@ -68,6 +68,6 @@ async function runDaemon(file: string, context: VerbContext): Promise<number> {
   const { daemon } = supervisor;
   await daemon.stop(stopNow);
   await status.close();
-  logger.info({ left: daemon.leftPoints() }, 'stopped');
+  logger.info({ left: daemon.queue.points }, 'stopped');
   return stopNow.aborted ? 1 : 0;
 }

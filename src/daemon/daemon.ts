@@ -34,6 +34,7 @@ import { laterMs } from '../pipeline/derive/reset.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import { openQueue, type Queue } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
+import { GRACE_MS } from '../pipeline/send/sender.ts';
 import { TranslateMeter } from '../pipeline/translate-meter.ts';
 import { apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
@@ -67,11 +68,6 @@ export interface DaemonOptions {
 const PULL_MS = 900_000;
 /** The longest time that a stop waits for the back end; the rest stays in the queue. */
 const FLUSH_MS = 10_000;
-/**
- * How long a stop or a reload waits for the answers to running requests. Without an answer, a page of the service would
- * be lost, or a batch would be sent again.
- */
-const GRACE_MS = 2000;
 
 /** With less memory for pages and series, V8 has to collect garbage early. */
 const SMALL_MEMORY_BYTES = 512 * 2 ** 20;
@@ -144,9 +140,7 @@ export class Daemon {
       resourceOf: (service: ServiceConfig) => resourceOf(service, owners.get(service.id)),
     };
     const onDemand = { config, clients, queue, clock, counters, logger, ...named };
-    const createReader = modules.formats?.createLineReader;
-    this.logs =
-      modules.logs && createReader ? new modules.logs.Logs({ ...onDemand, createReader }) : null;
+    this.logs = modules.logs && new modules.logs.Logs(onDemand);
     this.backups = modules.backups && new modules.backups.Backups(onDemand);
     const budget = new SeriesBudget(limits);
     this.#budget = budget;
@@ -159,8 +153,9 @@ export class Daemon {
     for (const note of memoryNotes(config.memory)) logger.info({}, note);
     // A large archive has gigabytes of lines, each of them in memory for a short time.
     if (limits.memoryBytes < SMALL_MEMORY_BYTES || this.logs !== null) keepHeapSmall();
-    this.#startTelemetry = () =>
-      modules.telemetry?.startTelemetry({ config, clock, counters, log, queue, instance }) ?? null;
+    const { startedAtMs } = this;
+    const telemetry = { config, clock, counters, log, queue, instance, startedAtMs };
+    this.#startTelemetry = () => modules.telemetry?.startTelemetry(telemetry) ?? null;
     this.#unfollowProcess = followProcess(counters, clock, this.startedAtMs);
     this.#schedule = scheduleOf(planned, options, counters);
     const giveUp = this.#givingUp.signal;
@@ -435,10 +430,10 @@ export class Daemon {
     await this.#startTelemetry()?.close();
     const endMs = this.#clock.monotonicMs() + deadlineMs;
     for (;;) {
-      const before = this.leftPoints();
+      const before = this.queue.points;
       const leftMs = endMs - this.#clock.monotonicMs();
       if (await this.#flush(Math.min(patienceMs, leftMs))) return true;
-      if (this.leftPoints() === before || leftMs <= patienceMs) return false;
+      if (this.queue.points === before || leftMs <= patienceMs) return false;
     }
   }
 
@@ -461,13 +456,11 @@ export class Daemon {
     this.isStopping = true;
     await Promise.race([this.#finish(), untilAborted(now)]);
     this.#unfollowProcess();
+    // A scrape that is cut off here says nothing about the service.
+    this.#givingUp.abort();
     await this.#clients.close();
-    await Promise.all(this.senders.map(({ sender }) => sender.close()));
+    await Promise.all(this.senders.map(({ sender }) => sender.close(GRACE_MS, now)));
     await this.queue.close();
-  }
-
-  leftPoints(): number {
-    return this.queue.size('metrics').points + this.queue.size('logs').points;
   }
 
   async #pullOnce(): Promise<void> {
@@ -507,7 +500,6 @@ async function loadModules({ telemetry, logs, backups }: Config) {
   return {
     telemetry: telemetry.isEnabled ? await import('./own-telemetry.ts') : null,
     logs: logs.isEnabled ? await import('../logs/logs.ts') : null,
-    formats: logs.isEnabled ? await import('../logs/formats/reader.ts') : null,
     backups: backups.isEnabled ? await import('../backups/backups.ts') : null,
   };
 }

@@ -6,7 +6,7 @@
 // the process: it is counted and logged, and the next interval has the same numbers. Import this
 // file on demand: the SDK takes memory.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
 import { ExportResultCode, hrTimeToMilliseconds, millisToHrTime } from '@opentelemetry/core';
@@ -45,6 +45,8 @@ export interface OwnTelemetryOptions {
   readonly queue: Pick<Queue, 'commit'>;
   /** From instanceId(). */
   readonly instance: string;
+  /** Wall clock: when the counters began, at the start of the process. */
+  readonly startedAtMs: number;
 }
 
 /** Close it before the queue. */
@@ -68,7 +70,7 @@ export const OWN_TELEMETRY_COUNTERS = {
 
 /** Starts the interval. Its timer does not keep the process alive. */
 export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
-  const { config, clock, counters, log, instance } = options;
+  const { config, clock, counters, log, instance, startedAtMs } = options;
   const { intervalMs } = config.telemetry;
   const { failures } = counters.of(OWN_TELEMETRY_COUNTERS);
   const fail = (error: unknown): void => {
@@ -79,12 +81,13 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
       'cannot queue own telemetry: the next request has these numbers',
     );
   };
+  const first = readingOf(counters, clock, startedAtMs);
   let sent: ReturnType<typeof endsOf> = new Map();
   const isDelta = config.otlp.temporality === 'delta';
   const store = async (metrics: ResourceMetrics): Promise<void> => {
     const ends = endsOf(gaugesOf(metrics));
     const ended = endedSince(sent, ends);
-    const since = isDelta ? growthSince(readingOf(counters, clock), metrics, clock) : null;
+    const since = isDelta ? growthSince(readings.get(counters) ?? first, metrics, clock) : null;
     await queueMetrics(since?.growth ?? metrics, ended, options);
     sent = ends;
     if (since !== null) readings.set(counters, since.reading);
@@ -98,7 +101,7 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
     'service.version': programVersion(),
     'service.instance.id': instance,
   });
-  const producer = createProducer(counters, clock, resource);
+  const producer = createProducer(counters, clock, resource, first);
   const reader = new PeriodicExportingMetricReader({
     exporter,
     exportIntervalMillis: intervalMs,
@@ -126,9 +129,7 @@ export async function instanceId(
   const share = shard.count === 1 ? '' : `#${String(shard.index)}`;
   const id = directory === null ? null : await keptId(queue);
   // A path would tell readers of the back end too much.
-  const digest = createHash('sha256')
-    .update(directory ?? resolve(file))
-    .digest('hex');
+  const digest = hash('sha256', directory ?? resolve(file));
   return `${host}:${id ?? digest.slice(0, 2 * ID_BYTES)}${share}`;
 }
 
@@ -155,8 +156,8 @@ function createProducer(
   counters: Counters,
   clock: Clock,
   resource: ResourceMetrics['resource'],
+  first: Reading,
 ): MetricProducer {
-  const first = readingOf(counters, clock);
   const read = (counter: Counter, endTime: HrTime): MetricData => {
     const { name, help, kind, series } = counter;
     const dataPoints = series.map(entry => ({
@@ -210,10 +211,11 @@ interface Reading {
 /** The start time, and for delta temporality the last queued values. Counters and their readings outlive a reload. */
 const readings = new WeakMap<Counters, Reading>();
 
-function readingOf(counters: Counters, clock: Clock): Reading {
+function readingOf(counters: Counters, clock: Clock, startedAtMs: number): Reading {
   const known = readings.get(counters);
   if (known !== undefined) return known;
-  const [startTime, startedMs] = [millisToHrTime(clock.nowMs()), clock.monotonicMs()];
+  const startTime = millisToHrTime(startedAtMs);
+  const startedMs = clock.monotonicMs() - (clock.nowMs() - startedAtMs);
   const reading = { startTime, startedMs, values: new Map<string, number>() };
   readings.set(counters, reading);
   return reading;

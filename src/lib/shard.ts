@@ -3,7 +3,7 @@
 // that are distributed together are balanced: a full shard passes names on to the shard with the next score (as in
 // consistent hashing with bounded loads, https://arxiv.org/abs/1608.01350).
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The most that a shard may get, relative to its even share. */
 const SLACK = 1.01;
@@ -30,7 +30,7 @@ export function dealShards(names: readonly string[], count: number): ReadonlyMap
 
 /** 32 bits that spread names evenly and stay the same for ever. */
 export function digestOf(name: string): number {
-  return createHash('sha256').update(name).digest().readUInt32BE(0);
+  return hash('sha256', name, 'buffer').readUInt32BE(0);
 }
 
 /** The shard with the highest score among those that may take the name. */

@@ -3,7 +3,7 @@
 // archive's; the program never reads them again. Guarantees that the folder stays within its limit: the oldest files
 // are deleted first.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { lstat, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -128,7 +128,7 @@ export class KeptArchives {
 /** The harmless characters of the archive's id; the digest distinguishes similar ids. */
 function fileName(partition: Partition, id: string): string {
   const identity = `${partitionKey(partition)} ${id}`;
-  const digest = createHash('sha256').update(identity).digest('hex').slice(0, HASH_LENGTH);
+  const digest = hash('sha256', identity).slice(0, HASH_LENGTH);
   const readable = id.replaceAll(/[^\w.-]+/g, '_').replace(/^\.+/, '');
   return `${readable.slice(0, NAME_LENGTH_MAX)}.${digest}`;
 }

@@ -13,6 +13,7 @@ import { LogsApi } from '../service/logs-api.ts';
 import type { ServiceResource } from '../pipeline/encode/identity.ts';
 import { LogSink } from './chunk.ts';
 import { Downloads } from './downloads.ts';
+import { createLineReader } from './formats/reader.ts';
 import { LogMeter } from './log-meter.ts';
 import { PulledApi, type PullEnd } from './pull.ts';
 import { PullSchedule } from '../lib/cron.ts';
@@ -26,7 +27,8 @@ export interface LogsOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly logger: Logger;
-  readonly createReader: CreateLineReader;
+  /** createLineReader if absent. */
+  readonly createReader?: CreateLineReader;
   /** The resource of a service, the same as for its metrics. */
   readonly resourceOf: (service: ServiceConfig) => ServiceResource;
   /** Returns numbers from 0 up to 1; Math.random if absent. */
@@ -45,14 +47,14 @@ export class Logs {
   constructor(options: LogsOptions) {
     const { config, clients, queue, clock, counters, logger, resourceOf } = options;
     const { endpoints, types, limits, schedule } = config.logs;
-    const { random = Math.random } = options;
+    const { createReader = createLineReader, random = Math.random } = options;
     const isPulled = (service: string, type: string): boolean =>
       config.services.some(({ id }) => id === service) &&
       (types.length === 0 || type === '' || types.includes(type));
     const meter = new LogMeter(counters, logger, clock, isPulled);
     const downloads = new Downloads(clock, config.queue.directory, limits);
     const readerOf = (type: string): LineReader =>
-      options.createReader({
+      createReader({
         type,
         timezone: config.logs.sourceTimezone,
         isRedacting: config.logs.redactLiterals,

@@ -115,7 +115,7 @@ export function uidPlace(parts: readonly string[]): string {
 
 /** The id of a record that we create, such as a gap. */
 export function textUid(parts: readonly string[]): string {
-  return hash('sha256', uidPlace(parts), 'hex').slice(0, UID_LENGTH);
+  return hash('sha256', uidPlace(parts)).slice(0, UID_LENGTH);
 }
 
 /** The first 128 bits of SHA-256, in hex. `position` distinguishes equal lines: `<offset>`, or `<offset>#<number>`. */
@@ -123,5 +123,5 @@ export function recordUid(place: string, position: number | string, record: Pars
   const { timeMs, timeExtraNs, raw } = record;
   const time = Number.isNaN(timeMs) ? '' : `${timeMs}.${timeExtraNs}`;
   const identity = [place, position, time, raw].join(SEPARATOR);
-  return hash('sha256', identity, 'hex').slice(0, UID_LENGTH);
+  return hash('sha256', identity).slice(0, UID_LENGTH);
 }

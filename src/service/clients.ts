@@ -1,7 +1,7 @@
 // The HTTP clients of a running process: parts that use the same API with the same settings share a client, and clients
 // with the same key and origin share a token bucket.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ApiConfig, Config } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
@@ -126,5 +126,5 @@ function partOf({ kind, id }: Pick<PullReportOptions, 'kind' | 'id'>): string {
 }
 
 function digest(parts: unknown): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  return hash('sha256', JSON.stringify(parts));
 }

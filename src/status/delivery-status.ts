@@ -56,7 +56,7 @@ export interface SenderReport extends Shown<SenderStatus> {
 
 type SetAsideReport = Shown<Omit<SetAside, 'sample'>>;
 
-const SET_ASIDE_SHOWN_MAX = 20;
+export const SET_ASIDE_SHOWN_MAX = 20;
 /** A queue with more than this share of its limit is worth a warning. */
 const QUEUE_SHARE_WARNED = 0.8;
 /** Below this share, fast growth is a burst and gets no warning. */

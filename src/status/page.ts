@@ -2,7 +2,7 @@
 // complete without scripts; with scripts it refreshes itself. The policy allows the inline style and script by their
 // hashes only: text from a service or a back end could not run even if it were not escaped.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { accountSection } from './account-report.ts';
 import {
@@ -121,7 +121,7 @@ function iconOf(tone: Tone): string {
 }
 
 function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+  return `sha256-${hash('sha256', text, 'base64')}`;
 }
 
 // The upper part: the verdict, the numbers from the service to the back end, and the problems.

@@ -58,9 +58,9 @@ export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<Ser
       declared: metric.declared,
       unit: metric.sentUnit,
       value: valueOf(table, row, metric),
-      start: hasStart ? timeOf(table.startMs[row]) : null,
-      time: timeOf(table.timeMs[row]),
-      changed: changedS === 0 ? null : timeOf(changedS * 1000),
+      start: hasStart ? instantOrNull(table.startMs[row]) : null,
+      time: instantOrNull(table.timeMs[row]),
+      changed: changedS === 0 ? null : instantOrNull(changedS * 1000),
       outcome: OUTCOME_NAMES[table.outcome[row] ?? 0] ?? '',
     };
   }
@@ -103,8 +103,4 @@ function valueOf(table: SeriesTable, row: number, metric: Metric): SeriesReport[
   const { count = NO_ROW, sum = NO_ROW } = table.compounds.get(row) ?? {};
   if (count === NO_ROW) return null;
   return { count: read(count), sum: sum === NO_ROW ? null : read(sum) };
-}
-
-function timeOf(timeMs: number | undefined): string | null {
-  return timeMs === undefined || Number.isNaN(timeMs) ? null : instantOrNull(timeMs);
 }

@@ -31,6 +31,8 @@ export function instant(timeMs: number): string {
   return new Date(Number.isFinite(timeMs) ? timeMs : 0).toISOString();
 }
 
-export function instantOrNull(timeMs: number | null): string | null {
-  return timeMs === null ? null : instant(timeMs);
+/** Null for an unknown time, or one that is no time, as from a damaged file. */
+export function instantOrNull(timeMs: number | null | undefined): string | null {
+  const date = new Date(timeMs ?? Number.NaN);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }

@@ -64,11 +64,13 @@ function start({
   answer = () => STORED,
   counters = new Counters(),
   time = clock,
+  startedAtMs = time.nowMs(),
 }: {
   readonly config?: Config;
   readonly answer?: () => CommitOutcome | Promise<CommitOutcome>;
   readonly counters?: Counters;
   readonly time?: Clock;
+  readonly startedAtMs?: number;
 } = {}): Setup {
   const { requests } = counters.of(REQUESTS);
   const queued: OtlpPoint[][] = [];
@@ -90,6 +92,7 @@ function start({
     log,
     queue: { commit },
     instance: 'db-host:705b496f',
+    startedAtMs,
   });
   open.push(telemetry);
   const count = async (more: number): Promise<void> => {
@@ -163,6 +166,17 @@ test('the end of a gauge is sent once', async () => {
   ]);
   expect(new Set(sent.flat().map(({ resource }) => resource)).size).toBe(1);
 });
+
+test.each(['cumulative', 'delta'])(
+  'telemetry that a reload switches on begins with the process: %s',
+  async temporality => {
+    const startedAtMs = clock.nowMs() - 86_400_000;
+    const { count, sent } = start({ config: configOf({ otlp: { temporality } }), startedAtMs });
+    await count(7);
+    const { startNs = 0, value } = sent()[0] ?? {};
+    expect([BigInt(startNs) / 1_000_000n, value]).toEqual([BigInt(Math.trunc(startedAtMs)), 7]);
+  },
+);
 
 test('a counter that is registered later is sent, too', async () => {
   const { telemetry, counters, queued } = start();
@@ -275,7 +289,9 @@ test('counts are queued as a separate service, and the account balances', async 
   await using queue = openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
   const log = new ThrottledLog(silentLogger, clock);
   const instance = await instanceId(config, queue, 'db-host');
-  const telemetry = startTelemetry({ config, clock, counters, log, queue, instance });
+  const startedAtMs = clock.nowMs();
+  const options = { config, clock, counters, log, queue, instance, startedAtMs };
+  const telemetry = startTelemetry(options);
   await telemetry.close();
   const [row] = await queue.oldest('metrics', 1, new Set());
   const points = otlpPoints(saneMetrics(gunzipSync(row?.body ?? Buffer.alloc(0))));

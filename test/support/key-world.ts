@@ -6,7 +6,6 @@ import { Backups } from '../../src/backups/backups.ts';
 import type { Config } from '../../src/config/config.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { createLineReader } from '../../src/logs/formats/reader.ts';
 import { Logs } from '../../src/logs/logs.ts';
 import type { Batch } from '../../src/model/batch.ts';
 import type { Commit } from '../../src/pipeline/queue/commit.ts';
@@ -91,7 +90,7 @@ export class KeyWorld {
   logs(settings: Readonly<Record<string, unknown>> = {}): Logs {
     const logs = { enabled: true, ...settings };
     const parts = this.#parts({ logs, services: names(1) });
-    return new Logs({ ...parts, createReader: createLineReader, random: () => 0 });
+    return new Logs({ ...parts, random: () => 0 });
   }
 
   /** A target whose page is read every `intervalMs`, first after `phaseMs`. */

@@ -19,7 +19,7 @@ import {
   type SendResult,
   type Transport,
 } from '../../src/pipeline/send/transport.ts';
-import { Sender } from '../../src/pipeline/send/sender.ts';
+import { GRACE_MS, Sender } from '../../src/pipeline/send/sender.ts';
 import { oracleEncodeMetrics, oracleMetricsMessage } from '../reference/oracle.ts';
 import type { FakeClock } from './fake-clock.ts';
 import { batchOf } from './otlp-requests.ts';
@@ -504,7 +504,7 @@ class Run implements Transport {
       this.#judge.isFlushing = false;
     }
     if (kind === 'flush') return;
-    await this.#pass(this.#sender.close(kind === 'stop' ? 1000 : 0));
+    await this.#pass(this.#sender.close(kind === 'stop' ? GRACE_MS : 0));
     await this.#begin();
   }
 

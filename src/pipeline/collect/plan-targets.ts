@@ -2,7 +2,7 @@
 // proxy share one target. One answer holds every service that its key can see, so a target needs
 // one poll; derive separates the services by their `namespace` label.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ApiConfig, Config, ServiceConfig } from '../../config/config.ts';
 import { shardOf } from '../../lib/shard.ts';
 import type { OtherShards } from '../../model/page.ts';
@@ -98,7 +98,7 @@ interface Group {
  */
 function targetId({ baseUrl }: ApiConfig, first: string): string {
   const identity = JSON.stringify([baseUrl, first]);
-  return createHash('sha256').update(identity).digest('hex').slice(0, ID_LENGTH);
+  return hash('sha256', identity).slice(0, ID_LENGTH);
 }
 
 /** The ids under which a target's state may be stored because another of its services was the first then. */

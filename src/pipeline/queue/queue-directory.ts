@@ -114,10 +114,10 @@ export class QueueDirectory {
   }
 
   /**
-   * Writes the queue again when some of its open files were deleted or replaced, and closes it. A file that replaced
-   * one of ours is put aside. If it throws, the queue is still open or can be opened.
+   * Writes the queue again when some of its open files were deleted or replaced, and has it closed. A file that replaced
+   * one of ours is put aside. If it throws, the queue is still open, or it was closed and can be opened.
    */
-  renew(file: QueueFile, atMs: number): void {
+  renew(file: QueueFile, atMs: number, close: () => void): void {
     const gone = file.misplaced();
     this.#remove('rescue.sqlite');
     createFile(this.file('rescue.sqlite'));
@@ -126,7 +126,7 @@ export class QueueDirectory {
     // Under this name the copy counts as complete.
     renameSync(this.file('rescue.sqlite'), this.file('salvage.sqlite'));
     syncDirectory(this.path);
-    file.close();
+    close();
     // The copy has the data of our files that are still in place.
     for (const name of FILES) if (!gone.includes(name)) rmSync(this.file(name), { force: true });
     this.#finishReplacement();
@@ -194,11 +194,13 @@ function readThrough(path: string): void {
 const ELSEWHERE =
   'it must be a local disk with free space on which this user may write; null keeps the queue in memory';
 
-/** The error for a queue that cannot be opened; transient when only space is missing. */
+/** The error for a queue that cannot be opened; transient when space is missing, or another program locks the file. */
 export function openError(what: string, cause: unknown): OperatorError {
-  const isTransient = isDiskFull(cause);
+  const isLocked = storageProblem(cause) === 'busy';
+  const isTransient = isLocked || isDiskFull(cause);
   const remedy = cause instanceof UnsafeFileError ? cause.remedy : ELSEWHERE;
-  const hint = isTransient ? 'free space on its disk' : remedy;
+  const passing = isLocked ? 'end the program that has the file open' : 'free space on its disk';
+  const hint = isTransient ? passing : remedy;
   const message = `${what}: ${causeText(cause)}`;
   const key = 'queue.directory';
   return new OperatorError([{ key, message, hint, isTransient }], { cause });

@@ -252,6 +252,11 @@ export class Queue {
     return { ...this.account.sums(signal), maxBytes: this.#options.config[signal].maxBytes };
   }
 
+  /** The points of both signals that wait. */
+  get points(): number {
+    return this.size('metrics').points + this.size('logs').points;
+  }
+
   /** Reads the file. */
   stats(signal: Signal): QueueStats {
     if (!this.#isClosed) this.#readTimes(signal);

@@ -225,8 +225,10 @@ export class Storage {
     if (!disk.lock.isInPlace()) this.#lockAgain(disk);
     const file = this.#file;
     if (file !== null && file.misplaced().length > 0) {
-      directory.renew(file, this.#options.clock.nowMs());
-      this.#file = null;
+      directory.renew(file, this.#options.clock.nowMs(), () => {
+        this.#file = null;
+        file.close();
+      });
       this.#openFile();
     }
     reserve.look();

@@ -30,8 +30,8 @@ export interface Outcome {
   readonly rest: RowRest | null;
 }
 
-/** The most bytes that are kept of a damaged row. */
-const SAMPLE_BYTES_MAX = 64 * 1024;
+/** The most bytes to keep of a damaged row or of a refused piece. */
+export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 
 export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outcome {
   if (first === undefined) return second;

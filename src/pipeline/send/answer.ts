@@ -24,6 +24,9 @@ export const ANSWER_BYTES_MAX: number = 4 * 1024 * 1024;
 /** The most characters of a back end's message that are shown or kept. */
 export const MESSAGE_LENGTH_MAX = 300;
 
+/** How far a web page is looked for: it may begin with blank lines. */
+const MARKUP_LOOK_BYTES = 256;
+
 const PARTIAL_SUCCESS = 1;
 const REJECTED_TAG = (1 << 3) | WIRE.varint;
 /** The same in PartialSuccess and in google.rpc.Status. */
@@ -84,7 +87,12 @@ export function readErrorMessage(format: BodyFormat | undefined, body: Buffer): 
     value => typeof value === 'string' && value !== '',
   );
   if (message !== undefined) return textOf(message);
-  return format === 'json' || text.startsWith('<') ? '' : text;
+  return format === 'json' || isMarkup(body) ? '' : text;
+}
+
+/** A web page, whatever its Content-Type: no message of OTLP begins with `<`, in protobuf or in JSON. */
+export function isMarkup(body: Buffer): boolean {
+  return /^\s*</.test(body.toString('latin1', 0, MARKUP_LOOK_BYTES));
 }
 
 /** One printable line of at most MESSAGE_LENGTH_MAX characters. */

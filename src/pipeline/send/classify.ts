@@ -13,6 +13,7 @@ import { parseRetryAfter } from '../../lib/retry-after.ts';
 import type { Signal } from '../../model/batch.ts';
 import {
   bodyFormat,
+  isMarkup,
   oneLine,
   readErrorMessage,
   readPartialSuccess,
@@ -63,7 +64,7 @@ export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): Se
   const { status, body } = answer;
   const format = bodyFormat(answer.contentType);
   if (status >= 200 && status < 300) {
-    if (format === 'html')
+    if (format === 'html' || isMarkup(body))
       return heldForSettings(status, 'the answer is a web page; check otlp.endpoint');
     const success = readPartialSuccess(context.signal, format ?? context.requestFormat, body);
     return { kind: 'accepted', ...success, message: oneLine(context.redact(success.message)) };

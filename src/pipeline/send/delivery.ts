@@ -14,8 +14,8 @@
 import type { Signal } from '../../model/batch.ts';
 import { decompress } from '../queue/compression.ts';
 import type { QueueRow, SetAside, Settlement } from '../queue/commit.ts';
-import { packSlices, type Slice } from '../queue/rows.ts';
-import type { Outcome } from '../queue/transactions.ts';
+import { packSlices, rowPoints, type Slice } from '../queue/rows.ts';
+import { type Outcome, SAMPLE_BYTES_MAX } from '../queue/transactions.ts';
 import {
   countPoints,
   cutAt,
@@ -31,8 +31,6 @@ import type { SendRequest } from './transport.ts';
 export const REQUESTS_MAX = 64;
 /** After this many refusals in a row a refused piece is put off; this many suffice to find one point by its time. */
 const PATIENCE = 12;
-/** The most bytes to keep of a refused piece: a larger one keeps its first point. */
-export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 
 interface PlacedSlice extends Slice {
   /** The number of points before it in the row. */
@@ -245,7 +243,7 @@ function pieceOf(
   times: readonly number[],
   { isPutOff, isResend }: Pick<Piece, 'isPutOff' | 'isResend'>,
 ): Piece {
-  const points = pointsIn(slices);
+  const points = rowPoints({ parts: slices });
   const fromNs = times.reduce((oldest, time) => Math.min(oldest, time), times[0] ?? 0);
   const toNs = times.reduce((newest, time) => Math.max(newest, time), 0);
   const isUncut = points < 2;
@@ -254,10 +252,6 @@ function pieceOf(
 
 function timesIn(signal: Signal, slices: readonly PlacedSlice[]): readonly number[] {
   return signal === 'metrics' ? slices.flatMap(({ bytes }) => timesOf(bytes)) : [];
-}
-
-function pointsIn(slices: readonly PlacedSlice[]): number {
-  return slices.reduce((sum, slice) => sum + slice.points, 0);
 }
 
 function byTurn(a: Piece, b: Piece): number {
@@ -280,7 +274,7 @@ function joinSlices(slices: readonly PlacedSlice[]): PlacedSlice {
   const { service = '', place = 0 } = slices[0] ?? {};
   return {
     service,
-    points: pointsIn(slices),
+    points: rowPoints({ parts: slices }),
     bytes: Buffer.concat(slices.map(slice => slice.bytes)),
     place,
   };

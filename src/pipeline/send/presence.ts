@@ -3,6 +3,7 @@
 // of an outage. A probe is an empty request, which is valid OTLP and leaves no data. An accepted probe shows that the
 // back end answers again; it says nothing about content.
 
+import { Bell } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { SendResult } from './transport.ts';
 
@@ -90,8 +91,9 @@ export interface PresenceOptions {
 
 export class Presence {
   readonly #options: PresenceOptions;
-  readonly #waiting = new Set<AbortController>();
-  #asking = new AbortController();
+  readonly #found = new Bell();
+  /** Ends the probes; null while there are none. */
+  #asking: AbortController | null = null;
 
   constructor(options: PresenceOptions) {
     this.#options = options;
@@ -100,33 +102,38 @@ export class Presence {
   /** Waits for `ms` or until the signal is aborted; true when a probe found the back end reachable before that. */
   async wait(ms: number, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
-    const found = new AbortController();
-    this.#waiting.add(found);
-    if (this.#waiting.size === 1) {
+    const { clock } = this.#options;
+    const seen = this.#found.rings;
+    if (this.#asking === null) {
       this.#asking = new AbortController();
-      void this.#askRepeatedly(this.#asking.signal);
+      void this.#askRepeatedly(this.#asking);
     }
-    await this.#options.clock.sleep(ms, AbortSignal.any([signal, found.signal]));
-    this.#waiting.delete(found);
-    if (this.#waiting.size === 0) this.#asking.abort();
-    return found.signal.aborted;
+    await this.#found.wait(seen, signal, { clock, ms });
+    if (this.#found.waiting === 0) this.#end(this.#asking);
+    return this.#found.rings !== seen;
   }
 
-  async #askRepeatedly(stop: AbortSignal): Promise<void> {
+  async #askRepeatedly(asking: AbortController): Promise<void> {
     const { clock, ask } = this.#options;
+    const stop = asking.signal;
     await clock.sleep(this.#pauseMs(), stop);
     while (!stop.aborted) {
       const over = new AbortController();
       const pause = clock.sleep(this.#pauseMs(), stop).then(() => over.abort());
       const result = await ask(over.signal);
-      if (result.kind === 'accepted' || result.kind === 'split') {
-        for (const found of this.#waiting) found.abort();
-        return;
-      }
+      const isFound = result.kind === 'accepted' || result.kind === 'split';
       // The back end is reachable, and asks for a pause.
-      if (result.kind === 'retry' && (result.isThrottled || result.retryAfterMs !== null)) return;
-      await pause;
+      const isBusy =
+        result.kind === 'retry' && (result.isThrottled || result.retryAfterMs !== null);
+      if (isFound || isBusy) this.#end(asking);
+      if (isFound) this.#found.ring();
+      if (!isFound && !isBusy) await pause;
     }
+  }
+
+  #end(asking: AbortController | null): void {
+    asking?.abort();
+    if (this.#asking === asking) this.#asking = null;
   }
 
   #pauseMs(): number {

@@ -69,7 +69,7 @@ export const SEND_COUNTERS = {
   },
   bytes: {
     name: 'prom2otlp_send_bytes_total',
-    help: 'Bytes of request bodies, compressed.',
+    help: 'Bytes of request bodies as the queue holds them, compressed.',
     labels: ['signal'],
   },
   points: {
@@ -98,6 +98,11 @@ export const SEND_COUNTERS = {
 const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
 /** A row is searched for poison after this time of refusals that content may have caused, and again at this interval. */
 export const ROUND_MS = 60_000;
+/**
+ * How long a stop or a reload waits for the answers to running requests. Without an answer, a page of the service would
+ * be lost, or a batch would be sent again.
+ */
+export const GRACE_MS = 2000;
 /** How soon the queue is asked again when it has rows but gave none. */
 const READ_AGAIN_MS = 10_000;
 /** In a flush the average pause between two attempts is a tenth of its time, but at least this. */
@@ -194,15 +199,17 @@ export class Sender {
   }
 
   /**
-   * Takes no more rows, waits up to `graceMs` for the answer to the current request, and ends. The rest stays queued.
+   * Takes no more rows, waits for the answer to the current request until `graceMs` have passed or `now` is aborted, and
+   * ends. The rest stays queued.
    */
-  async close(graceMs = 0): Promise<void> {
+  async close(graceMs = 0, now?: AbortSignal): Promise<void> {
     this.#isEnding = true;
     this.#forget();
     this.#wakeAll();
     const ended = Promise.all(this.#workers);
     const over = new AbortController();
-    if (graceMs > 0) await Promise.race([ended, this.#options.clock.sleep(graceMs, over.signal)]);
+    const early = AbortSignal.any([over.signal, ...(now === undefined ? [] : [now])]);
+    if (graceMs > 0) await Promise.race([ended, this.#options.clock.sleep(graceMs, early)]);
     over.abort();
     this.#closing.abort();
     this.#wakeAll();
@@ -217,6 +224,8 @@ export class Sender {
   #wakeAll(): void {
     for (const lane of this.#lanes) {
       if (lane.state !== 'idle') lane.state = 'sending';
+      // It tries once more, and a flush waits for the answer.
+      lane.isHeldOff = false;
       lane.wake.abort();
     }
     this.#bell.ring();
@@ -352,10 +361,10 @@ export class Sender {
     };
     const answer = await transport.send(request, this.#closing.signal, onSend);
     failpoint('send-answered');
+    this.#counters.seconds.add((clock.monotonicMs() - startedMs) / 1000, signal);
     const result = await this.#weigh(delivery, answer);
     if (this.#closing.signal.aborted && result.kind === 'retry') return result;
     this.#counters.requests.add(1, signal, result.kind);
-    this.#counters.seconds.add((clock.monotonicMs() - startedMs) / 1000, signal);
     this.#counters.bytes.add(request.body.length, signal);
     this.#report(result, piece);
     this.#noteRetryAfter(result);

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { OperatorError } from '../../../src/errors.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { Counters } from '../../../src/lib/counters.ts';
 import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
 import type { QueueOptions } from '../../../src/pipeline/queue/commit.ts';
 import { openQueue, Queue } from '../../../src/pipeline/queue/queue.ts';
 import { FILE_COUNTERS } from '../../../src/pipeline/queue/storage.ts';
+import { linesOf, mistakesOf } from '../../support/mistakes.ts';
 import { logsBatch, metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
@@ -46,16 +46,6 @@ async function visit<T>(
   } finally {
     await queue.close();
   }
-}
-
-function mistakeOf(open: () => unknown): string {
-  try {
-    open();
-  } catch (error) {
-    if (error instanceof OperatorError) return error.mistakes.map(({ message }) => message).join();
-    throw error;
-  }
-  throw new Error('opened');
 }
 
 describe('after a restart', () => {
@@ -192,7 +182,7 @@ describe('the directory', () => {
     const options = queueOptions();
     const queue = Queue.open(options, directory);
     const want = `cannot lock ${directory}: another process is using it`;
-    expect(mistakeOf(() => Queue.open(options, directory))).toBe(want);
+    expect(mistakesOf(() => Queue.open(options, directory))).toMatchObject([{ message: want }]);
     const script = `
       import { DirectoryLock } from ${JSON.stringify(join(import.meta.dirname, '../../../src/pipeline/queue/queue-directory.ts'))};
       try { DirectoryLock.acquire(${JSON.stringify(directory)}); process.stdout.write('opened'); }
@@ -206,6 +196,18 @@ describe('the directory', () => {
     await queue.close();
     expect(inOtherProcess()).toBe('opened');
     await Queue.open(options, directory).close();
+  });
+
+  test('waits for another program that locks its file: the same start may work later', async () => {
+    const directory = temporaryDirectory();
+    await Queue.open(queueOptions(), directory).close();
+    const other = new DatabaseSync(join(directory, 'queue.sqlite'));
+    other.exec('BEGIN IMMEDIATE');
+    expect(mistakesOf(() => Queue.open(queueOptions(), directory))).toMatchObject([
+      { isTransient: true, hint: expect.stringContaining('end the program') },
+    ]);
+    other.close();
+    await Queue.open(queueOptions(), directory).close();
   });
 
   test('can be inspected while a queue is using it', async () => {
@@ -223,7 +225,7 @@ describe('the directory', () => {
 
   test('is an operator’s mistake if it is unusable', () => {
     const check = (directory: string, words: string): void =>
-      expect(mistakeOf(() => Queue.open(queueOptions(), directory))).toContain(words);
+      expect(linesOf(() => Queue.open(queueOptions(), directory)).join()).toContain(words);
     const parent = temporaryDirectory();
     writeFileSync(join(parent, 'file'), '');
     check(join(parent, 'file'), `cannot use ${join(parent, 'file')}: EEXIST`);
@@ -239,7 +241,7 @@ describe('the directory', () => {
   test.skipIf(process.getuid?.() === 0)('is an operator’s mistake if it is not writable', () => {
     const directory = temporaryDirectory();
     chmodSync(directory, 0o500);
-    expect(mistakeOf(() => Queue.open(queueOptions(), directory))).toMatch(
+    expect(linesOf(() => Queue.open(queueOptions(), directory)).join()).toMatch(
       /^cannot lock .*: EACCES|readonly|unable/,
     );
   });
@@ -250,7 +252,7 @@ describe('the directory', () => {
       const db = new DatabaseSync(join(directory, 'queue.sqlite'));
       db.exec(sql);
       db.close();
-      expect(mistakeOf(() => Queue.open(queueOptions(), directory))).toContain(words);
+      expect(linesOf(() => Queue.open(queueOptions(), directory)).join()).toContain(words);
       expect(readdirSync(directory)).not.toContain('salvage.sqlite');
     };
     await check(

@@ -34,6 +34,11 @@ test('a success that is a web page does not count', () => {
   const body = Buffer.from('<html>log in');
   for (const contentType of ['text/html', 'text/html; charset=utf-8'])
     expect(classify({ contentType, body })).toMatchObject({ kind: 'hold', mayBeContent: false });
+  const page = Buffer.from('\r\n<!DOCTYPE html>');
+  for (const contentType of ['', 'text/plain', 'application/xhtml+xml', 'application/json'])
+    expect(classify({ contentType, body: page })).toMatchObject({ kind: 'hold' });
+  for (const text of ['', ' ', '{}', 'ok'])
+    expect(classify({ body: Buffer.from(text) })).toMatchObject({ kind: 'accepted' });
 });
 
 test('Retry-After is read in seconds and as a date, for statuses that are retried', () => {

@@ -2,12 +2,8 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Batch } from '../../../src/model/batch.ts';
 import type { QueueRow } from '../../../src/pipeline/queue/commit.ts';
-import {
-  Delivery,
-  type Piece,
-  REQUESTS_MAX,
-  SAMPLE_BYTES_MAX,
-} from '../../../src/pipeline/send/delivery.ts';
+import { SAMPLE_BYTES_MAX } from '../../../src/pipeline/queue/transactions.ts';
+import { Delivery, type Piece, REQUESTS_MAX } from '../../../src/pipeline/send/delivery.ts';
 import {
   batchOf,
   flatPoints,

@@ -345,6 +345,23 @@ describe('retry', () => {
     expect(emptyCount - before).toBe(2);
   });
 
+  test('empty requests go on for a lane that waits again after one was asked for a pause', async () => {
+    await sender.close();
+    sender = createSender({ concurrency: 2 });
+    backEnd.answer = () => ({ status: 503 });
+    await send({ a: 1 });
+    expect(await passPauses(6)).toBe(30 * SECOND_MS);
+    empty = { ...noAnswer('busy'), status: 429, isThrottled: true } as SendResult;
+    await clock.advance(2 * SECOND_MS);
+    empty = noAnswer('down');
+    const before = emptyCount;
+    await put({ b: 1 });
+    await until(() => received().includes('b'));
+    await until(() => (sender.status().nextAttemptAtMs ?? Infinity) - clock.nowMs() < SECOND_MS);
+    for (let i = 0; i < 6; i++) await passPause();
+    expect(emptyCount).toBeGreaterThan(before);
+  });
+
   test('after an empty request that did not help, one back-off has none', async () => {
     backEnd.answer = () => ({ status: 503 });
     empty = ACCEPTED;
@@ -683,6 +700,13 @@ describe('flush and close', () => {
     expect(queue.stats('metrics').rows).toBe(2);
   });
 
+  test('a flush tries a row again whose settings were refused before', async () => {
+    backEnd.answer = (_, i) => ({ status: i === 0 ? 401 : 200 });
+    await send({ a: 1 });
+    await pauseMs();
+    expect(await sender.flush(SECOND_MS)).toBe(true);
+  });
+
   test('a flush waits for a back end that answers 500 for a moment', async () => {
     backEnd.answer = (_, i) => ({ status: i === 0 ? 500 : 200 });
     await put({ a: 1 });
@@ -731,6 +755,17 @@ describe('flush and close', () => {
     expectPoints(queue, 'a', { accepted: 1 });
     expect(queue.stats('metrics').rows).toBe(1);
     expect(received()).toEqual(['a']);
+  });
+
+  test('closing with a grace period ends at once with the second signal', async () => {
+    backEnd.answer = () => () => undefined;
+    await send({ a: 1 });
+    await until(() => backEnd.requests.length === 1);
+    const now = new AbortController();
+    const closed = sender.close(SECOND_MS, now.signal);
+    now.abort();
+    await closed;
+    expect(queue.stats('metrics').rows).toBe(1);
   });
 
   test('closing ends a pause, works twice, and without a start', async () => {
