@@ -10,10 +10,10 @@
 // Places are computed from the wall clock once, at the start. After that only the monotonic clock
 // counts: nothing drifts, and setting the wall clock has no effect. Every call receives the time.
 
+import { hash } from 'node:crypto';
 import { Bell, Permits } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
-import { digestOf } from '../../lib/shard.ts';
 
 export interface ScheduleOptions {
   /** Read only at the start; later calls receive the time. */
@@ -71,7 +71,7 @@ export class Schedule {
       const { id, intervalMs } = target;
       const placeCount = placeCountOf(intervalMs);
       const placeMs = intervalMs / placeCount;
-      const place = digestOf(leaderOf.get(id) ?? id) % placeCount;
+      const place = hashOf(leaderOf.get(id) ?? id) % placeCount;
       return {
         dueMs: dueMs?.(target) ?? monotonicMs + place * Math.min(placeMs, firstPlaceMs),
         intervalMs,
@@ -163,12 +163,16 @@ function leadersOf(targets: readonly ScheduledTarget[]): ReadonlyMap<string, str
     const groupCount = Math.ceil(all.length / TARGETS_PER_PLACE);
     if (groupCount >= placeCountOf(intervalMs)) continue;
     const ids = all.map(({ id }) => id);
-    for (const group of Map.groupBy(ids, id => digestOf(id) % groupCount).values()) {
+    for (const group of Map.groupBy(ids, id => hashOf(id) % groupCount).values()) {
       const [leader = ''] = group.toSorted();
       for (const id of group) leaderOf.set(id, leader);
     }
   }
   return leaderOf;
+}
+
+function hashOf(id: string): number {
+  return hash('sha256', id, 'buffer').readUInt32BE(0);
 }
 
 // Limits how many targets of a tick are scraped at once, so that few pages wait in memory for their
