@@ -145,8 +145,8 @@ class BackupWatcher {
 
   /** Reads every service once. */
   async read(signal: AbortSignal): Promise<void> {
-    if (!this.#isRestored) await Promise.all(this.services.map(service => service.restore()));
-    this.#isRestored = true;
+    this.#isRestored ||= await this.#restore();
+    if (!this.#isRestored) return;
     const { report } = this.#options;
     const clock = this.#clock;
     const readMs = clock.monotonicMs();
@@ -180,6 +180,11 @@ class BackupWatcher {
     if (errors.length === 0) report.succeeded(readMs);
     else if (readCount === 0) this.#noteFailure(errors);
     else if (!report.isKeyRefused) report.succeeded(goodMs, false);
+  }
+
+  async #restore(): Promise<boolean> {
+    const restored = await Promise.all(this.services.map(service => service.restore()));
+    return restored.every(isRestored => isRestored);
   }
 
   /** Reports a refusal that concerns the key rather than one service. */

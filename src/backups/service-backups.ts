@@ -77,11 +77,16 @@ export class ServiceBackups {
     return this.#known === null || this.#known.readAtMs < oldestMs ? null : this.#known;
   }
 
-  /** Restores the answer of an earlier process. */
-  async restore(): Promise<void> {
+  /**
+   * Restores the answer of an earlier process. False while the queue cannot be read: a reading must not count as the first
+   * one then.
+   */
+  async restore(): Promise<boolean> {
     const stored = await this.#options.queue.readState(BACKUPS_KIND, this.service.id);
-    this.#known = readKnown(stored ?? null);
+    if (stored === undefined) return false;
+    this.#known = readKnown(stored);
     this.#reported = this.#known;
+    return true;
   }
 
   /** Reads the service once. Returns the error if it could not be read, else null. */

@@ -15,7 +15,7 @@ export const verb: Verb = {
   summary: 'asks the running daemon whether it is ready, for a container',
   about: `Asks /readyz at the address of status.listen, as the configuration has it, and waits 3 seconds at most. The
     daemon is ready once every target was tried, even if that failed. A mistake elsewhere in the configuration does not
-    matter: a running daemon goes on with the former one.`,
+    matter, as long as it is YAML: a running daemon goes on with the former one.`,
   actions: [action({ options: OPTIONS, run: health })],
   exits: {
     0: 'the daemon is ready',

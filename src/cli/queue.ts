@@ -122,8 +122,6 @@ function loadQueueConfig(
 // `queue inspect`: the queued requests by signal and service, the requests that were refused for good, and the account. As
 // tables, or as one JSON object with the same numbers.
 
-/** The most entries in the JSON, and the most groups in the table. */
-
 /** Times are milliseconds since the epoch. */
 interface Waiting {
   readonly signal: Signal;

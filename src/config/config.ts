@@ -2,6 +2,7 @@
 // load.ts makes it; it is read-only from then on. Durations are milliseconds, sizes bytes. Below a mark,
 // tools/config-schema.ts writes the types from the keys.
 
+import type { Signal } from '../model/batch.ts';
 import type { ConfigSecret as Secret } from './secrets.ts';
 
 export type { Secret };
@@ -25,6 +26,15 @@ export interface Config {
   readonly telemetry: TelemetryConfig;
   readonly shard: ShardConfig;
   readonly log: LogConfig;
+}
+
+/** Whether anything sends the signal. Backups send both, own telemetry metrics. */
+export function isUsed(
+  config: Pick<Config, 'metrics' | 'logs' | 'backups' | 'telemetry'>,
+  signal: Signal,
+): boolean {
+  const isOwn = signal === 'metrics' && config.telemetry.isEnabled;
+  return isOwn || config.backups.isEnabled || config[signal].isEnabled;
 }
 
 export interface ServiceConfig {

@@ -4,7 +4,7 @@
 
 import { withoutUrlSecrets } from '../lib/printable.ts';
 import { isPlainMap, UNREADABLE, type KeyPath, type YamlMap } from './places.ts';
-import { ExpandedText } from './secrets.ts';
+import { ExpandedText, maskText } from './secrets.ts';
 
 /** Why a name or a value is refused: words that follow `key: `, and what to do about it. */
 export interface Refusal {
@@ -336,7 +336,8 @@ const SHOWN_LENGTH_MAX = 80;
 /** A value in words for a message: quoted and cut short, without the credentials of a URL. */
 export function showValue(value: unknown, isSecret = false): string {
   if (value === null || value === undefined) return 'nothing';
-  if (value instanceof ExpandedText) return `the value of ${showText(value.template)}`;
+  if (value instanceof ExpandedText)
+    return `the value of ${showText(isSecret ? maskText(value.template) : value.template)}`;
   if (Array.isArray(value)) return 'a list';
   switch (typeof value) {
     case 'string':

@@ -4,13 +4,13 @@
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { withoutUrlSecrets } from '../lib/printable.ts';
 import type { Signal } from '../model/batch.ts';
-import type { Config } from './config.ts';
+import { type Config, isUsed } from './config.ts';
 import { isBlock, kindAt, readAlone, type Kind, type Violation } from './declare.ts';
 import { CONFIG, GRPC_ENDPOINT, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
 import { isPlainMap, pathText, valueAt, type KeyPath } from './places.ts';
 import { apiPaths } from './rules.ts';
-import { ExpandedText, referencesIn } from './secrets.ts';
+import { ExpandedText, maskText } from './secrets.ts';
 import { formatDuration, formatQuantity, SIZE } from './units.ts';
 
 /** A valid configuration, and what it was made from. */
@@ -23,13 +23,15 @@ export interface Judgement {
 
 /** The warnings of one signal's tree. In a container, `localhost` is the container itself. */
 export function warningsOf(
-  { root }: LayeredTree,
+  judgement: Judgement,
   signal: Signal,
   isContainer: boolean,
 ): Violation[] {
+  const { root } = judgement.trees[signal];
   return [
     ...endpointWarnings(root),
-    ...defaultEndpointWarnings(root, signal),
+    ...plainHeaderWarnings(judgement, signal),
+    ...defaultEndpointWarnings(judgement, signal),
     ...baseUrlWarnings(root),
     ...autoWarnings(root),
     ...scalarsOf(root, []).flatMap(([path, value]) => scalarWarnings(path, value)),
@@ -69,35 +71,39 @@ function endpointWarnings(root: unknown): Violation[] {
       const other = isGrpc ? 'http/protobuf' : 'grpc';
       found.push({ path, problem, hint: `use port ${right}, or \`protocol: ${other}\`` });
     }
-    if (url.protocol === 'http:' && !isLoopbackHost(url.hostname) && hasSecretHeader(root)) {
-      const problem = 'the secrets in `otlp.headers` go to this URL without encryption';
-      found.push({ path, problem, hint: 'use https://' });
-    }
     return found;
   });
 }
 
-function hasSecretHeader(root: unknown): boolean {
-  const given = valueAt(root, ['otlp', 'headers']);
-  return isPlainMap(given) && Object.keys(given).some(name => SECRET_HEADER.test(name));
+/** Headers that look secret and leave this machine over plain http. */
+function plainHeaderWarnings({ config, trees }: Judgement, signal: Signal): Violation[] {
+  const { root } = trees[signal];
+  const name = isSet(root, `${signal}_endpoint`) ? `${signal}_endpoint` : 'endpoint';
+  const found = addresses(root).find(([path]) => path[0] === 'otlp' && path[1] === name);
+  const headers = valueAt(root, ['otlp', 'headers']);
+  const isSecret =
+    isPlainMap(headers) && Object.keys(headers).some(header => SECRET_HEADER.test(header));
+  if (found === undefined || !isSecret || !isUsed(config, signal)) return [];
+  const [path, url] = found;
+  if (url.protocol !== 'http:' || isLoopbackHost(url.hostname)) return [];
+  const problem = 'the secrets in `otlp.headers` go to this URL without encryption';
+  return [{ path, problem, hint: 'use https://' }];
 }
 
-interface Switched {
-  readonly isEnabled: boolean;
-}
-
-/** A signal without an address goes to the default one: likely a mistake if the other signal has its own. */
-function defaultEndpointWarnings(root: unknown, signal: Signal): Violation[] {
+/** The other signal goes to the default address: likely a mistake if this one has its own. */
+function defaultEndpointWarnings({ config, trees }: Judgement, signal: Signal): Violation[] {
   const other = signal === 'metrics' ? 'logs' : 'metrics';
-  const isSet = (name: string): boolean => (valueAt(root, ['otlp', name]) ?? null) !== null;
-  const isOn = (name: 'metrics' | 'logs' | 'backups'): boolean =>
-    readAlone<Switched>(CONFIG.keys[name], valueAt(root, [name]))?.isEnabled === true;
-  const isUsed = signal === 'metrics' ? isOn('metrics') : isOn('logs') || isOn('backups');
-  const hasOwn = isSet('endpoint') || isSet(`${signal}_endpoint`);
-  if (!isUsed || hasOwn || !isSet(`${other}_endpoint`)) return [];
-  const problem = `only ${other} go to this URL, and ${signal} to the default address`;
-  const hint = `set \`${signal}_endpoint\`, or \`endpoint\` for both`;
-  return [{ path: ['otlp', `${other}_endpoint`], problem, hint }];
+  const { root } = trees[other];
+  const hasAddress = isSet(root, 'endpoint') || isSet(root, `${other}_endpoint`);
+  const name = `${signal}_endpoint`;
+  if (hasAddress || !isUsed(config, other) || !isSet(trees[signal].root, name)) return [];
+  const problem = `only ${signal} go to this URL, and ${other} to the default address`;
+  const hint = `set \`${other}_endpoint\`, or \`endpoint\` for both`;
+  return [{ path: ['otlp', name], problem, hint }];
+}
+
+function isSet(root: unknown, name: string): boolean {
+  return (valueAt(root, ['otlp', name]) ?? null) !== null;
 }
 
 function baseUrlWarnings(root: unknown): Violation[] {
@@ -222,7 +228,7 @@ function sizeText(key: string, amount: number): string {
 function shown(value: unknown, kind: Kind<unknown> | undefined): string {
   const isSecret = kind?.isSecret === true;
   if (value instanceof ExpandedText)
-    return isSecret ? referencesIn(value.template) : withoutUrlSecrets(value.template);
+    return isSecret ? maskText(value.template) : withoutUrlSecrets(value.template);
   if (isSecret && value !== null) return '[secret]';
   if (typeof value === 'string') return withoutUrlSecrets(value);
   return JSON.stringify(value, (_, one: unknown) =>

@@ -64,8 +64,8 @@ export function judgeFile(options: LoadOptions): Judgement {
 }
 
 /**
- * The address of the status server, also in a file with mistakes, which a running daemon does not take over: the
- * default if the mistake hides the key, null if there is no text.
+ * The address of the status server, also in a file with mistakes elsewhere, which a running daemon does not take over.
+ * Null if it cannot be read.
  */
 export function readStatusAddress(options: LoadOptions): ListenAddress | null {
   const { file, environment, readFile = readTextFile } = options;
@@ -74,8 +74,7 @@ export function readStatusAddress(options: LoadOptions): ListenAddress | null {
   const sources = { directory: dirname(resolve(file)), environment, readFile };
   const { root } = readTree(found.text, file, sources);
   const { listen } = statusKeys.keys;
-  const given = readAlone(listen, valueAt(root, ['status', 'listen']));
-  return given ?? readAlone(listen, undefined) ?? bug('no default');
+  return isPlainMap(root) ? (readAlone(listen, valueAt(root, ['status', 'listen'])) ?? null) : null;
 }
 
 /** Like loadConfig(), for a text that was read elsewhere. `options.file` need not exist. */
@@ -142,9 +141,10 @@ function readFor(signal: Signal, given: YamlTree<YamlMap>, variables: OtelVariab
 }
 
 /** Likely mistakes in a valid configuration. `isContainer`: the process runs in a container. */
-export function warningMistakes({ trees }: Judgement, isContainer: boolean): readonly Mistake[] {
+export function warningMistakes(judgement: Judgement, isContainer: boolean): readonly Mistake[] {
+  const { trees } = judgement;
   const found = SIGNALS.map(signal =>
-    violationMistakes(warningsOf(trees[signal], signal, isContainer), trees[signal]),
+    violationMistakes(warningsOf(judgement, signal, isContainer), trees[signal]),
   );
   return orderMistakes(found.flat());
 }

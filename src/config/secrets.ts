@@ -19,9 +19,18 @@ export function hasReference(text: string): boolean {
   return text.search(REFERENCE) !== -1;
 }
 
-/** The references alone, without the text around them, which may be a secret. */
-export function referencesIn(template: string): string {
-  return (template.match(REFERENCE) ?? []).join(' ');
+/** A template whose other text may be a secret: the references stay. Without one it is the path of a file. */
+export function maskText(template: string): string {
+  const references = template.match(REFERENCE);
+  if (references === null) return template;
+  let end = 0;
+  const pieces = references.map(reference => {
+    const start = template.indexOf(reference, end);
+    const text = start === end ? '' : HIDDEN;
+    end = start + reference.length;
+    return text + reference;
+  });
+  return pieces.join('') + (end === template.length ? '' : HIDDEN);
 }
 
 /** The text that was found, or everything that is wrong. */
@@ -90,7 +99,7 @@ export class ConfigSecret {
 
   /** `reread` gives undefined when there is nothing usable now. */
   constructor(text: string, reread: () => string | undefined = () => undefined, template = '') {
-    this.#source = referencesIn(template);
+    this.#source = (template.match(REFERENCE) ?? []).join(' ');
     this.#text = text;
     this.#reread = reread;
   }

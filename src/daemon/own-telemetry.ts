@@ -214,8 +214,10 @@ const readings = new WeakMap<Counters, Reading>();
 function readingOf(counters: Counters, clock: Clock, startedAtMs: number): Reading {
   const known = readings.get(counters);
   if (known !== undefined) return known;
-  const startTime = millisToHrTime(startedAtMs);
-  const startedMs = clock.monotonicMs() - (clock.nowMs() - startedAtMs);
+  // The clock may have been set back since.
+  const beganAtMs = Math.min(startedAtMs, clock.nowMs());
+  const startTime = millisToHrTime(beganAtMs);
+  const startedMs = clock.monotonicMs() - (clock.nowMs() - beganAtMs);
   const reading = { startTime, startedMs, values: new Map<string, number>() };
   readings.set(counters, reading);
   return reading;

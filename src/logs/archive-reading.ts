@@ -89,6 +89,8 @@ class ArchiveReading {
   /** Entries that it had before, but no longer. */
   #missing: readonly string[] = [];
   #bytes = 0;
+  /** When the download began. */
+  #fromMs = 0;
 
   constructor(pull: Pull, archive: KnownArchive, isFinal: boolean) {
     this.#pull = pull;
@@ -116,6 +118,7 @@ class ArchiveReading {
   async #try(): Promise<ReadResult> {
     const { api, config, downloads, meter } = this.#pull;
     const spool = await SpoolFile.create(downloads.directory);
+    this.#fromMs = api.overMs();
     try {
       failpoint('spool-begun');
       const options = { signal: api.signal, maxBytes: config.limits.archiveBytes };
@@ -169,7 +172,8 @@ class ArchiveReading {
     if (fault !== null) return fault;
     // An earlier file without entries was another form of this archive, or a wrong answer.
     if (names.size > 0 && !names.has('')) this.#forget(['']);
-    await this.#writer.commit(afterRead(this.#archive.state, this.#bytes, this.#isFinal));
+    const read = { fromMs: this.#fromMs, bytes: this.#bytes, isFinal: this.#isFinal };
+    await this.#writer.commit(afterRead(this.#archive.state, read));
     return null;
   }
 
@@ -231,13 +235,9 @@ class ArchiveReading {
         if (this.#slicer.isOver) await this.#pause();
       }
     } catch (error) {
-      const isUpToLimit = error instanceof ArchiveError && error.endsArchive;
-      // The part below a limit is valid. A damaged entry is read again from the last commit.
-      if (isUpToLimit && !reader.isBehind) {
-        reader.cut();
-        this.#addRecords(reader, entry.name);
-        await this.#writer.commitEntry(entry.name, reader.progress());
-      }
+      if (error instanceof ArchiveError && isLastTry(this.#archive.state, error.fault))
+        await this.#keepRest(reader, entry.name, error);
+      // The entry is read again from the last commit.
       this.#writer.drop();
       throw error;
     } finally {
@@ -249,6 +249,17 @@ class ArchiveReading {
     this.#bytes += reader.seenBytes;
     await this.#writer.commitEntry(entry.name, reader.progress());
     return true;
+  }
+
+  /** Commits what was read since the last commit, because the archive is given up. */
+  async #keepRest(reader: EntryReader, entryName: string, error: ArchiveError): Promise<void> {
+    if (reader.isBehind || reader.seenBytes === 0) return;
+    // The part below a limit is valid to its last byte. The last line of a broken entry may come whole with a later try.
+    if (error.endsArchive) {
+      reader.cut();
+      this.#addRecords(reader, entryName);
+    }
+    await this.#writer.commitEntry(entryName, reader.progress());
   }
 
   /** Gives other work a turn. Skipped lines make no commit, so a stop must be seen here. */

@@ -23,6 +23,8 @@ export interface ArchiveState {
   readonly isRead: boolean;
   readonly readSize: number | null;
   readonly readBytes: number;
+  /** When its last read to the end began. Earlier versions did not store it. */
+  readonly readFromMs?: number;
   /** How often in a row it was listed (or read, without a size) without having grown. */
   readonly quietCount: number;
   /** True once its open records were sent. */
@@ -132,17 +134,27 @@ export function actionFor(state: ArchiveState, nowMs: number, graceMs: number): 
   // An archive that is not listed cannot be downloaded.
   if (state.absentFromMs !== null)
     return isQuiet && state.isRead && !state.isFlushed ? 'flush' : 'nothing';
-  // Without a size in the list only a download shows whether it has grown, until the grace period is over.
   if (state.listedSize === null && isQuiet && state.isFlushed)
-    return nowMs < endOf(state) + graceMs ? 'download' : 'nothing';
+    return mayHaveGrown(state, graceMs) ? 'download' : 'nothing';
   if (!isCurrent(state)) return isQuiet ? 'final' : 'download';
   if (!isQuiet || state.isFlushed) return 'nothing';
   const hasTail = Object.values(state.entries).some(one => one.hasTail);
   return hasTail || state.isDoubtful === true ? 'final' : 'flush';
 }
 
-/** The state after it was read to its end; `bytes` is its unpacked size. */
-export function afterRead(state: ArchiveState, bytes: number, isFinal: boolean): ArchiveState {
+/** A read to the end of an archive. */
+interface WholeRead {
+  readonly fromMs: number;
+  /** Its unpacked size. */
+  readonly bytes: number;
+  readonly isFinal: boolean;
+}
+
+/** The state after it was read to its end. */
+export function afterRead(
+  state: ArchiveState,
+  { fromMs, bytes, isFinal }: WholeRead,
+): ArchiveState {
   const isSame = state.isRead && state.readBytes === bytes;
   const isUnsized = state.listedSize === null;
   const quietCount = isUnsized ? (isSame ? state.quietCount + 1 : 0) : state.quietCount;
@@ -156,6 +168,7 @@ export function afterRead(state: ArchiveState, bytes: number, isFinal: boolean):
     isRead: true,
     readSize: state.listedSize,
     readBytes: bytes,
+    readFromMs: fromMs,
     quietCount,
     isDoubtful,
     isFlushed: isFinal || isStillFlushed,
@@ -208,10 +221,17 @@ export function afterUndelivered(state: ArchiveState, nowMs: number, isSoon = fa
   };
 }
 
-/** True when nothing more is expected of it, once its day is over. */
-export function isClosed(state: ArchiveState): boolean {
+/** True when nothing more is expected of it, once its day is over. `graceMs`: as for `actionFor`. */
+export function isClosed(state: ArchiveState, graceMs: number): boolean {
   if (state.setAside !== '') return chancesTaken(state) >= CHANCES_MAX;
-  return isWhole(state) && state.isFlushed && state.quietCount >= QUIET_COUNT;
+  const isSent = state.isFlushed && state.quietCount >= QUIET_COUNT;
+  return isWhole(state) && isSent && !mayHaveGrown(state, graceMs);
+}
+
+/** Without a size in the list, only a read shows whether it has grown: the last one must begin after the grace period. */
+function mayHaveGrown(state: ArchiveState, graceMs: number): boolean {
+  const { listedSize, readFromMs = -Infinity } = state;
+  return listedSize === null && readFromMs < endOf(state) + graceMs;
 }
 
 /** True while some of it is still to be read. */

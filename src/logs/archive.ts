@@ -92,13 +92,19 @@ export async function* archiveEntries(
   }
   if (form === 'plain') refuseAnswer(first);
   const pieces = (): AsyncGenerator<Buffer> => {
-    const packed = fileBytes(spool, 0, spool.bytes);
-    if (form === 'plain') return packed;
-    return refuseNested(
-      new UnpackedCount(spool.bytes, limits).of(unpacked(packed, createGunzip(CHUNKS))),
-    );
+    if (form === 'plain') return fileBytes(spool, 0, spool.bytes);
+    return refuseNested(new UnpackedCount(spool.bytes, limits).of(gunzipped(spool)));
   };
   yield { name: '', isChecked: form === 'gzip', pieces };
+}
+
+/** All members. Zeros may follow the last one; at zeros between two members Node would silently drop the rest. */
+async function* gunzipped(spool: SpoolFile): AsyncGenerator<Buffer> {
+  const gunzip = createGunzip(CHUNKS);
+  yield* unpacked(fileBytes(spool, 0, spool.bytes), gunzip);
+  for await (const rest of fileBytes(spool, gunzip.bytesWritten, spool.bytes))
+    if (rest.some(byte => byte !== 0))
+      throw new ArchiveError('damaged', 'data follows after zeros between its members');
 }
 
 /** Refuses web pages and errors that came with status 200. */

@@ -37,8 +37,8 @@ export async function forgetLogs(
   return ledger?.removal() ?? [];
 }
 
-/** The oldest archives that are behind, one of each partition of these types ([]: all), if nothing of them was read. */
-export function unreadOf(
+/** The oldest archive that is behind, of each partition of these types ([]: all): all earlier ones were read. */
+export function oldestBehind(
   archives: readonly KnownArchive[],
   types: readonly string[],
 ): readonly KnownArchive[] {
@@ -48,8 +48,7 @@ export function unreadOf(
       return isWanted && isBehind(state);
     })
     .sort((a, b) => b.state.dayMs - a.state.dayMs);
-  const oldest = new Map(newestFirst.map(one => [partitionKey(one.partition), one]));
-  return [...oldest.values()].filter(({ state }) => !state.isRead);
+  return [...new Map(newestFirst.map(one => [partitionKey(one.partition), one])).values()];
 }
 
 /** The fields of a track that change. Only the ledger changes them. */

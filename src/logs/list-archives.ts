@@ -21,7 +21,7 @@ import {
 import { dayOf, firstListedDay, isDayOver, isHeld, type Span, WINDOW_TRIES_MAX } from './cursor.ts';
 import { type Gap, trackGap } from './gap.ts';
 import { type Descriptor, partitionKey, readDescriptor } from './item.ts';
-import { type KnownArchive, type Track, unreadOf } from './ledger.ts';
+import { type KnownArchive, oldestBehind, type Track } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { failed as failedList, isOfWindow, isRefused, isTooMany, type ListEnd } from './list.ts';
 import {
@@ -71,12 +71,13 @@ export class ArchiveLister {
   #failedCounts: ReadonlyMap<string, ReadonlyMap<number, number>> = new Map();
 
   async pull(pull: Pull): Promise<PullEnd> {
-    const { api, ledger } = pull;
+    const { api, ledger, meter } = pull;
     const toMs = api.nowMs();
     const firstDays = ledger.tracks.map(({ cursor }) => firstListedDay(cursor, toMs));
     const fromDayMs = Math.min(...firstDays);
     const listing = await listTypes(pull, { fromMs: fromDayMs, toMs }, this.#failedCounts);
     goOnUnlessStopped(api);
+    meter.reached(api.items.services, type => !isFailed(listing, type));
     if (await jumpIfTooOld(pull, listing)) return await this.pull(pull);
     this.#countFailures(pull, listing);
     const listed = this.#note(pull, listing);
@@ -215,7 +216,7 @@ export class ArchiveLister {
     for (const partition of ledger.partitions)
       if (!behind.has(partitionKey(partition)) && !isFailed(listing, partition.type))
         meter.status(partition).doneUntilMs = listing.toMs;
-    for (const archive of unreadOf(archives, pull.config.types)) {
+    for (const archive of oldestBehind(archives, pull.config.types)) {
       const status = meter.status(archive.partition);
       status.doneUntilMs = Math.max(status.doneUntilMs ?? 0, ledger.firstMs(archive));
     }
@@ -241,8 +242,9 @@ export class ArchiveLister {
       const isUnlisted = ({ partition, state }: KnownArchive): boolean =>
         isFailed(listing, partition.type, state.dayMs);
       const [unread, read] = [ofDay.filter(isUnlisted), ofDay.filter(one => !isUnlisted(one))];
-      if (!read.every(({ state }) => isClosed(state) || isVanished(state))) break;
-      const { types } = config;
+      const { types, window } = config;
+      if (!read.every(({ state }) => isClosed(state, window.dayCloseGraceMs) || isVanished(state)))
+        break;
       // An archive is not missing if its type was removed from the configuration and so is no longer listed.
       const isWanted = ({ partition }: KnownArchive): boolean =>
         types.length === 0 || types.includes(partition.type);
@@ -436,37 +438,60 @@ async function listOnce(
 
 /**
  * Reports days as lost if the service deleted them while no pull came, and lists them as empty: the days between the
- * last list and the first listed archive.
+ * last list and the first listed archive, of a service or of a type that it keeps for a shorter time.
  */
 async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
   const { ledger } = pull;
-  const { found, toMs, unlistedDays } = listing;
-  const firstUnlistedMs = Math.min(...unlistedDays);
-  const firstDays = new Map<string, number>();
-  for (const { partition, dayMs } of found.values()) {
-    const { id } = partition.service;
-    firstDays.set(id, Math.min(firstDays.get(id) ?? Infinity, dayMs));
-  }
+  const firstDays = firstDaysOf(listing);
   const gaps: Gap[] = [];
   for (const track of ledger.tracks) {
     const { service, cursor } = track;
     const { listedMs } = cursor;
     // Before the first list there may have been no logs.
-    if (listedMs === null || toMs - listedMs <= DAY_MS) continue;
-    const foundMs = firstDays.get(service.id);
-    if (foundMs === undefined) continue;
-    // A day that could not be listed may have archives.
-    const firstDayMs = Math.min(foundMs, firstUnlistedMs);
-    if (firstDayMs <= dayOf(listedMs) + DAY_MS) continue;
-    const span = { fromMs: listedMs, toMs: firstDayMs };
-    gaps.push(trackGap(track, span, 'retention'));
-    ledger.move(track, { cursor: { ...cursor, listedMs: firstDayMs } });
-    // Possible losses of known archives in this time are part of the gap. Earlier losses are not.
-    for (const archive of ledger.archives(service))
-      if (archive.state.absentFromMs === listedMs)
-        ledger.setArchive(archive, { ...archive.state, absentFromMs: firstDayMs });
+    if (listedMs === null || listing.toMs - listedMs <= DAY_MS) continue;
+    const gone = ledger.archives(service).filter(({ state }) => state.absentFromMs === listedMs);
+    // A type of which no archive has gone may be new, or had nothing to log.
+    const types = new Set(gone.map(({ partition }) => partition.type));
+    let [fromMs, keptMs] = [listedMs, dayOf(listedMs) + DAY_MS];
+    for (const type of ['', ...types]) {
+      const toMs = firstDays.get(service.id)?.get(type) ?? -Infinity;
+      if (toMs <= keptMs) continue;
+      gaps.push(trackGap({ service, type }, { fromMs, toMs }, 'retention'));
+      // Possible losses of known archives in this time are part of the gap. Earlier losses are not.
+      for (const archive of gone)
+        if (type === '' || archive.partition.type === type)
+          ledger.setArchive(archive, { ...archive.state, absentFromMs: toMs });
+      if (type !== '') continue;
+      ledger.move(track, { cursor: { ...cursor, listedMs: toMs } });
+      [fromMs, keptMs] = [toMs, toMs];
+    }
   }
   if (gaps.length > 0) await commit(pull, { gaps });
+}
+
+/**
+ * The first day with archives, by service and type; '' stands for all types together. A day that could not be listed may
+ * have archives.
+ */
+function firstDaysOf(listing: Listing): ReadonlyMap<string, ReadonlyMap<string, number>> {
+  const firstDays = new Map<string, Map<string, number>>();
+  for (const { partition, dayMs } of listing.found.values()) {
+    const { id } = partition.service;
+    const ofService = firstDays.get(id) ?? new Map<string, number>();
+    for (const type of ['', partition.type]) {
+      const knownMs = ofService.get(type) ?? firstFailedDay(listing, type);
+      ofService.set(type, Math.min(knownMs, dayMs));
+    }
+    firstDays.set(id, ofService);
+  }
+  return firstDays;
+}
+
+/** The first day that could not be listed for this type; for '', the first one that failed for every type. */
+function firstFailedDay({ failed, unlistedDays }: Listing, type: string): number {
+  if (type === '') return Math.min(...unlistedDays);
+  const ofType = failed.filter(one => one.type === '' || one.type === type);
+  return Math.min(...ofType.map(({ dayMs }) => dayMs));
 }
 
 /** None below the floor: that time was reported when the floor was raised. */

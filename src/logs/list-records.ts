@@ -60,6 +60,9 @@ export async function pullRecords(pull: Pull): Promise<PullEnd> {
     failedTypes.push(type);
     worst = unreachable(end.failure, failedTypes);
   }
+  const isListed = (type: string): boolean =>
+    !failedTypes.includes(type) && !failedTypes.includes('');
+  pull.meter.reached(pull.api.items.services, isListed);
   return worst;
 }
 
@@ -230,7 +233,9 @@ class TypePull {
       const hasJumped = await jumpToOldest(this.#pull, tracks, { type, fromMs, oldestMs });
       return hasJumped ? null : unreachable(failure);
     }
-    if (!isRefused(failure) && !isOfWindow(failure)) return unreachable(failure);
+    // The service may fail because of this window only.
+    const mayBeWindow = isOfWindow(failure) || failure.kind === 'server';
+    if (!isRefused(failure) && !mayBeWindow) return unreachable(failure);
     if (isLeast && !(await api.isAnswering(type))) return unreachable(failure);
     const gaps: Gap[] = [];
     for (const track of tracks) {

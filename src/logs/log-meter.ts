@@ -126,6 +126,8 @@ export class LogMeter {
   readonly #log: ThrottledLog;
   /** By service, then by key. */
   readonly #partitions = new Map<string, Map<string, PartitionStatus>>();
+  /** Those that failed because a pull could not read their type. */
+  readonly #unreached = new Set<PartitionStatus>();
   readonly counters: CountersOf<typeof LOG_COUNTERS>;
   readonly #clock: Clock;
   readonly #progress = new Map<string, PullProgress>();
@@ -270,15 +272,18 @@ export class LogMeter {
     { message: lastError }: Failure,
     types: readonly string[] = [],
   ): void {
-    for (const status of this.#of(services))
-      if (types.length === 0 || types.includes(status.type))
-        Object.assign(status, { state: 'failed', lastError });
+    for (const status of this.#of(services)) {
+      if (types.length > 0 && !types.includes(status.type)) continue;
+      Object.assign(status, { state: 'failed', lastError });
+      this.#unreached.add(status);
+    }
   }
 
-  /** A pull reached these services again: partitions that had only this failure wait again. */
-  reached(services: Services, { message }: Failure): void {
+  /** A pull has listed these types of these services: partitions that had only that failure wait again. */
+  reached(services: Services, isListed: (type: string) => boolean): void {
+    if (this.#unreached.size === 0) return;
     for (const status of this.#of(services))
-      if (status.lastError === message)
+      if (isListed(status.type) && this.#unreached.delete(status))
         Object.assign(status, { state: 'waiting', lastError: null });
   }
 

@@ -9,7 +9,7 @@ import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isBehind } from './archive-state.ts';
 import { type Cursor, dayOf, firstLowMs, startCursor } from './cursor.ts';
 import { trackGap } from './gap.ts';
-import { Ledger, unreadOf } from './ledger.ts';
+import { Ledger, oldestBehind } from './ledger.ts';
 import { ArchiveLister } from './list-archives.ts';
 import { pullRecords } from './list-records.ts';
 import {
@@ -116,7 +116,7 @@ export class LogPuller {
     const archives = ledger.archives();
     for (const { partition, state } of archives)
       if (isBehind(state)) meter.status(partition).doneUntilMs = null;
-    for (const archive of unreadOf(archives, config.types))
+    for (const archive of oldestBehind(archives, config.types))
       meter.status(archive.partition).doneUntilMs = ledger.firstMs(archive);
     return ledger;
   }
@@ -174,8 +174,6 @@ export class LogPuller {
   #note(end: PullEnd, startedMs: number): void {
     if (end.kind === 'stopped') return;
     const { meter, api } = this.#options;
-    if (end.kind === 'done' && this.lastFailure !== null)
-      meter.reached(api.items.services, this.lastFailure);
     this.lastFailure = end.kind === 'unreachable' ? end.failure : null;
     if (end.kind === 'done') api.report.succeeded(startedMs);
     if (end.kind !== 'unreachable') return;

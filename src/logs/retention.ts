@@ -54,7 +54,7 @@ function firstMissedDay({ config, ledger }: Pull, track: Track, oldestMs: number
     partition.service === service &&
     state.dayMs < oldestMs &&
     state.setAside === '' &&
-    (!isClosed(state) || lostFromMs(state) !== null);
+    (!isClosed(state, config.window.dayCloseGraceMs) || lostFromMs(state) !== null);
   const isUnlisted = listedMs === null || Object.keys(unlistedMs).length > 0;
   if (isUnlisted || ledger.archives().some(isMissed)) return lowMs;
   let dayMs = lowMs;

@@ -92,6 +92,8 @@ export interface RequestOptions extends ReadOptions {
   readonly secrets?: readonly string[];
   /** For the whole request, including the wait for the token bucket; `api.timeout` if absent. */
   readonly timeoutMs?: number;
+  /** Numbers in JSON that JavaScript would round remain texts, such as ids of 64 bits. True if the method is not GET. */
+  readonly isExact?: boolean;
   /** The limit of the unpacked body; 16 MiB if absent. A larger one fails as `too_large`. */
   readonly maxBodyBytes?: number;
   /** `command` if absent. */
@@ -155,7 +157,8 @@ export class ServiceHttp {
   }
 
   /**
-   * Reads a path below base_url. Never rejects. With a sink, `api.timeout` only limits the time without a byte.
+   * Reads a path below base_url. Never rejects. With a sink, `api.timeout` only limits the wait for the token bucket and
+   * the time without a byte.
    */
   get(path: string, options: RequestOptions): Promise<ServiceResult<ServiceAnswer>> {
     return this.#send(this.#prepare('GET', path, options));
@@ -171,7 +174,8 @@ export class ServiceHttp {
     const result = await this.#send(call);
     if (!result.ok) return result;
     const { body, ...answer } = result;
-    const json = method === 'GET' ? parseJson(body.toString()) : parseExactJson(body.toString());
+    const { isExact = method !== 'GET' } = options;
+    const json = isExact ? parseExactJson(body.toString()) : parseJson(body.toString());
     if (json !== undefined || body.length === 0) return { ...answer, json };
     return this.#fail(call, { reason: 'not_json', mayBeDone: true }, { status: answer.status });
   }
@@ -233,7 +237,9 @@ export class ServiceHttp {
   async #attempt(call: Call): Promise<ServiceResult<ServiceAnswer>> {
     const { signal } = call;
     const priority = PRIORITY[call.priority];
-    const maxWaitMs = call.deadlineMs - this.#options.clock.monotonicMs();
+    const leftMs = call.deadlineMs - this.#options.clock.monotonicMs();
+    // The caller of a download may hold a slot: for longer than this it waits itself, without the slot (decision 72).
+    const maxWaitMs = call.sink === null ? leftMs : Math.min(leftMs, this.#options.api.timeoutMs);
     const grant = await this.#bucket.take({ priority, maxWaitMs, signal });
     const startedAtMs = this.#options.clock.nowMs();
     const startMs = this.#options.clock.monotonicMs();

@@ -188,8 +188,9 @@ export class LogsApi extends ApiArea {
 
   #get(path: string, { signal }: ReadOptions, pairs: Pairs): Promise<Result<JsonAnswer>> {
     const query = Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
-    const options = { query, signal, priority: this.#priority, maxBodyBytes: LIST_BYTES_MAX };
-    return this.http.requestJson('GET', path, options);
+    const limits = { priority: this.#priority, maxBodyBytes: LIST_BYTES_MAX };
+    // Archives are downloaded by their ids.
+    return this.http.requestJson('GET', path, { query, signal, isExact: true, ...limits });
   }
 
   /** The list in an answer of any shape: the answer itself, the one at the pointer, or the first one. */

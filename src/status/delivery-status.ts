@@ -1,7 +1,7 @@
 // The queue, the senders and the refused requests in /status.json and on the page. For each field,
 // this file has its declaration, its source, its problems and its place on the page.
 
-import type { Config, OtlpSignalConfig } from '../config/config.ts';
+import { isUsed, type OtlpSignalConfig } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
@@ -56,6 +56,7 @@ export interface SenderReport extends Shown<SenderStatus> {
 
 type SetAsideReport = Shown<Omit<SetAside, 'sample'>>;
 
+/** The most refused requests in the JSON, and groups of them in a table. */
 export const SET_ASIDE_SHOWN_MAX = 20;
 /** A queue with more than this share of its limit is worth a warning. */
 const QUEUE_SHARE_WARNED = 0.8;
@@ -99,12 +100,6 @@ function compressionReport(
   return compression === 'auto'
     ? { encoding: 'gzip', since: null, reason: `zstd is not used with ${protocol}` }
     : { encoding: compression, since: null, reason: 'set by otlp.compression' };
-}
-
-function isUsed(config: Config, signal: Signal): boolean {
-  // Backup schedules are sent as both signals, own telemetry as metrics.
-  const isOwn = signal === 'metrics' && config.telemetry.isEnabled;
-  return isOwn || config.backups.isEnabled || config[signal].isEnabled;
 }
 
 export function deliveryProblems(status: DeliveryStatus & Reported): readonly Finding[] {

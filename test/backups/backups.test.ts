@@ -180,6 +180,20 @@ describe('events', () => {
     expect(await eventsSent()).toEqual([]);
   });
 
+  test('report changes during a stop, also if the queue cannot be read at the restart', async () => {
+    await backups.cycle(never);
+    await change('DELETE', '/1');
+    const again = openBackups(configOf());
+    const unreadable = vi.spyOn(queue, 'readState').mockResolvedValue(undefined);
+    await again.cycle(never);
+    expect(again.services.map(({ isUp }) => isUp)).toEqual([null, null]);
+    unreadable.mockRestore();
+    for (let i = 0; i < 2; i++) await again.cycle(never);
+    expect((await eventsSent()).map(({ eventName }) => eventName)).toEqual([
+      'prom2otlp.backup.schedule.vanished',
+    ]);
+  });
+
   test('wait for room in the queue, and no longer', async () => {
     await backups.cycle(never);
     const more = { service_id: ORDERS, backup_type: 'full', schedule: '0 12 * * *' };

@@ -51,8 +51,8 @@ test('--print shows each value with its origin, and no secret', async () => {
   check('api.base_url', 'https://api.example.com', `${file}:2`);
   check('api.key', '${env:KEY}', `${file}:3`);
   check('api.headers.X-Region', '[secret]', `${file}:4`);
-  check('api.headers.X-Route', '${env:NAME}', `${file}:4`);
-  check('api.proxy', '${env:HOST}', `${file}:5`);
+  check('api.headers.X-Route', '[secret]${env:NAME}', `${file}:4`);
+  check('api.proxy', '[secret]${env:HOST}[secret]', `${file}:5`);
   check('api.timeout', '5s', 'default');
   check('services[0].name', '${env:NAME}', `${file}:8`);
   check('metrics.interval', '5s', `${file}:12`);

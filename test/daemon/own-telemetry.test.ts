@@ -178,6 +178,13 @@ test.each(['cumulative', 'delta'])(
   },
 );
 
+test('it never begins after its points, even if the clock was set back since the start', async () => {
+  const { count, sent } = start({ startedAtMs: clock.nowMs() + 3_600_000 });
+  await count(7);
+  const { startNs = 0, timeNs = 0 } = sent()[0] ?? {};
+  expect(BigInt(startNs)).toBeLessThanOrEqual(BigInt(timeNs));
+});
+
 test('a counter that is registered later is sent, too', async () => {
   const { telemetry, counters, queued } = start();
   counters.of({ late: { name: 'prom2otlp_late_total', help: 'Late.' } }).late.add(2);

@@ -281,6 +281,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     expect(container).toMatchObject({ name: 'prom2otlp', restartPolicy: 'Always' });
     // The containers of the workload wait for it.
     expect(container).not.toHaveProperty('startupProbe');
+    expect(container.livenessProbe.initialDelaySeconds).toBe(1800);
     // A limit of ephemeral storage would hold for the whole pod: the kubelet would evict it although the queue is far
     // below the limit of its volume.
     expect(container.resources).toEqual({

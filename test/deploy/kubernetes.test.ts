@@ -52,6 +52,7 @@ describe.skipIf(skip !== null).each(folders)('deploy/kubernetes/%s', folder => {
     if (folder === 'sidecar') {
       // The containers of the workload wait for a startup probe, and its group holds for all volumes of the pod.
       expect(container).not.toHaveProperty('startupProbe');
+      expect(container.livenessProbe.initialDelaySeconds).toBe(1800);
       expect(pod).not.toHaveProperty('securityContext');
     } else {
       const { httpGet, periodSeconds, failureThreshold } = container.startupProbe;

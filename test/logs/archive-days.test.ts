@@ -88,6 +88,45 @@ describe('a first start', () => {
   );
 });
 
+test('days of a type that is kept for a shorter time than others are a gap of that type', async () => {
+  await using site = await LogSite.open();
+  for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
+  await site.pulls(4);
+  for (let day = 0; day < 3; day++) {
+    site.clock.forward(24 * HOUR);
+    site.write(ERRORS, `day ${day}`);
+    if (day === 2) site.write(AUDIT, 'audit', 'open');
+  }
+  site.book.remove('2026-03-04.orders-1.audit-log');
+  await site.pulls(5);
+  expect(site.bodies).toEqual(expect.arrayContaining(['day 0', 'day 1', 'day 2', 'audit']));
+  expect(site.gaps).toMatchObject([
+    {
+      service: 'dbpgf1',
+      type: 'audit-log',
+      reason: 'retention',
+      from: expect.stringContaining('2026-03-04T09:') as string,
+      to: '2026-03-07T00:00:00.000Z',
+    },
+  ]);
+});
+
+test('a type that logs nothing for days while no pull comes has no gap', async () => {
+  await using site = await LogSite.open();
+  for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
+  await site.pulls(4);
+  for (let day = 0; day < 3; day++) {
+    site.clock.forward(24 * HOUR);
+    site.write(ERRORS, `day ${day}`);
+  }
+  // A type that is new, and one whose earlier archive is still there.
+  site.write({ ...AUDIT, type: 'slow-query-log' }, 'slow', 'open');
+  site.write(AUDIT, 'audit', 'open');
+  await site.pulls(5);
+  expect(site.bodies).toEqual(expect.arrayContaining(['slow', 'audit']));
+  expect(site.gaps).toEqual([]);
+});
+
 test.each([1, 2])(
   '%d services: a pull that closes days goes over all archives equally often',
   async count => {

@@ -26,12 +26,22 @@ function listed(state: ArchiveState, ...sizes: (number | null)[]): ArchiveState 
   return sizes.reduce(afterListed, state);
 }
 
-function read(state: ArchiveState, bytes = 10, isFinal = false): ArchiveState {
-  return afterRead({ ...state, entries: { a: ENTRY } }, bytes, isFinal);
+function read(state: ArchiveState, bytes = 10, isFinal = false, afterMinutes = 0): ArchiveState {
+  const fromMs = NOW + afterMinutes * MINUTE;
+  return afterRead({ ...state, entries: { a: ENTRY } }, { fromMs, bytes, isFinal });
 }
 
+/** The last download of an archive that had 10 bytes. */
+function readFinally(state: ArchiveState): ArchiveState {
+  return afterRead(state, { fromMs: NOW, bytes: 10, isFinal: true });
+}
+
+const GRACE = 6 * 60 * MINUTE;
+
 const action = (state: ArchiveState, afterMinutes = 0): string =>
-  actionFor(state, NOW + afterMinutes * MINUTE, 6 * 60 * MINUTE);
+  actionFor(state, NOW + afterMinutes * MINUTE, GRACE);
+
+const isDone = (state: ArchiveState): boolean => isClosed(state, GRACE);
 
 describe('an archive that is listed with its size', () => {
   test('is downloaded when it is new or has grown, and not otherwise', () => {
@@ -49,32 +59,33 @@ describe('an archive that is listed with its size', () => {
     const done = { ...read(listed(FRESH, 5)), entries: { a: { ...ENTRY, hasTail: true } } };
     const quiet = listed(done, 5, 5);
     expect(action(quiet)).toBe('final');
-    const final = afterRead(quiet, 10, true);
+    const final = readFinally(quiet);
     expect(action(final)).toBe('nothing');
-    expect(isClosed(final)).toBe(true);
+    expect(isDone(final)).toBe(true);
   });
 
   test('is downloaded once more if the last answer may have been wrong: not grown, or a file without entries', () => {
     const done = read(listed(FRESH, 5));
-    const file = afterRead({ ...listed(FRESH, 5), entries: { '': ENTRY } }, 10, false);
+    const plain = { ...listed(FRESH, 5), entries: { '': ENTRY } };
+    const file = afterRead(plain, { fromMs: NOW, bytes: 10, isFinal: false });
     for (const state of [listed(read(listed(done, 6)), 6, 6), listed(file, 5, 5)]) {
       expect(action(state)).toBe('final');
-      expect(action(afterRead(state, 10, true))).toBe('nothing');
+      expect(action(readFinally(state))).toBe('nothing');
     }
   });
 
   test('is closed only after two checks without growth', () => {
     const done = read(listed(FRESH, 5));
-    expect(isClosed(done)).toBe(false);
-    expect(isClosed(listed(done, 5))).toBe(false);
-    expect(isClosed(listed(done, 5, 5))).toBe(false);
+    expect(isDone(done)).toBe(false);
+    expect(isDone(listed(done, 5))).toBe(false);
+    expect(isDone(listed(done, 5, 5))).toBe(false);
     const flushed = afterFlush(listed(done, 5, 5), {});
-    expect([isClosed(flushed), isClosed(listed(flushed, 6))]).toEqual([true, false]);
-    expect(isClosed(listed(FRESH, 5, 5, 5))).toBe(false);
+    expect([isDone(flushed), isDone(listed(flushed, 6))]).toEqual([true, false]);
+    expect(isDone(listed(FRESH, 5, 5, 5))).toBe(false);
   });
 });
 
-test('an archive that is listed without a size is downloaded as long as it may grow; two downloads without growth release the open record', () => {
+test('an archive that is listed without a size is downloaded as long as it may have grown; two downloads without growth release the open record', () => {
   let state = listed(FRESH, null);
   const bytes = [10, 12, 12, 12];
   for (const size of bytes) {
@@ -83,14 +94,29 @@ test('an archive that is listed without a size is downloaded as long as it may g
   }
   expect(action(state)).toBe('final');
   state = read(state, 12, true);
-  expect([action(state), isClosed(state)]).toEqual(['download', true]);
-  // The same content changes nothing; growth starts the count again.
+  expect([action(state), isDone(state)]).toEqual(['download', false]);
+  // The same content changes nothing.
   state = read(state, 12);
-  expect([action(state), isClosed(state)]).toEqual(['download', true]);
+  expect([action(state), isDone(state)]).toEqual(['download', false]);
   const dayOver = 21 * 60;
-  expect([action(state, dayOver - 1), action(state, dayOver)]).toEqual(['download', 'nothing']);
-  state = read(state, 20);
-  expect([action(state, dayOver), isClosed(state)]).toEqual(['download', false]);
+  // Lines may have come after the last read, also if no pull came until the end of the grace period.
+  for (const lastMinute of [0, dayOver - 1]) {
+    state = read(state, 12, false, lastMinute);
+    expect([action(state, dayOver), isDone(state)]).toEqual(['download', false]);
+  }
+  state = read(state, 12, false, dayOver);
+  expect([action(state, dayOver), isDone(state)]).toEqual(['nothing', true]);
+  // Growth starts the count again.
+  state = read(state, 20, false, dayOver);
+  expect([action(state, dayOver), isDone(state)]).toEqual(['download', false]);
+});
+
+test('an archive without a size that an earlier version has read is downloaded once more', () => {
+  const { readFromMs: _readFromMs, ...stored } = read(listed(FRESH, null), 12, true, 21 * 60);
+  const state = { ...stored, quietCount: 2 };
+  expect([action(state, 3000), isDone(state)]).toEqual(['download', false]);
+  const again = read(state, 12, false, 3000);
+  expect([action(again, 3000), isDone(again)]).toEqual(['nothing', true]);
 });
 
 describe('a broken archive', () => {
@@ -102,7 +128,7 @@ describe('a broken archive', () => {
       triesAt.push(minute);
       state = afterFault(state, 'damaged', NOW + minute * MINUTE);
       expect(state.setAside).toBe(triesAt.length < 5 ? '' : 'damaged');
-      expect(isClosed(state)).toBe(triesAt.length === 11);
+      expect(isDone(state)).toBe(triesAt.length === 11);
     }
     const hours = [2, 4, 8, 16, 32, 64];
     expect(triesAt).toEqual([0, 5, 15, 30, 60, ...hours.map(hour => hour * 60)]);
@@ -161,7 +187,7 @@ describe('a broken archive', () => {
         expect(action(state, 2 ** chance * 60)).toBe('download');
         state = afterUndelivered(afterFault(state, reason, NOW), NOW);
       }
-      expect([action(listed(state, 6), 6000), isClosed(state)]).toEqual(['nothing', true]);
+      expect([action(listed(state, 6), 6000), isDone(state)]).toEqual(['nothing', true]);
     }
   });
 });

@@ -6,6 +6,7 @@ import {
   ArchiveError,
   type ArchiveLimits,
   formOf,
+  PIECE_BYTES,
 } from '../../src/logs/archive.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
 import { zip } from '../../src/simulator/zip.ts';
@@ -51,6 +52,9 @@ function faultOf(error: unknown): string {
   throw error;
 }
 
+/** Within a piece of the packed bytes, and over several. */
+const ZEROS = [1, 512, 200_000].map(bytes => Buffer.alloc(bytes));
+
 const entry = (name: string, text: string): { name: string; bytes: Buffer } => ({
   name,
   bytes: Buffer.from(text),
@@ -81,8 +85,10 @@ describe('a good archive', () => {
     expect(await read(zip([]))).toEqual([]);
   });
 
-  test('may be gzip in several members', async () => {
+  test('may be gzip in several members, with zeros after the last one', async () => {
     expect(await read(Buffer.concat([gzipSync('a'), gzipSync('b')]))).toEqual(['=ab']);
+    for (const zeros of ZEROS)
+      expect(await read(Buffer.concat([gzipSync('a'), zeros]))).toEqual(['=a']);
   });
 
   test('may use any entry names: names lead nowhere', async () => {
@@ -132,6 +138,18 @@ describe('a bad archive', () => {
     const nowhere = Buffer.from(whole);
     nowhere.fill(0x7f, nowhere.length - 6, nowhere.length - 2);
     expect(await read(nowhere)).toEqual(['damaged']);
+  });
+
+  test('is gzip with zeros between two members, because the second one is not read', async () => {
+    for (const zeros of ZEROS) {
+      const archive = Buffer.concat([gzipSync('a'), zeros, gzipSync('b')]);
+      expect(await read(archive)).toEqual(['=1!damaged']);
+    }
+    // The first member ends with a piece.
+    const first = gzipSync(Buffer.alloc(PIECE_BYTES - 23, 'x'), { level: 0 });
+    expect(first.length).toBe(PIECE_BYTES);
+    const archive = Buffer.concat([first, Buffer.alloc(1), gzipSync('b')]);
+    expect(await read(archive)).toEqual([`=${PIECE_BYTES - 23}!damaged`]);
   });
 
   test('is refused if it is encrypted, nested or packed with another method', async () => {

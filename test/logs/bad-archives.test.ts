@@ -100,6 +100,17 @@ test.each(['an archive in an archive', 'a text'])(
   },
 );
 
+test('a file is read at its next chance after an encrypted archive came once in its place', async () => {
+  await using spoiled = await openSpoiled({ archiveForm: 'plain' });
+  const { site, answers } = spoiled;
+  answers.push(WRONG['an encrypted archive']);
+  await site.pull();
+  expect(site.gaps).toMatchObject([{ reason: 'encrypted' }]);
+  site.clock.forward(2 * HOUR);
+  await site.pulls(4);
+  expect(arrived(site)).toEqual(['end', 'one', 'two']);
+});
+
 test('a part of a file, once, is read to its end', async () => {
   await using spoiled = await openSpoiled({ archiveForm: 'plain' });
   const { site, answers } = spoiled;
@@ -145,6 +156,21 @@ test('an archive that is packed in another form later loses no line', async () =
   site.write(ERRORS, 'later', 'open');
   await site.pull();
   expect(arrived(site)).toContain('later');
+});
+
+test('an archive that is given up for its checksum brings its lines, and no line twice when it is whole again', async () => {
+  await using spoiled = await openSpoiled();
+  const { site } = spoiled;
+  site.simulator.setFaults({ archives: { [ID]: 'checksum' } });
+  await site.pulls(14);
+  expect(site.gaps).toMatchObject([{ reason: 'checksum' }]);
+  expect(arrived(site)).toEqual(['end', 'one', 'two']);
+  site.simulator.resetFaults();
+  site.write(ERRORS, 'more', 'last');
+  site.clock.forward(HOUR);
+  await site.pulls(4);
+  expect(arrived(site)).toEqual(['end', 'last', 'more', 'one', 'two']);
+  expect(site.count('rewritten_entries_total')).toBe(0);
 });
 
 test('an archive that grows after it was given up and then vanishes holds no day open', async () => {

@@ -89,6 +89,21 @@ describe('an archive that grows', () => {
   });
 });
 
+test('lines of an archive without a listed size arrive, although no pull came from before they were written until its day had closed', async () => {
+  await using site = await LogSite.open();
+  site.simulator.setFaults({ isSizeHidden: true });
+  site.write(ERRORS, 'one', 'two');
+  await site.pulls(5);
+  expect(site.bodies).toEqual(['one', 'two']);
+  site.clock.forward(22 * HOUR);
+  site.writeOld(ERRORS, 16 * HOUR, 'unseen');
+  await site.pulls(5);
+  expect(site.bodies).toEqual(['one', 'two', 'unseen']);
+  const { downloads } = site;
+  await site.pulls(2);
+  expect([site.downloads, site.gaps]).toEqual([downloads, []]);
+});
+
 describe('each record', () => {
   test('carries its service, its position and its time', async () => {
     await using site = await LogSite.open();
@@ -271,7 +286,7 @@ test('a stop does not wait for lines that are skipped', async () => {
 
 test('an archive that cannot be downloaded counts as lag, also on the next day and after a restart', async () => {
   await using site = await LogSite.open({ services: ['dbpgf1'], logs: { types: ['error-log'] } });
-  const doneMs = (): number => site.logs.meter.partitions[0]?.doneUntilMs ?? 0;
+  const doneMs = (): number => site.logs.meter.partitions[0]?.doneUntilMs ?? Number.NaN;
   site.write(ERRORS, 'one', 'two');
   await site.pull();
   const lastMs = doneMs();
@@ -286,5 +301,27 @@ test('an archive that cannot be downloaded counts as lag, also on the next day a
   expect(doneMs()).toBe(lastMs);
   await site.restart();
   await site.pull();
-  expect(doneMs()).toBeLessThanOrEqual(lastMs);
+  // How far it was read is not stored: the lag counts from the beginning of its day.
+  expect(doneMs()).toBe(Date.UTC(2026, 2, 4));
+  expect(site.count('lag_seconds', 'dbpgf1', 'error-log')).toBeGreaterThan(DAY / 1000);
+});
+
+test('a type that can be listed again waits again at once, whatever failed before', async () => {
+  await using site = await LogSite.open({ logs: { schedule: '30s' } });
+  for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
+  await site.pulls(4);
+  const states = (): readonly string[] =>
+    site.logs.meter.partitions
+      .map(({ type, state, lastError }) => `${type} ${state} ${lastError === null ? '' : 'error'}`)
+      .toSorted();
+  site.simulator.setFaults({ path: '/observability/v2/logs', status: 404 });
+  await site.pull();
+  expect(states()).toEqual(['audit-log failed error', 'error-log failed error']);
+  site.simulator.resetFaults();
+  site.simulator.setFaults({ listStatuses: { 'audit-log': 404 } });
+  await site.pull();
+  expect(states()).toEqual(['audit-log failed error', 'error-log waiting ']);
+  site.simulator.resetFaults();
+  await site.pull();
+  expect(states()).toEqual(['audit-log waiting ', 'error-log waiting ']);
 });

@@ -152,6 +152,32 @@ describe('a window', () => {
     expect(missing).toContain(62);
   });
 
+  test('that the service fails to list is halved, and skipped at the minimum length', async () => {
+    await using world = new KeyWorld();
+    const window = { max: '1h', min: '10m' };
+    const logs = world.logs({ ...RECORDS, types: ['error-log'], window });
+    const poisonMs = world.clock.nowMs() - 62 * MINUTE;
+    world.decide = what => {
+      const { fromDate = '', toDate = '' } = queryOf(what);
+      const isPoisoned = Date.parse(fromDate) <= poisonMs && poisonMs < Date.parse(toDate);
+      return isPoisoned ? { ms: 30_000, status: 500 } : { ms: 1, status: 200 };
+    };
+    const kinds: (string | undefined)[] = [];
+    for (let i = 0; i < 6; i++) {
+      const [end] = await world.passes(logs.pull(world.stop.signal), 1000);
+      kinds.push(end?.kind);
+      await world.clock.advance(5 * MINUTE);
+    }
+    expect(kinds.slice(-2)).toEqual(['done', 'done']);
+    const gaps = world.batches.map(({ payload }) =>
+      / from (\S+) to (\S+) may be missing/.exec(payload.toString('latin1'))?.slice(1, 3),
+    );
+    expect(gaps).toHaveLength(1);
+    const [fromMs = 0, toMs = 0] = gaps[0]?.map(text => Date.parse(text)) ?? [];
+    expect(fromMs <= poisonMs && poisonMs < toMs).toBe(true);
+    expect(toMs - fromMs).toBeLessThanOrEqual(10 * MINUTE);
+  });
+
   test('of a type that the service refuses is not below the retention', async () => {
     await using site = await open();
     site.simulator.setFaults({ listStatuses: { 'proxy-log': 400 } });
@@ -191,6 +217,22 @@ describe('a window', () => {
     expect(site.bodies).toEqual(['before', 'after']);
     expect(new Set(site.gaps.map(({ reason }) => reason))).toEqual(new Set(['retention']));
   });
+});
+
+test('a type that can be listed again waits again at once, whatever failed before', async () => {
+  await using site = await open({ types: ['error-log', 'audit-log'] }, { services: ['dbpgf1'] });
+  const statesAfter = async (faults: object): Promise<readonly string[]> => {
+    site.simulator.resetFaults();
+    site.simulator.setFaults(faults);
+    await site.pulls(1);
+    return site.logs.meter.partitions.map(({ type, state }) => `${type} ${state}`);
+  };
+  await site.pulls(1);
+  const bothFailed = ['error-log failed', 'audit-log failed'];
+  expect(await statesAfter({ path: LINES, status: 404 })).toEqual(bothFailed);
+  const oneFailed = ['error-log waiting', 'audit-log failed'];
+  expect(await statesAfter({ listStatuses: { 'audit-log': 404 } })).toEqual(oneFailed);
+  expect(await statesAfter({})).toEqual(['error-log waiting', 'audit-log waiting']);
 });
 
 describe('items of a list without a simulator', () => {
@@ -290,20 +332,23 @@ test('a pull ends where it began, although each answer takes a second', async ()
   await pulling;
 });
 
-test('a service that does not answer at all makes no gap', async () => {
-  await using world = new KeyWorld();
-  const window = { max: '1h', min: '1h' };
-  const logs = world.logs({ shape: 'records', types: ['error-log'], window });
-  const pull = async (): Promise<string | undefined> => {
-    const [end] = await world.passes(logs.pull(world.stop.signal), 10_000);
-    return end?.kind;
-  };
-  expect(await pull()).toBe('done');
-  await world.clock.advance(2 * HOUR);
-  world.decide = () => ({ ms: 10_000, status: 0 });
-  for (let i = 0; i < 6; i++) expect(await pull()).toBe('unreachable');
-  expect(world.batches).toEqual([]);
-});
+test.each([0, 500])(
+  'a service that does not answer at all, or only fails, makes no gap: %d',
+  async status => {
+    await using world = new KeyWorld();
+    const window = { max: '1h', min: '1h' };
+    const logs = world.logs({ shape: 'records', types: ['error-log'], window });
+    const pull = async (): Promise<string | undefined> => {
+      const [end] = await world.passes(logs.pull(world.stop.signal), 10_000);
+      return end?.kind;
+    };
+    expect(await pull()).toBe('done');
+    await world.clock.advance(2 * HOUR);
+    world.decide = () => ({ ms: 10_000, status });
+    for (let i = 0; i < 6; i++) expect(await pull()).toBe('unreachable');
+    expect(world.batches).toEqual([]);
+  },
+);
 
 test.each([
   [false, 0],

@@ -99,6 +99,12 @@ describe('a list', () => {
     await check([{ count: 5, logs: ids(0, 5) }], '5 items by 1');
   });
 
+  test('has ids as the service wrote them, also those that JavaScript would round', async () => {
+    const answer = '{"count":1,"logs":[{"id":9007199254740993,"size":12}]}';
+    await using opened = await openLogApi([response => void response.end(answer)]);
+    expect((await readAll(opened)).items).toEqual([{ id: '9007199254740993', size: 12 }]);
+  });
+
   test('reports a change during reading', async () => {
     const changed = [
       [json({ count: 3, logs: ids(0, 2) }), json({ count: 4, logs: ids(2, 2) })],

@@ -197,6 +197,29 @@ test('Retry-After delays requests of the same or lower priority, and lets metric
   expect(service.server.requests.map(({ path }) => path)).toEqual(['/logs', '/metrics']);
 });
 
+test('a download does not itself wait for a Retry-After that is longer than api.timeout', async () => {
+  await using service = await openService(
+    (_request, response) => {
+      response.writeHead(429, { 'retry-after': '120' });
+      response.end();
+    },
+    { timeoutMs: 2000 },
+  );
+  const sink = {
+    failure: null,
+    write: () => true,
+    onDrain: () => undefined,
+    end: () => Promise.resolve(),
+  };
+  const download = { accept: '*/*', priority: 'logs', sink } as const;
+  await service.http.get('/archive', download);
+  const held = await service.http.get('/archive', download);
+  if (held.ok) throw new Error('unexpected success');
+  expect(held.error.reason).toBe('rate_limited');
+  expect(held.error.retryAfterMs).toBeGreaterThan(119_000);
+  expect(service.server.requests).toHaveLength(1);
+});
+
 test('a Retry-After of a month counts as a quarter of an hour, also if it is there twice', async () => {
   await using service = await openService((_request, response) => {
     response.statusCode = 503;

@@ -122,7 +122,7 @@ hold for the whole pod, with the queue in an emptyDir.
   # a start with a long queue, which is checked first.
   livenessProbe:
     httpGet: {path: /healthz, port: status}
-    initialDelaySeconds: 300
+    initialDelaySeconds: 1800
     periodSeconds: 20
     timeoutSeconds: 5
   resources:

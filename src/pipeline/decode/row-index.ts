@@ -142,8 +142,6 @@ function storeKey(table: SeriesTable, row: number, bytes: Buffer, place: KeyPlac
   bytes.copy(table.keys, table.keysUsed, place.keyStart, place.keyEnd);
   table.keyOffset[row] = table.keysUsed;
   table.keyLength[row] = length;
-  // A point that was made from another spelling is made again.
   table.point[row] = NO_ROW;
-  table.orderVersion++;
   table.keysUsed = needed;
 }

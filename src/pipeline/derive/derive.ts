@@ -9,15 +9,8 @@ import type { PageReport, ScrapeTime } from '../../model/page.ts';
 import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import { endedRows, isUnplaced, type Refused } from './admission.ts';
 import { isOnPage } from './compound.ts';
-import { forgetEarly, forgetRows, keepMsOf, noteCrowding } from './forget.ts';
-import {
-  isKeptWhileDown,
-  judgeCompounds,
-  judgeRepeats,
-  judgeRows,
-  type Judging,
-  quietKinds,
-} from './judge.ts';
+import { forgetEarly, forgetRows, keepMsOf, noteCrowding, stopAgeing } from './forget.ts';
+import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietKinds } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
@@ -117,7 +110,13 @@ export function* derive(
   const reads = readsOf(table, tallies, report, refused);
   for (const tally of tallies)
     if (tally.reason === '' && samplesOf(tally) === 0) tally.reason = 'absent';
-  const gone = judging.gone.filter(row => !isKeptWhileDown(judging, serviceOfRow(table, row)));
+  // A configured service that is down keeps its series for its return.
+  const isDown = tallies.map(({ reason }, service) => {
+    const isConfigured = (table.services[service]?.configIndex ?? -1) >= 0;
+    return isConfigured && reason !== '';
+  });
+  if (isDown.includes(true)) stopAgeing(judge, isDown);
+  const gone = judging.gone.filter(row => isDown[serviceOfRow(table, row)] !== true);
   forgetRows(table, gone);
   const services = outcomesOf(judging, scrape);
   const named = [...table.named].filter(row => isOnPage(table, row));

@@ -125,14 +125,18 @@ function knowsMore(
   return ownerMs !== duplicateMs || Number.isNaN(processMs[owner]!);
 }
 
-/** Whether the owner's series has ended on its old timestamp, and the duplicate has a newer one. */
+/**
+ * Whether the owner's series has ended on the timestamp that it still has, and the duplicate has a
+ * newer one. Never true again for the duplicate once it is the owner.
+ */
 function isNewerThanEnded(
   { flags, lastTimeMs, timeMs }: SeriesTable,
   duplicate: number,
   owner: number,
 ): boolean {
-  const hasEnded = (flags[owner]! & ROW_FLAG.staleSent) !== 0;
-  return hasEnded && timeMs[duplicate]! > lastTimeMs[owner]!;
+  const lastMs = lastTimeMs[owner]!;
+  const hasEnded = (flags[owner]! & ROW_FLAG.staleSent) !== 0 && timeMs[owner]! <= lastMs;
+  return hasEnded && timeMs[duplicate]! > lastMs;
 }
 
 function isPointOnPage(table: SeriesTable, head: number): boolean {

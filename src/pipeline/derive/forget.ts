@@ -7,7 +7,8 @@ import type { Component, SpareIndexes } from '../../model/memory.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
 import type { DeriveOptions, Judge } from './options.ts';
-import { componentOfRow, countRows } from './places.ts';
+import { isOpen } from './outcome.ts';
+import { componentOfRow, countRows, serviceOfRow } from './places.ts';
 import { isStreamOfProcess, laterMs } from './reset.ts';
 import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
@@ -42,6 +43,20 @@ export function noteCrowding({ table, options, time }: Judge, samples: number): 
   if (!isNow) table.crowdedSinceMs = Number.NaN;
   else if (Number.isNaN(table.crowdedSinceMs)) table.crowdedSinceMs = monotonicMs;
   return monotonicMs - table.crowdedSinceMs >= keepMsOf(options, true);
+}
+
+/**
+ * The hour of an ended series does not run while its service is down: the first page after an
+ * outage may lack most series. `isDown`: by service.
+ */
+export function stopAgeing({ table, time }: Judge, isDown: readonly boolean[]): void {
+  const { head, flags, movedAtMs } = table;
+  for (let row = 0; row < table.count; row++) {
+    if (isDown[serviceOfRow(table, row)] !== true) continue;
+    // Until its marker is due, an open series ages.
+    if (head[row] === row && isOpen(flags[row]!)) continue;
+    movedAtMs[row] = Math.min(movedAtMs[row]! + time.elapsedMs, time.monotonicMs);
+  }
 }
 
 /** The number of absent scraped rows, except those of configured services that are down. */

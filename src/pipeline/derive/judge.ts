@@ -145,7 +145,8 @@ function settle(judging: Judging, head: number, outcome: number, tally: Tally): 
   if (outcome === OUTCOME.point) tally.points++;
   else if (outcome !== OUTCOME.baseline && endIfStale(judging, head, isGone)) tally.stale++;
   // A row is forgotten an hour after it was last on the page, or its old sample would be sent again.
-  else if (!isOpen(table.flags[head]!)) table.movedAtMs[head] = time.monotonicMs;
+  else if (table.seen[head] === table.page && !isOpen(table.flags[head]!))
+    table.movedAtMs[head] = time.monotonicMs;
 }
 
 /** Ends the series of a row that is not on the page, if due; forgets the row after a long time. */
@@ -164,19 +165,8 @@ function missRow(judging: Judging, row: number, metric: Metric): void {
   const movedAtMs = table.movedAtMs[owner]!;
   // The flags of a part are those of its head, which alone has a series to end.
   const hasToEnd = owner === head && isOpen(table.flags[head]!);
-  // The hour begins after an outage: the first page after it may lack most series.
-  const isDown = !hasToEnd && isKeptWhileDown(judging, serviceOfRow(table, row));
-  if (Number.isNaN(movedAtMs) || isDown) table.movedAtMs[row] = time.monotonicMs;
+  if (Number.isNaN(movedAtMs)) table.movedAtMs[row] = time.monotonicMs;
   else if (!hasToEnd && time.monotonicMs - movedAtMs >= judging.keepMs) judging.gone.push(row);
-}
-
-/** A configured service that is down keeps its series for its return. */
-export function isKeptWhileDown(
-  { table, tallies }: Pick<Judging, 'table' | 'tallies'>,
-  service: number,
-): boolean {
-  const isConfigured = (table.services[service]?.configIndex ?? -1) >= 0;
-  return isConfigured && tallies[service]?.reason !== '';
 }
 
 /** Judges all histograms and summaries, after all rows. Yields after every `slice` of them. */

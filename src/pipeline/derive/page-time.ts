@@ -25,6 +25,8 @@ export interface PageTime {
   /** Later timestamps are refused, and forgotten if they were accepted earlier. */
   readonly futureMs: number;
   readonly monotonicMs: number;
+  /** Since the page before; 0 for the first one. */
+  readonly elapsedMs: number;
 }
 
 /** Reads the time of a scrape and notes it for the next one. */
@@ -37,7 +39,7 @@ export function readPageTime(clock: PageClock, scrape: ScrapeTime): PageTime {
   const nowMs = Math.round(believedMs(wallMs, clock.nowMs, elapsedMs, serverAtMs));
   Object.assign(clock, { nowMs, monotonicMs, serverAtMs });
   const latestMs = serverAtMs > nowMs ? serverAtMs : nowMs;
-  return { nowMs, futureMs: latestMs + FUTURE_MS_MAX, monotonicMs };
+  return { nowMs, futureMs: latestMs + FUTURE_MS_MAX, monotonicMs, elapsedMs: elapsedMs || 0 };
 }
 
 /**

@@ -56,9 +56,10 @@ export function judgeStream(
   const createdMs = createdMsOf(table, created, timeMs);
   if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, createdMs);
   if (!options.mayDerive) return followPage(judge, row, byCounts, createdMs);
-  // An uptime may date the same process differently.
-  if (lacksCreated(table, created)) return judgeFall(judge, row, byCounts, undefined);
   const evidence = Number.isNaN(createdMs) ? evidenceOf(table, row) : undefined;
+  // An uptime may date the same process differently, if it has shown that process before.
+  const hasShown = !(previousSampleMs(judge, row, evidence) < (evidence?.shownMs ?? Number.NaN));
+  if (lacksCreated(table, created) && hasShown) return judgeFall(judge, row, byCounts, evidence);
   const processMs = Number.isNaN(createdMs) ? processOf(evidence) : createdMs;
   // Evidence gathered again, as after a reload, dates the same process slightly differently. Two
   // processes, such as replicas, may have begun at the same time: the series has changed process if
@@ -248,13 +249,13 @@ export function linkCreated(table: SeriesTable, row: number, key: SeriesKey): vo
   }
 }
 
-/** The start that a creation row of this page gives to a sample, in ms; NaN if there is none. */
 /** Whether the series has a creation time that this page leaves out. */
 function lacksCreated(table: SeriesTable, created: number | undefined): boolean {
   if (created === undefined || created === NO_ROW || isOnPage(table, created)) return false;
   return table.role[created] === ROLE.created;
 }
 
+/** The start that a creation row of this page gives to a sample, in ms; NaN if there is none. */
 function createdMsOf(table: SeriesTable, created: number | undefined, timeMs: number): number {
   if (created === undefined || !isOnPage(table, created)) return Number.NaN;
   // In the text format the same name may be a metric of its own.

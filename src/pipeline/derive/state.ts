@@ -14,7 +14,7 @@
 
 import { bug } from '../../errors.ts';
 import { DAY_MS } from '../../lib/clock.ts';
-import { ROW_FLAG, SeriesTable } from '../../model/series-table.ts';
+import { ROW_FLAG, SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
 import {
   NO_EVIDENCE,
   type PageClock,
@@ -404,8 +404,8 @@ export function* restoreRows(
   for (const row of rows) settleOwner(table, restored, row);
   restored.awaitedSinceMs ??= time.monotonicMs;
   const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
-  if (isPatient && isServiceAwaited(table, restored)) return;
   if (restored.pageCount === 0) forgetOld(table, restored, time.nowMs);
+  if (isPatient && isServiceAwaited(table, restored)) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
 
@@ -417,10 +417,11 @@ function isServiceAwaited(
   { services }: SeriesTable,
   { indexById }: Pick<RestoredState, 'indexById'>,
 ): boolean {
-  return (
-    indexById.size > 0 &&
-    services.some(slot => slot.configIndex >= 0 && !slot.hasNamed && !slot.hasBare)
-  );
+  return indexById.size > 0 && services.some(isAwaited);
+}
+
+function isAwaited({ configIndex, hasNamed, hasBare }: ServiceSlot): boolean {
+  return configIndex >= 0 && !hasNamed && !hasBare;
 }
 
 /**
@@ -517,8 +518,11 @@ function restoreUptimes(table: SeriesTable, restored: RestoredState, options: De
  * less than RESTORE_PAGES, such as `once`, would pass on every row for ever.
  */
 function forgetOld(table: SeriesTable, restored: RestoredState, nowMs: number): void {
-  const { indexById, lastTimeMs } = restored;
-  const old = [...indexById].filter(([, place]) => lastTimeMs[place]! < nowMs - RESTORED_MS_MAX);
+  const { indexById, lastTimeMs, services } = restored;
+  const awaited = new Set(table.services.filter(isAwaited).map(({ id }) => id));
+  const old = [...indexById].filter(
+    ([, place]) => lastTimeMs[place]! < nowMs - RESTORED_MS_MAX && !awaited.has(services[place]!),
+  );
   if (old.length === 0) return;
   table.startsVersion++;
   noteReleased(table, forget(restored, old));

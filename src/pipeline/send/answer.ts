@@ -90,9 +90,9 @@ export function readErrorMessage(format: BodyFormat | undefined, body: Buffer): 
   return format === 'json' || isMarkup(body) ? '' : text;
 }
 
-/** A web page, whatever its Content-Type: no message of OTLP begins with `<`, in protobuf or in JSON. */
+/** A web page, whatever its Content-Type. In protobuf `\n<` begins a partial success of 60 bytes, but no letter follows. */
 export function isMarkup(body: Buffer): boolean {
-  return /^\s*</.test(body.toString('latin1', 0, MARKUP_LOOK_BYTES));
+  return /^\s*<[!?a-z]/i.test(body.toString('latin1', 0, MARKUP_LOOK_BYTES));
 }
 
 /** One printable line of at most MESSAGE_LENGTH_MAX characters. */

@@ -60,6 +60,30 @@ describe('an absent series', () => {
     expect(target.page(65 * 60, counter(5000)).shown[0]).toMatch(/^delta c\{\} 4890 /);
   });
 
+  test('is kept in the same way if its service was missing from a page with others', () => {
+    const target = new Target({ temporality: 'delta', services: ['a', 'b'] });
+    const page = (counter: string): string => `y{namespace="a"} 1\n# TYPE c counter\n${counter}`;
+    const counter = (value: number): string => `c{namespace="b"} ${value}\n`;
+    target.page(0, page(counter(100)));
+    target.page(60, page(counter(110)));
+    for (let minutes = 2; minutes < 64; minutes++) target.page(minutes * 60, page(''));
+    target.page(64 * 60, page('z{namespace="b"} 1\n'));
+    expect(target.page(65 * 60, page(counter(5000))).shown).toContainEqual(
+      expect.stringMatching(/^delta c\{\} 4890 /),
+    );
+  });
+
+  test('is forgotten in the end, although one scrape of four fails', () => {
+    const target = new Target();
+    let rows = 0;
+    for (let minute = 0; minute < 400; minute++) {
+      if (minute % 4 === 3) target.fail(minute * 60);
+      else target.page(minute * 60, `y 1\nx{id="${minute}"} 1\n`);
+      rows = Math.max(rows, sizes(target)['rows'] ?? 0);
+    }
+    expect(rows).toBeLessThan(100);
+  });
+
   test('is kept for four intervals if these are long', () => {
     const target = new Target({ metrics: { intervalMs: HOUR * 1000 } });
     const text = '# TYPE x counter\nx 5\n';
@@ -225,6 +249,16 @@ describe('churn', () => {
     }
     const [compound] = target.translation.table.compounds.values();
     expect(compound?.rows.length).toBeLessThan(10);
+  });
+
+  test('of the buckets of an invalid histogram ends, too', () => {
+    const target = new Target();
+    for (let minute = 0; minute < 200; minute++)
+      target.page(
+        minute * 60,
+        `y 1\n# TYPE h histogram\n${minute === 0 ? 'h_bucket{le="0"} 0\n' : ''}h_bucket{le="${minute + 1}"} 1\n`,
+      );
+    expect(sizes(target)['rows']).toBeLessThan(100);
   });
 
   test('of the head of a histogram on a page with its point loses no growth', () => {

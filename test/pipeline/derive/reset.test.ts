@@ -186,6 +186,18 @@ describe('F4: the page gives the start', () => {
     );
   });
 
+  test('F4: another process on a page without `_created` is a failover', () => {
+    const name = 'engine_global_status_commands';
+    const text = (uptime: number, value: number, created: string): string =>
+      `engine_global_status_uptime ${uptime}\n# TYPE ${name} counter\n${name}_total ${value}\n${created}# EOF\n`;
+    const created = `${name}_created ${epoch - 1000}\n`;
+    check(
+      [0, text(1000, 1000, created), -1000],
+      [60, text(1060, 1010, created), -1000],
+      [120, text(900_000, 5000, ''), 120],
+    );
+  });
+
   test('F4: histograms and summaries have it, too', () => {
     const tail = (name: string): string =>
       `${name}_count 2\n${name}_sum 3\n${name}_created ${epoch - 7}\n`;

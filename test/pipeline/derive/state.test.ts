@@ -125,11 +125,15 @@ describe.each(TEMPORALITIES)('%s', temporality => {
   test('a sent sample is not sent again', () => check(standing, { temporality }));
 });
 
-test('processes that live for one page do not pass on every series for ever', () => {
-  let target = new Target();
+test.each([
+  ['', ['a']],
+  [', also if a service is missing', ['a', 'b']],
+])('processes that live for one page do not pass on every series for ever%s', (_, services) => {
+  let target = new Target({ services });
   for (let hour = 0; hour < 60; hour++) {
-    target.page(hour * 3600, `# TYPE c counter\nc{id="${hour}",server_name="s${hour}"} 1\n`);
-    target = successorOf(target);
+    const labels = `namespace="a",id="${hour}",server_name="s${hour}"`;
+    target.page(hour * 3600, `# TYPE c counter\nc{${labels}} 1\n`);
+    target = successorOf(target, { services });
   }
   expect(target.translation.table.restored?.indexById.size).toBeLessThan(30);
 });
