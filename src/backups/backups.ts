@@ -122,7 +122,6 @@ class BackupWatcher {
   readonly #options: BackupWatcherOptions;
   readonly #clock: Clock;
   readonly #writer = new WireWriter();
-  #isRestored = false;
   #sending: Promise<void> | null = null;
 
   constructor(options: BackupWatcherOptions) {
@@ -145,8 +144,7 @@ class BackupWatcher {
 
   /** Reads every service once. */
   async read(signal: AbortSignal): Promise<void> {
-    this.#isRestored ||= await this.#restore();
-    if (!this.#isRestored) return;
+    await Promise.all(this.services.map(service => service.restore()));
     const { report } = this.#options;
     const clock = this.#clock;
     const readMs = clock.monotonicMs();
@@ -180,11 +178,6 @@ class BackupWatcher {
     if (errors.length === 0) report.succeeded(readMs);
     else if (readCount === 0) this.#noteFailure(errors);
     else if (!report.isKeyRefused) report.succeeded(goodMs, false);
-  }
-
-  async #restore(): Promise<boolean> {
-    const restored = await Promise.all(this.services.map(service => service.restore()));
-    return restored.every(isRestored => isRestored);
   }
 
   /** Reports a refusal that concerns the key rather than one service. */

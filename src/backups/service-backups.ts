@@ -60,6 +60,7 @@ export class ServiceBackups {
   #known: KnownBackups | null = null;
   /** The answer up to which changes were reported: `known`, once its events are committed. */
   #reported: KnownBackups | null = null;
+  #isRestored = false;
   /** Whether the schedules could be read the last time; null before the first. */
   isUp: boolean | null = null;
   /** Why the schedules or the backups could not be read; null if both could. */
@@ -77,16 +78,14 @@ export class ServiceBackups {
     return this.#known === null || this.#known.readAtMs < oldestMs ? null : this.#known;
   }
 
-  /**
-   * Restores the answer of an earlier process. False while the queue cannot be read: a reading must not count as the first
-   * one then.
-   */
-  async restore(): Promise<boolean> {
+  /** Restores the answer of an earlier process, once. While the queue cannot be read, changes are not reported. */
+  async restore(): Promise<void> {
+    if (this.#isRestored) return;
     const stored = await this.#options.queue.readState(BACKUPS_KIND, this.service.id);
-    if (stored === undefined) return false;
-    this.#known = readKnown(stored);
-    this.#reported = this.#known;
-    return true;
+    if (stored === undefined) return;
+    this.#isRestored = true;
+    this.#reported = readKnown(stored);
+    this.#known ??= this.#reported;
   }
 
   /** Reads the service once. Returns the error if it could not be read, else null. */
@@ -147,6 +146,7 @@ export class ServiceBackups {
 
   /** Commits the changes together with the new answer; if that fails, the next reading reports them. */
   async #report(known: KnownBackups): Promise<void> {
+    if (!this.#isRestored) return;
     const { queue, counters, log } = this.#options;
     const { id } = this.service;
     const events = backupEvents(id, this.#reported, known);

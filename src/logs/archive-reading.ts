@@ -216,11 +216,15 @@ class ArchiveReading {
     this.#pull.meter.rewritten(partition, id);
     // The open record may be missing from the new content.
     if (done !== null) this.#writer.addOpen(done, entry.name);
-    await this.#readEntryFrom(entry, null);
+    await this.#readEntryFrom(entry, null, true);
   }
 
   /** False when the beginning of the entry has changed since the last read. */
-  async #readEntryFrom(entry: ArchiveEntry, done: EntryProgress | null): Promise<boolean> {
+  async #readEntryFrom(
+    entry: ArchiveEntry,
+    done: EntryProgress | null,
+    isRewritten = false,
+  ): Promise<boolean> {
     const { config, api, meter, readerOf } = this.#pull;
     const { endpoints, pointers } = api.api;
     const reader = new EntryReader({
@@ -235,8 +239,10 @@ class ArchiveReading {
         if (this.#slicer.isOver) await this.#pause();
       }
     } catch (error) {
-      if (error instanceof ArchiveError && isLastTry(this.#archive.state, error.fault))
-        await this.#keepRest(reader, entry.name, error);
+      // Other bytes at the beginning may be damage: then these records were sent before.
+      const isGivenUp =
+        error instanceof ArchiveError && isLastTry(this.#archive.state, error.fault);
+      if (isGivenUp && !isRewritten) await this.#keepRest(reader, entry.name, error);
       // The entry is read again from the last commit.
       this.#writer.drop();
       throw error;

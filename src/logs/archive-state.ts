@@ -112,10 +112,12 @@ export function isVanished(state: ArchiveState): boolean {
   return absentFromMs !== null && quietCount >= QUIET_COUNT && isSent;
 }
 
-/** The time from which a vanished archive may have unread records; null when everything was read. */
-export function lostFromMs(state: ArchiveState): number | null {
-  const { absentFromMs, dayMs } = state;
+/** The time from which a vanished archive may have unread records; null when everything was read. `graceMs`: as for `actionFor`. */
+export function lostFromMs(state: ArchiveState, graceMs: number): number | null {
+  const { absentFromMs, dayMs, readFromMs = dayMs } = state;
   if (absentFromMs === null || state.setAside !== '') return null;
+  if (state.listedSize === null && state.isRead)
+    return mayHaveGrown(state, graceMs) ? Math.max(dayMs, readFromMs) : null;
   if (!isCurrent(state)) return dayMs;
   // It may have grown unseen until its end.
   return absentFromMs < endOf(state) ? Math.max(dayMs, absentFromMs) : null;

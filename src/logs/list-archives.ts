@@ -242,14 +242,14 @@ export class ArchiveLister {
       const isUnlisted = ({ partition, state }: KnownArchive): boolean =>
         isFailed(listing, partition.type, state.dayMs);
       const [unread, read] = [ofDay.filter(isUnlisted), ofDay.filter(one => !isUnlisted(one))];
-      const { types, window } = config;
-      if (!read.every(({ state }) => isClosed(state, window.dayCloseGraceMs) || isVanished(state)))
-        break;
+      const { types } = config;
+      const { dayCloseGraceMs: graceMs } = config.window;
+      if (!read.every(({ state }) => isClosed(state, graceMs) || isVanished(state))) break;
       // An archive is not missing if its type was removed from the configuration and so is no longer listed.
       const isWanted = ({ partition }: KnownArchive): boolean =>
         types.length === 0 || types.includes(partition.type);
       const gaps = [
-        ...read.filter(isWanted).flatMap(archive => archiveGap(archive, floorMs)),
+        ...read.filter(isWanted).flatMap(archive => archiveGap(archive, floorMs, graceMs)),
         ...(isBeforeStart ? [] : gapTypes(listing, dayMs)).map(type =>
           trackGap({ service, type }, day, 'window'),
         ),
@@ -452,18 +452,19 @@ async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
     const gone = ledger.archives(service).filter(({ state }) => state.absentFromMs === listedMs);
     // A type of which no archive has gone may be new, or had nothing to log.
     const types = new Set(gone.map(({ partition }) => partition.type));
-    let [fromMs, keptMs] = [listedMs, dayOf(listedMs) + DAY_MS];
+    const keptMs = dayOf(listedMs) + DAY_MS;
     for (const type of ['', ...types]) {
       const toMs = firstDays.get(service.id)?.get(type) ?? -Infinity;
       if (toMs <= keptMs) continue;
-      gaps.push(trackGap({ service, type }, { fromMs, toMs }, 'retention'));
+      gaps.push(trackGap({ service, type }, { fromMs: listedMs, toMs }, 'retention'));
       // Possible losses of known archives in this time are part of the gap. Earlier losses are not.
       for (const archive of gone)
         if (type === '' || archive.partition.type === type)
           ledger.setArchive(archive, { ...archive.state, absentFromMs: toMs });
       if (type !== '') continue;
       ledger.move(track, { cursor: { ...cursor, listedMs: toMs } });
-      [fromMs, keptMs] = [toMs, toMs];
+      // All archives of this time have gone, which says nothing about a single type.
+      break;
     }
   }
   if (gaps.length > 0) await commit(pull, { gaps });
@@ -495,8 +496,12 @@ function firstFailedDay({ failed, unlistedDays }: Listing, type: string): number
 }
 
 /** None below the floor: that time was reported when the floor was raised. */
-function archiveGap({ partition, id, state }: KnownArchive, floorMs: number): Gap[] {
-  const fromMs = lostFromMs(state);
+function archiveGap(
+  { partition, id, state }: KnownArchive,
+  floorMs: number,
+  graceMs: number,
+): Gap[] {
+  const fromMs = lostFromMs(state, graceMs);
   const span = { fromMs: fromMs ?? Infinity, toMs: endOf(state) };
   if (fromMs === null || span.toMs <= floorMs) return [];
   return [{ partition, span, reason: 'vanished', archive: id }];

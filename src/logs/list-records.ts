@@ -233,10 +233,10 @@ class TypePull {
       const hasJumped = await jumpToOldest(this.#pull, tracks, { type, fromMs, oldestMs });
       return hasJumped ? null : unreachable(failure);
     }
-    // The service may fail because of this window only.
-    const mayBeWindow = isOfWindow(failure) || failure.kind === 'server';
-    if (!isRefused(failure) && !mayBeWindow) return unreachable(failure);
-    if (isLeast && !(await api.isAnswering(type))) return unreachable(failure);
+    // A long window may be too much for the service. The shortest one waits: older data may be back in an hour.
+    const mayBeTooLong = failure.kind === 'server' && !isLeast;
+    if (!isRefused(failure) && !isOfWindow(failure) && !mayBeTooLong) return unreachable(failure);
+    if ((isLeast || mayBeTooLong) && !(await api.isAnswering(type))) return unreachable(failure);
     const gaps: Gap[] = [];
     for (const track of tracks) {
       const { cursor, gap: span } = afterFailure(track.cursor, window, config.window);

@@ -50,11 +50,12 @@ export async function jumpToOldest(
 function firstMissedDay({ config, ledger }: Pull, track: Track, oldestMs: number): number {
   const { service, lateMs, unlistedMs } = track;
   const { lowMs, listedMs } = track.cursor;
+  const { dayCloseGraceMs: graceMs } = config.window;
   const isMissed = ({ partition, state }: KnownArchive): boolean =>
     partition.service === service &&
     state.dayMs < oldestMs &&
     state.setAside === '' &&
-    (!isClosed(state, config.window.dayCloseGraceMs) || lostFromMs(state) !== null);
+    (!isClosed(state, graceMs) || lostFromMs(state, graceMs) !== null);
   const isUnlisted = listedMs === null || Object.keys(unlistedMs).length > 0;
   if (isUnlisted || ledger.archives().some(isMissed)) return lowMs;
   let dayMs = lowMs;

@@ -222,7 +222,7 @@ describe('an archive that is not listed any more', () => {
   test('has lost its unread part, and lines that came after the last check', () => {
     const done = afterFlush(listed(read(listed(FRESH, 5)), 5, 5), {});
     const check = (state: ArchiveState, want: number | null): void =>
-      expect(lostFromMs(state)).toBe(want);
+      expect(lostFromMs(state, GRACE)).toBe(want);
     check(gone(listed(FRESH, 5), DAY_END), FRESH.dayMs);
     check(gone(listed(done, 6), DAY_END), FRESH.dayMs);
     check(gone(done, NOW), NOW);

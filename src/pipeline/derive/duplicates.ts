@@ -105,9 +105,8 @@ export function settleDuplicates(table: SeriesTable): void {
     }
     if (!Number.isNaN(table.lastTimeMs[duplicate])) forgetSeries(table, duplicate);
     if (!isPointOnPage(table, duplicate)) continue;
-    const isBeside = isPointOnPage(table, owner);
-    if (isBeside) identity.isShared = true;
-    if (!isBeside || isNewerThanEnded(table, duplicate, owner)) {
+    if (isPointOnPage(table, owner)) identity.isShared = true;
+    else {
       takeOver(table, identity, duplicate);
       addDuplicate(table, identity, owner);
     }
@@ -123,20 +122,6 @@ function knowsMore(
   const [duplicateMs, ownerMs] = [lastTimeMs[duplicate]!, lastTimeMs[owner]!];
   if (Number.isNaN(duplicateMs) || ownerMs > duplicateMs) return false;
   return ownerMs !== duplicateMs || Number.isNaN(processMs[owner]!);
-}
-
-/**
- * Whether the owner's series has ended on the timestamp that it still has, and the duplicate has a
- * newer one. Never true again for the duplicate once it is the owner.
- */
-function isNewerThanEnded(
-  { flags, lastTimeMs, timeMs }: SeriesTable,
-  duplicate: number,
-  owner: number,
-): boolean {
-  const lastMs = lastTimeMs[owner]!;
-  const hasEnded = (flags[owner]! & ROW_FLAG.staleSent) !== 0 && timeMs[owner]! <= lastMs;
-  return hasEnded && timeMs[duplicate]! > lastMs;
 }
 
 function isPointOnPage(table: SeriesTable, head: number): boolean {

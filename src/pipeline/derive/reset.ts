@@ -58,7 +58,9 @@ export function judgeStream(
   if (!options.mayDerive) return followPage(judge, row, byCounts, createdMs);
   const evidence = Number.isNaN(createdMs) ? evidenceOf(table, row) : undefined;
   // An uptime may date the same process differently, if it has shown that process before.
-  const hasShown = !(previousSampleMs(judge, row, evidence) < (evidence?.shownMs ?? Number.NaN));
+  const hasShown =
+    !isMarkedByPage(judge, row) &&
+    !(previousSampleMs(judge, row, evidence) < (evidence?.shownMs ?? Number.NaN));
   if (lacksCreated(table, created) && hasShown) return judgeFall(judge, row, byCounts, evidence);
   const processMs = Number.isNaN(createdMs) ? processOf(evidence) : createdMs;
   // Evidence gathered again, as after a reload, dates the same process slightly differently. Two

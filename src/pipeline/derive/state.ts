@@ -402,9 +402,9 @@ export function* restoreRows(
   }
   for (const head of new Set(rows.map(row => table.head[row]!))) settleParts(table, head);
   for (const row of rows) settleOwner(table, restored, row);
+  if (restored.awaitedSinceMs === undefined) forgetOld(table, restored, time.nowMs);
   restored.awaitedSinceMs ??= time.monotonicMs;
   const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
-  if (restored.pageCount === 0) forgetOld(table, restored, time.nowMs);
   if (isPatient && isServiceAwaited(table, restored)) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
@@ -520,31 +520,35 @@ function restoreUptimes(table: SeriesTable, restored: RestoredState, options: De
 function forgetOld(table: SeriesTable, restored: RestoredState, nowMs: number): void {
   const { indexById, lastTimeMs, services } = restored;
   const awaited = new Set(table.services.filter(isAwaited).map(({ id }) => id));
-  const old = [...indexById].filter(
-    ([, place]) => lastTimeMs[place]! < nowMs - RESTORED_MS_MAX && !awaited.has(services[place]!),
-  );
-  if (old.length === 0) return;
-  table.startsVersion++;
-  noteReleased(table, forget(restored, old));
+  const old: number[] = [];
+  for (const [id, place] of indexById) {
+    if (!(lastTimeMs[place]! < nowMs - RESTORED_MS_MAX) || awaited.has(services[place]!)) continue;
+    indexById.delete(id);
+    old.push(place);
+  }
+  if (old.length > 0) noteReleased(table, restored, old);
 }
 
 /**
  * Forgets the rows that have not appeared by now. If they return, earlier counts are not growth.
  */
 function giveUp(table: SeriesTable, restored: RestoredState): void {
-  const { lastTimeMs, lastValue, indexById } = restored;
-  let newestMs = Number.NaN;
-  for (const index of indexById.values()) {
-    if (!Number.isNaN(lastValue[index])) newestMs = laterMs(newestMs, lastTimeMs[index]!);
-  }
   table.restored = null;
-  noteReleased(table, newestMs);
-}
-
-/** Rows with counts until `newestMs` are forgotten. */
-function noteReleased(table: SeriesTable, newestMs: number): void {
   // Ends the `up` of services without an entry of which only the uptimes were restored.
   releaseUnused(table);
+  noteReleased(table, restored, restored.indexById.values());
+}
+
+/** Notes until when forgotten rows had counts. */
+function noteReleased(
+  table: SeriesTable,
+  { lastTimeMs, lastValue }: RestoredState,
+  places: Iterable<number>,
+): void {
+  let newestMs = Number.NaN;
+  for (const place of places)
+    if (!Number.isNaN(lastValue[place])) newestMs = laterMs(newestMs, lastTimeMs[place]!);
+  table.startsVersion++;
   if (Number.isNaN(newestMs)) return;
   // A component that is added later has no evidence of its own.
   table.releasedMs = laterMs(table.releasedMs, newestMs);

@@ -92,7 +92,7 @@ export function readErrorMessage(format: BodyFormat | undefined, body: Buffer): 
 
 /** A web page, whatever its Content-Type. In protobuf `\n<` begins a partial success of 60 bytes, but no letter follows. */
 export function isMarkup(body: Buffer): boolean {
-  return /^\s*<[!?a-z]/i.test(body.toString('latin1', 0, MARKUP_LOOK_BYTES));
+  return /^(?:\xef\xbb\xbf)?\s*<[!?a-z]/i.test(body.toString('latin1', 0, MARKUP_LOOK_BYTES));
 }
 
 /** One printable line of at most MESSAGE_LENGTH_MAX characters. */

@@ -249,6 +249,7 @@ export class Sender {
       const seen = this.#bell.rings;
       const delivery = lane.deliveries[0] ?? (await this.#take(lane));
       const notForMs = this.#notBeforeMs - this.#options.clock.monotonicMs();
+      if (this.#isClosing) break;
       if (delivery === null) await this.#waitForRow(seen);
       else if (notForMs > 0) await this.#pause(lane, 'retrying', notForMs);
       else await this.#sendOldest(lane, delivery);

@@ -62,35 +62,6 @@ describe('I1: labels that are removed', () => {
     delta.shows(180, pods(['2', 1002]), 'delta x{} 1 @180 from 120');
   });
 
-  test('I1: an owner that ended on its old timestamp gives way to a newer one', () => {
-    const target = new Target();
-    const page = (minutes: number): string =>
-      `x{instance="a"} 1 @0\nx{instance="b"} ${minutes} @${minutes * 60}`;
-    const shown = [0, 3, 6, 9, 12].flatMap(
-      minutes => target.page(minutes * 60, page(minutes)).shown,
-    );
-    expect(shown).toEqual([
-      'gauge x{} 1 @0',
-      'gauge x{} stale @0.001',
-      'gauge x{} 9 @540',
-      'gauge x{} 12 @720',
-    ]);
-  });
-
-  test('I1: after an outage one of several with new timestamps goes on', () => {
-    const target = new Target();
-    const page = (minutes: number): string =>
-      `x{instance="a"} 1 @${minutes * 60}\nx{instance="b"} 2 @${minutes * 60}`;
-    target.page(0, page(0));
-    expect(target.fail(360).shown).toEqual(['gauge x{} stale @0.001']);
-    target.shows(420, page(7), 'gauge x{} 1 @420');
-    const three = new Target();
-    const beside = (minutes: number): string => `${page(minutes)}\nx{instance="c"} 3 @0`;
-    three.page(0, `x{instance="c"} 3 @0\n${page(0)}`);
-    for (const minutes of [3, 6, 9]) three.page(minutes * 60, beside(minutes));
-    three.shows(720, beside(12), 'gauge x{} 1 @720');
-  });
-
   test('I1: it continues after the last time, never before it', () => {
     const target = new Target(DROP_POD);
     target.shows(0, 'x{pod="1"} 1 @0', 'gauge x{} 1 @0');

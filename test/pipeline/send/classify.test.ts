@@ -34,7 +34,7 @@ test('a success that is a web page does not count', () => {
   const body = Buffer.from('<html>log in');
   for (const contentType of ['text/html', 'text/html; charset=utf-8'])
     expect(classify({ contentType, body })).toMatchObject({ kind: 'hold', mayBeContent: false });
-  const page = Buffer.from('\r\n<!DOCTYPE html>');
+  const page = Buffer.from('\uFEFF\r\n<!DOCTYPE html>');
   for (const contentType of ['', 'text/plain', 'application/xhtml+xml', 'application/json'])
     expect(classify({ contentType, body: page })).toMatchObject({ kind: 'hold' });
   // A partial success of 60 bytes begins like a blank line with `<`.
