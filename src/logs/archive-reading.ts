@@ -242,7 +242,8 @@ class ArchiveReading {
       // Other bytes at the beginning may be damage: then these records were sent before.
       const isGivenUp =
         error instanceof ArchiveError && isLastTry(this.#archive.state, error.fault);
-      if (isGivenUp && !isRewritten) await this.#keepRest(reader, entry.name, error);
+      if (isGivenUp && (error.endsArchive || !isRewritten))
+        await this.#keepRest(reader, entry.name, error);
       // The entry is read again from the last commit.
       this.#writer.drop();
       throw error;

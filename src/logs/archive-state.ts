@@ -116,11 +116,23 @@ export function isVanished(state: ArchiveState): boolean {
 export function lostFromMs(state: ArchiveState, graceMs: number): number | null {
   const { absentFromMs, dayMs, readFromMs = dayMs } = state;
   if (absentFromMs === null || state.setAside !== '') return null;
-  if (state.listedSize === null && state.isRead)
-    return mayHaveGrown(state, graceMs) ? Math.max(dayMs, readFromMs) : null;
+  if (state.listedSize === null && state.isRead) {
+    const fromMs = Math.max(dayMs, readFromMs);
+    return mayHaveGrown(state, graceMs) && fromMs < endOf(state) ? fromMs : null;
+  }
   if (!isCurrent(state)) return dayMs;
   // It may have grown unseen until its end.
   return absentFromMs < endOf(state) ? Math.max(dayMs, absentFromMs) : null;
+}
+
+/** The state after a gap was reported for this time, in which it had gone. */
+export function afterLoss(
+  state: ArchiveState,
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): ArchiveState {
+  const { readFromMs } = state;
+  const isCovered = readFromMs !== undefined && readFromMs >= fromMs;
+  return { ...state, absentFromMs: toMs, ...(isCovered && { readFromMs: toMs }) };
 }
 
 function quieter(state: ArchiveState): ArchiveState {

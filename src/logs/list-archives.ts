@@ -11,6 +11,7 @@ import {
   type ArchiveState,
   afterAbsent,
   afterListed,
+  afterLoss,
   afterUnlisted,
   endOf,
   isBehind,
@@ -452,19 +453,18 @@ async function noteLostDays(pull: Pull, listing: Listing): Promise<void> {
     const gone = ledger.archives(service).filter(({ state }) => state.absentFromMs === listedMs);
     // A type of which no archive has gone may be new, or had nothing to log.
     const types = new Set(gone.map(({ partition }) => partition.type));
-    const keptMs = dayOf(listedMs) + DAY_MS;
+    let [fromMs, keptMs] = [listedMs, dayOf(listedMs) + DAY_MS];
     for (const type of ['', ...types]) {
       const toMs = firstDays.get(service.id)?.get(type) ?? -Infinity;
       if (toMs <= keptMs) continue;
-      gaps.push(trackGap({ service, type }, { fromMs: listedMs, toMs }, 'retention'));
+      gaps.push(trackGap({ service, type }, { fromMs, toMs }, 'retention'));
       // Possible losses of known archives in this time are part of the gap. Earlier losses are not.
       for (const archive of gone)
         if (type === '' || archive.partition.type === type)
-          ledger.setArchive(archive, { ...archive.state, absentFromMs: toMs });
+          ledger.setArchive(archive, afterLoss(archive.state, { fromMs: listedMs, toMs }));
       if (type !== '') continue;
       ledger.move(track, { cursor: { ...cursor, listedMs: toMs } });
-      // All archives of this time have gone, which says nothing about a single type.
-      break;
+      [fromMs, keptMs] = [toMs, toMs];
     }
   }
   if (gaps.length > 0) await commit(pull, { gaps });
@@ -488,10 +488,9 @@ function firstDaysOf(listing: Listing): ReadonlyMap<string, ReadonlyMap<string, 
   return firstDays;
 }
 
-/** The first day that could not be listed for this type; for '', the first one that failed for every type. */
-function firstFailedDay({ failed, unlistedDays }: Listing, type: string): number {
-  if (type === '') return Math.min(...unlistedDays);
-  const ofType = failed.filter(one => one.type === '' || one.type === type);
+/** The first day that could not be listed for this type; for '', for any type. */
+function firstFailedDay({ failed }: Listing, type: string): number {
+  const ofType = failed.filter(one => type === '' || one.type === '' || one.type === type);
   return Math.min(...ofType.map(({ dayMs }) => dayMs));
 }
 

@@ -130,7 +130,10 @@ function gapsOf(world: LogWorld): readonly Delivered[] {
   return world.delivered.filter(({ eventName }) => eventName === GAP);
 }
 
-/** Only whole requests may come again, at most `repeatsMax`: one for each export whose answer was lost. */
+/**
+ * Only whole requests may come again, at most `repeatsMax`: one for each export whose answer was lost. Lines that are not
+ * expected, as of a broken archive, may arrive.
+ */
 function judge(
   world: LogWorld,
   repeatsMax: number,
@@ -138,9 +141,10 @@ function judge(
 ): void {
   const delivered = world.delivered.filter(({ eventName }) => eventName !== GAP);
   const issued = countLines(world.book.issued.filter(isExpected).map(({ text }) => text));
+  const written = countLines(world.book.issued.map(({ text }) => text));
   const arrived = countLines(delivered.flatMap(({ body }) => body.split('\n')));
   const missing = [...issued].filter(([line, count]) => (arrived.get(line) ?? 0) < count);
-  const more = [...arrived].filter(([line, count]) => (issued.get(line) ?? 0) < count);
+  const more = [...arrived].filter(([line, count]) => (written.get(line) ?? 0) < count);
   const uids = delivered.map(({ uid }) => uid);
   console.log(
     `logs: ${world.book.issued.length} lines written, ${delivered.length} records in ${world.requests.length} requests, ` +

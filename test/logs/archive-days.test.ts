@@ -111,6 +111,29 @@ test('days of a type that is kept for a shorter time than others are a gap of th
   ]);
 });
 
+test('days that all types have lost are one gap, and further days of a type another', async () => {
+  await using site = await LogSite.open();
+  for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
+  await site.pulls(4);
+  for (let day = 0; day < 5; day++) {
+    site.clock.forward(24 * HOUR);
+    if (day > 1) site.write(ERRORS, `day ${day}`);
+    if (day > 3) site.write(AUDIT, 'audit', 'open');
+  }
+  for (const name of ['orders-1.audit-log', 'orders-0.error-log'])
+    site.book.remove(`2026-03-04.${name}`);
+  await site.pulls(5);
+  expect(site.gaps).toMatchObject([
+    { type: undefined, reason: 'retention', to: '2026-03-07T00:00:00.000Z' },
+    {
+      type: 'audit-log',
+      reason: 'retention',
+      from: '2026-03-07T00:00:00.000Z',
+      to: '2026-03-09T00:00:00.000Z',
+    },
+  ]);
+});
+
 test('a type that logs nothing for days while no pull comes has no gap', async () => {
   await using site = await LogSite.open();
   for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { DAY_MS } from '../../src/lib/clock.ts';
 import {
   actionFor,
   afterAbsent,
@@ -10,6 +11,7 @@ import {
   isBehind,
   isClosed,
   isVanished,
+  afterLoss,
   lostFromMs,
   newArchive,
   type ArchiveState,
@@ -228,6 +230,14 @@ describe('an archive that is not listed any more', () => {
     check(gone(done, NOW), NOW);
     check(gone(done, DAY_END), null);
     check(done, null);
+    // Without a size: what came after the last read.
+    const unsized = read(listed(FRESH, null));
+    check(gone(unsized, DAY_END), NOW);
+    const afterEnd = (DAY_END - NOW) / MINUTE + 120;
+    check(gone(read(listed(FRESH, null), 10, false, afterEnd), DAY_END), null);
+    const loss = { fromMs: NOW, toMs: DAY_END + DAY_MS };
+    check(afterLoss(gone(unsized, NOW), loss), null);
+    check(afterLoss(gone(unsized, NOW + 1), { ...loss, fromMs: NOW + 1 }), NOW);
   });
 });
 
