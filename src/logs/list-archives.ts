@@ -488,9 +488,10 @@ function firstDaysOf(listing: Listing): ReadonlyMap<string, ReadonlyMap<string, 
   return firstDays;
 }
 
-/** The first day that could not be listed for this type; for '', for any type. */
-function firstFailedDay({ failed }: Listing, type: string): number {
-  const ofType = failed.filter(one => type === '' || one.type === '' || one.type === type);
+/** The first day that could not be listed for this type; for '', the first one that failed for every type. */
+function firstFailedDay({ failed, unlistedDays }: Listing, type: string): number {
+  if (type === '') return Math.min(...unlistedDays);
+  const ofType = failed.filter(one => one.type === '' || one.type === type);
   return Math.min(...ofType.map(({ dayMs }) => dayMs));
 }
 

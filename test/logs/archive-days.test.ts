@@ -134,6 +134,25 @@ test('days that all types have lost are one gap, and further days of a type anot
   ]);
 });
 
+test('days that all types have lost are a gap, also if one type cannot be listed at first', async () => {
+  await using site = await LogSite.open();
+  for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
+  await site.pulls(4);
+  for (let day = 0; day < 5; day++) {
+    site.clock.forward(24 * HOUR);
+    if (day > 1) for (const place of [ERRORS, AUDIT]) site.write(place, `day ${day}`);
+  }
+  for (const name of ['orders-1.audit-log', 'orders-0.error-log'])
+    site.book.remove(`2026-03-04.${name}`);
+  site.simulator.setFaults({ listStatuses: { 'audit-log': 503 } });
+  await site.pulls(1);
+  site.simulator.setFaults({});
+  await site.pulls(5);
+  expect(site.gaps).toContainEqual(
+    expect.objectContaining({ type: undefined, to: '2026-03-07T00:00:00.000Z' }),
+  );
+});
+
 test('a type that logs nothing for days while no pull comes has no gap', async () => {
   await using site = await LogSite.open();
   for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
