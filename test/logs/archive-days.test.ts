@@ -111,17 +111,25 @@ test('days of a type that is kept for a shorter time than others are a gap of th
   ]);
 });
 
-test('days that all types have lost are one gap, and further days of a type another', async () => {
-  await using site = await LogSite.open();
+/** Two types are pulled on one day. Then no pull comes for five days, and the service deletes the archives of the first. */
+async function openAfterLoss(write: (site: LogSite, day: number) => void): Promise<LogSite> {
+  const site = await LogSite.open();
   for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
   await site.pulls(4);
   for (let day = 0; day < 5; day++) {
     site.clock.forward(24 * HOUR);
-    if (day > 1) site.write(ERRORS, `day ${day}`);
-    if (day > 3) site.write(AUDIT, 'audit', 'open');
+    write(site, day);
   }
   for (const name of ['orders-1.audit-log', 'orders-0.error-log'])
     site.book.remove(`2026-03-04.${name}`);
+  return site;
+}
+
+test('days that all types have lost are one gap, and further days of a type another', async () => {
+  await using site = await openAfterLoss((at, day) => {
+    if (day > 1) at.write(ERRORS, `day ${day}`);
+    if (day > 3) at.write(AUDIT, 'audit', 'open');
+  });
   await site.pulls(5);
   expect(site.gaps).toMatchObject([
     { type: undefined, reason: 'retention', to: '2026-03-07T00:00:00.000Z' },
@@ -135,15 +143,9 @@ test('days that all types have lost are one gap, and further days of a type anot
 });
 
 test('days that all types have lost are a gap, also if one type cannot be listed at first', async () => {
-  await using site = await LogSite.open();
-  for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
-  await site.pulls(4);
-  for (let day = 0; day < 5; day++) {
-    site.clock.forward(24 * HOUR);
-    if (day > 1) for (const place of [ERRORS, AUDIT]) site.write(place, `day ${day}`);
-  }
-  for (const name of ['orders-1.audit-log', 'orders-0.error-log'])
-    site.book.remove(`2026-03-04.${name}`);
+  await using site = await openAfterLoss((at, day) => {
+    if (day > 1) for (const place of [ERRORS, AUDIT]) at.write(place, `day ${day}`);
+  });
   site.simulator.setFaults({ listStatuses: { 'audit-log': 503 } });
   await site.pulls(1);
   site.simulator.setFaults({});
