@@ -29,13 +29,15 @@ async function health(call: Call<typeof OPTIONS>, context: VerbContext): Promise
   const { environment, out, err } = context;
   const file = configOf(call, environment);
   const address = readStatusAddress({ file, environment });
-  const url = address === null ? null : readyUrl(address);
-  const reason = url === null ? null : await reasonAgainst(url);
-  if (url !== null && reason === null) {
-    out.line(`ready: ${url}`);
-    return 0;
+  if (address !== null) {
+    const url = readyUrl(address);
+    const reason = await reasonAgainst(url);
+    if (reason === null) {
+      out.line(`ready: ${url}`);
+      return 0;
+    }
+    err.line(`not ready: ${url}: ${reason}`);
   }
-  if (url !== null) err.line(`not ready: ${url}: ${reason}`);
   for (const mistake of mistakesOf(file, environment)) err.line(mistake);
   // Docker reserves the exit code 2.
   return 1;

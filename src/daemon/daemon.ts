@@ -449,8 +449,8 @@ export class Daemon {
   }
 
   /**
-   * Stops collecting, delivers the queue until FLUSH_MS have passed or `now` is aborted, and closes
-   * all parts.
+   * Stops collecting, delivers the queue until FLUSH_MS have passed or `now` is aborted, waits for the
+   * last answers, and closes all parts.
    */
   async stop(now: AbortSignal): Promise<void> {
     this.isStopping = true;

@@ -45,6 +45,15 @@ export function noteCrowding({ table, options, time }: Judge, samples: number): 
   return monotonicMs - table.crowdedSinceMs >= keepMsOf(options, true);
 }
 
+/** The number of absent scraped rows, except those of configured services that are down. */
+function absentCount(table: SeriesTable): number {
+  const shown = countRows(table, 'on page');
+  return countRows(table, 'all').reduce((sum, count, service) => {
+    const mayGo = table.services[service]!.configIndex < 0 || shown[service]! > 0;
+    return mayGo ? sum + count - shown[service]! : sum;
+  }, 0);
+}
+
 /**
  * The hour of an ended series does not run while its service is down: the first page after an
  * outage may lack most series. `isDown`: by service.
@@ -57,15 +66,6 @@ export function stopAgeing({ table, time }: Judge, isDown: readonly boolean[]): 
     if (head[row] === row && isOpen(flags[row]!)) continue;
     movedAtMs[row] = Math.min(movedAtMs[row]! + time.elapsedMs, time.monotonicMs);
   }
-}
-
-/** The number of absent scraped rows, except those of configured services that are down. */
-function absentCount(table: SeriesTable): number {
-  const shown = countRows(table, 'on page');
-  return countRows(table, 'all').reduce((sum, count, service) => {
-    const mayGo = table.services[service]!.configIndex < 0 || shown[service]! > 0;
-    return mayGo ? sum + count - shown[service]! : sum;
-  }, 0);
 }
 
 /**

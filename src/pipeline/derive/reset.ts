@@ -57,11 +57,9 @@ export function judgeStream(
   if (Number.isNaN(table.processMs[row]!)) return beginFirst(judge, row, createdMs);
   if (!options.mayDerive) return followPage(judge, row, byCounts, createdMs);
   const evidence = Number.isNaN(createdMs) ? evidenceOf(table, row) : undefined;
-  // An uptime may date the same process differently, if it has shown that process before.
-  const hasShown =
-    !isMarkedByPage(judge, row) &&
-    !(previousSampleMs(judge, row, evidence) < (evidence?.shownMs ?? Number.NaN));
-  if (lacksCreated(table, created) && hasShown) return judgeFall(judge, row, byCounts, evidence);
+  // An uptime may date the same process differently.
+  if (lacksCreated(table, created) && hasShownBefore(judge, row, evidence))
+    return judgeFall(judge, row, byCounts, evidence);
   const processMs = Number.isNaN(createdMs) ? processOf(evidence) : createdMs;
   // Evidence gathered again, as after a reload, dates the same process slightly differently. Two
   // processes, such as replicas, may have begun at the same time: the series has changed process if
@@ -255,6 +253,12 @@ export function linkCreated(table: SeriesTable, row: number, key: SeriesKey): vo
 function lacksCreated(table: SeriesTable, created: number | undefined): boolean {
   if (created === undefined || created === NO_ROW || isOnPage(table, created)) return false;
   return table.role[created] === ROLE.created;
+}
+
+/** Whether the uptime showed its process before the series' last sample; true without an uptime. */
+function hasShownBefore(judge: Judge, row: number, evidence: UptimeEvidence | undefined): boolean {
+  if (isMarkedByPage(judge, row)) return false;
+  return !(previousSampleMs(judge, row, evidence) < (evidence?.shownMs ?? Number.NaN));
 }
 
 /** The start that a creation row of this page gives to a sample, in ms; NaN if there is none. */

@@ -98,10 +98,7 @@ export const SEND_COUNTERS = {
 const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
 /** A row is searched for poison after this time of refusals that content may have caused, and again at this interval. */
 export const ROUND_MS = 60_000;
-/**
- * How long a stop or a reload waits for the answers to running requests. Without an answer, a page of the service would
- * be lost, or a batch would be sent again.
- */
+/** How long a stop or a reload waits for the answers to running requests: without one, a batch would be sent again. */
 export const GRACE_MS = 2000;
 /** How soon the queue is asked again when it has rows but gave none. */
 const READ_AGAIN_MS = 10_000;
