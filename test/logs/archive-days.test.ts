@@ -88,16 +88,31 @@ describe('a first start', () => {
   );
 });
 
-test('days of a type that is kept for a shorter time than others are a gap of that type', async () => {
-  await using site = await LogSite.open();
+const FIRST = { errors: '2026-03-04.orders-0.error-log', audit: '2026-03-04.orders-1.audit-log' };
+
+/** Two types are pulled on one day. Then no pull comes for `days` days, and the service deletes some archives. */
+async function openAfter(
+  days: number,
+  write: (site: LogSite, day: number) => void,
+  deleted: readonly string[] = [],
+): Promise<LogSite> {
+  const site = await LogSite.open();
   for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
   await site.pulls(4);
-  for (let day = 0; day < 3; day++) {
+  for (let day = 0; day < days; day++) {
     site.clock.forward(24 * HOUR);
-    site.write(ERRORS, `day ${day}`);
-    if (day === 2) site.write(AUDIT, 'audit', 'open');
+    write(site, day);
   }
-  site.book.remove('2026-03-04.orders-1.audit-log');
+  for (const id of deleted) site.book.remove(id);
+  return site;
+}
+
+test('days of a type that is kept for a shorter time than others are a gap of that type', async () => {
+  const write = (at: LogSite, day: number): void => {
+    at.write(ERRORS, `day ${day}`);
+    if (day === 2) at.write(AUDIT, 'audit', 'open');
+  };
+  await using site = await openAfter(3, write, [FIRST.audit]);
   await site.pulls(5);
   expect(site.bodies).toEqual(expect.arrayContaining(['day 0', 'day 1', 'day 2', 'audit']));
   expect(site.gaps).toMatchObject([
@@ -111,25 +126,12 @@ test('days of a type that is kept for a shorter time than others are a gap of th
   ]);
 });
 
-/** Two types are pulled on one day. Then no pull comes for five days, and the service deletes the archives of the first. */
-async function openAfterLoss(write: (site: LogSite, day: number) => void): Promise<LogSite> {
-  const site = await LogSite.open();
-  for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
-  await site.pulls(4);
-  for (let day = 0; day < 5; day++) {
-    site.clock.forward(24 * HOUR);
-    write(site, day);
-  }
-  for (const name of ['orders-1.audit-log', 'orders-0.error-log'])
-    site.book.remove(`2026-03-04.${name}`);
-  return site;
-}
-
 test('days that all types have lost are one gap, and further days of a type another', async () => {
-  await using site = await openAfterLoss((at, day) => {
+  const write = (at: LogSite, day: number): void => {
     if (day > 1) at.write(ERRORS, `day ${day}`);
     if (day > 3) at.write(AUDIT, 'audit', 'open');
-  });
+  };
+  await using site = await openAfter(5, write, Object.values(FIRST));
   await site.pulls(5);
   expect(site.gaps).toMatchObject([
     { type: undefined, reason: 'retention', to: '2026-03-07T00:00:00.000Z' },
@@ -143,9 +145,10 @@ test('days that all types have lost are one gap, and further days of a type anot
 });
 
 test('days that all types have lost are a gap, also if one type cannot be listed at first', async () => {
-  await using site = await openAfterLoss((at, day) => {
+  const write = (at: LogSite, day: number): void => {
     if (day > 1) for (const place of [ERRORS, AUDIT]) at.write(place, `day ${day}`);
-  });
+  };
+  await using site = await openAfter(5, write, Object.values(FIRST));
   site.simulator.setFaults({ listStatuses: { 'audit-log': 503 } });
   await site.pulls(1);
   site.simulator.setFaults({});
@@ -156,13 +159,7 @@ test('days that all types have lost are a gap, also if one type cannot be listed
 });
 
 test('a type that logs nothing for days while no pull comes has no gap', async () => {
-  await using site = await LogSite.open();
-  for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
-  await site.pulls(4);
-  for (let day = 0; day < 3; day++) {
-    site.clock.forward(24 * HOUR);
-    site.write(ERRORS, `day ${day}`);
-  }
+  await using site = await openAfter(3, (at, day) => at.write(ERRORS, `day ${day}`));
   // A type that is new, and one whose earlier archive is still there.
   site.write({ ...AUDIT, type: 'slow-query-log' }, 'slow', 'open');
   site.write(AUDIT, 'audit', 'open');
