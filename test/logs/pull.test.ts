@@ -63,6 +63,14 @@ test.each([
   expect((await askFor([failed, GOOD])).askedMs).toEqual([0, wantMs]);
 });
 
+test('a request that our own bucket held back waits, also after the time to give up', async () => {
+  const held = bad('rate_limited', { retryAfterMs: 30_000 });
+  const given = await askFor([held, GOOD], { giveUpAtMs: 0 });
+  expect(given).toMatchObject({ askedMs: [0, 30_000], result: 'ok' });
+  const refused = bad('rate_limited', { retryAfterMs: 30_000, status: 429 });
+  expect((await askFor([refused, GOOD], { giveUpAtMs: 0 })).askedMs).toEqual([0]);
+});
+
 test.each(['auth', 'bad_request', 'not_found', 'redirect', 'too_large', 'not_json'] as const)(
   'a wrong request or key is not retried: %s',
   async reason =>
