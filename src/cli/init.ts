@@ -6,7 +6,6 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printableLine } from '../lib/printable.ts';
-import { withProgress } from './output.ts';
 import { ACCESS_OPTIONS, KEY_VARIABLE, parseOptions, withService } from './service-access.ts';
 import { readServices, type SeenService } from './services.ts';
 import {
@@ -56,11 +55,8 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
     throw cannotWrite(output, new Error('it exists'), 'add --force to replace it');
   const access = { config: undefined, 'service-id': undefined, ...call.values };
   return withService({ command: call.command, values: access }, context, async service => {
-    const found = await withProgress(context, 'reading the page', readServices(service, context));
-    if (typeof found === 'string') {
-      err.line(found);
-      return 1;
-    }
+    const found = await readServices(service, context);
+    if (found === null) return 1;
     const services = found.filter(({ id }) => /^[^\s,$]+$/.test(id));
     if (services.length === 0) {
       err.line('no series on the page has a `namespace`: the key sees no database service');

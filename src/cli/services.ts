@@ -5,7 +5,6 @@ import type { Config } from '../config/config.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
-import { printableJson } from '../lib/printable.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { Scraper, type ScrapeResult } from '../pipeline/collect/scrape.ts';
@@ -13,8 +12,8 @@ import { Decoding } from '../pipeline/decode/decode.ts';
 import { keyOfRow, labelValue } from '../pipeline/decode/series-key.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
 import { withProgress } from './output.ts';
-import { type OpenService, SHOW_OPTIONS, withServices } from './service-access.ts';
-import { printTable } from './table.ts';
+import { type OpenService, printListing, SHOW_OPTIONS } from './service-access.ts';
+import type { Rows } from './table.ts';
 import { action, type Call, type Verb, type VerbContext } from './verb.ts';
 
 export interface SeenService {
@@ -46,24 +45,17 @@ export const verb: Verb = {
 };
 
 function showServices(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Promise<number> {
-  const { 'service-id': wanted, json } = call.values;
-  return withServices(call, context, async services => {
-    let code = 0;
-    const seen: SeenService[] = [];
-    for (const service of services) {
-      const found = await withProgress(context, 'reading the page', readServices(service, context));
-      if (typeof found === 'string') {
-        context.err.line(found);
-        code = 1;
-      } else seen.push(...found.filter(({ id }) => wanted === undefined || id === wanted));
-    }
-    if (wanted !== undefined && code === 0 && seen.length === 0) {
-      context.err.line(`no series on the page is of the service ${JSON.stringify(wanted)}`);
-      code = 1;
-    }
-    if (code === 0 || seen.length > 0 || json) print(context, seen, json);
-    return code;
-  });
+  const wanted = call.values['service-id'];
+  const read = async (service: OpenService): Promise<readonly SeenService[] | null> => {
+    const found = await readServices(service, context);
+    if (found === null || wanted === undefined) return found;
+    const own = found.filter(({ id }) => id === wanted);
+    if (own.length > 0) return own;
+    // With --service-id, only the API of this service is asked.
+    context.err.line(`no series on the page is of the service ${JSON.stringify(wanted)}`);
+    return null;
+  };
+  return printListing(call, context, { read, rows: rowsOf, empty: 'no services' });
 }
 
 export function scrapeOnce(
@@ -78,8 +70,19 @@ export function scrapeOnce(
 
 const LINES_PER_STEP = 10_000;
 
-/** The services on the page of one API, or the reason why the page cannot be read. */
+/** The services on the page of one API; null if the page cannot be read, which has been printed. */
 export async function readServices(
+  service: OpenService,
+  context: VerbContext,
+): Promise<readonly SeenService[] | null> {
+  const found = await withProgress(context, 'reading the page', seenBy(service, context));
+  if (typeof found !== 'string') return found;
+  context.err.line(found);
+  return null;
+}
+
+/** The services on the page of one API, or the reason why the page cannot be read. */
+async function seenBy(
   { config, target, http }: OpenService,
   { clock }: VerbContext,
 ): Promise<readonly SeenService[] | string> {
@@ -133,8 +136,7 @@ function add(texts: Set<string>, text: string): void {
   if (text !== '') texts.add(text);
 }
 
-function print({ out }: VerbContext, seen: readonly SeenService[], isJson: boolean): void {
-  if (isJson) return out.line(printableJson(seen));
+function rowsOf(seen: readonly SeenService[]): Rows {
   const head = ['ID', 'NAME', 'TOPOLOGY', 'SERVERS', 'FAMILIES', 'SERIES'];
   const rows = seen.map(({ id, name, topology, servers, families, series }) => [
     id === '' ? '(no namespace)' : id,
@@ -144,5 +146,5 @@ function print({ out }: VerbContext, seen: readonly SeenService[], isJson: boole
     families.join(', '),
     String(series),
   ]);
-  printTable(out, [head, ...rows], { empty: 'no services' });
+  return [head, ...rows];
 }
