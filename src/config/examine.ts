@@ -5,11 +5,11 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import { withoutUrlSecrets } from '../lib/printable.ts';
 import type { Signal } from '../model/batch.ts';
 import { type Config, isUsed } from './config.ts';
-import { isBlock, kindAt, readAlone, type Kind, type Violation } from './declare.ts';
+import { isBlock, kindAt, type Kind, type Violation } from './declare.ts';
 import { CONFIG, GRPC_ENDPOINT, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
-import { isPlainMap, pathText, valueAt, type KeyPath } from './places.ts';
-import { apiPaths } from './rules.ts';
+import { isPlainMap, isSet, pathText, valueAt, type KeyPath } from './places.ts';
+import { apiPaths, read } from './rules.ts';
 import { ExpandedText, maskText } from './secrets.ts';
 import { formatDuration, formatQuantity, SIZE } from './units.ts';
 
@@ -55,7 +55,7 @@ function addresses(root: unknown): readonly (readonly [path: KeyPath, url: URL])
 }
 
 function endpointWarnings(root: unknown): Violation[] {
-  const protocol = readAlone(otlp.keys.protocol, valueAt(root, ['otlp', 'protocol']));
+  const protocol = read(root, ['otlp', 'protocol'], otlp.keys.protocol);
   const isGrpc = protocol === 'grpc';
   const [wrong, right] = isGrpc ? ['4318', '4317'] : ['4317', '4318'];
   return addresses(root).flatMap(([path, url]): Violation[] => {
@@ -78,7 +78,8 @@ function endpointWarnings(root: unknown): Violation[] {
 /** Headers that look secret and leave this machine over plain http. */
 function plainHeaderWarnings({ config, trees }: Judgement, signal: Signal): Violation[] {
   const { root } = trees[signal];
-  const name = isSet(root, `${signal}_endpoint`) ? `${signal}_endpoint` : 'endpoint';
+  const own = `${signal}_endpoint`;
+  const name = isSet(root, ['otlp', own]) ? own : 'endpoint';
   const found = addresses(root).find(([path]) => path[0] === 'otlp' && path[1] === name);
   const headers = valueAt(root, ['otlp', 'headers']);
   const isSecret =
@@ -94,20 +95,16 @@ function plainHeaderWarnings({ config, trees }: Judgement, signal: Signal): Viol
 function defaultEndpointWarnings({ config, trees }: Judgement, signal: Signal): Violation[] {
   const other = signal === 'metrics' ? 'logs' : 'metrics';
   const { root } = trees[other];
-  const hasAddress = isSet(root, 'endpoint') || isSet(root, `${other}_endpoint`);
-  const name = `${signal}_endpoint`;
-  if (hasAddress || !isUsed(config, other) || !isSet(trees[signal].root, name)) return [];
+  const hasAddress = ['endpoint', `${other}_endpoint`].some(name => isSet(root, ['otlp', name]));
+  const path = ['otlp', `${signal}_endpoint`];
+  if (hasAddress || !isUsed(config, other) || !isSet(trees[signal].root, path)) return [];
   const problem = `only ${signal} go to this URL, and ${other} to the default address`;
   const hint = `set \`${other}_endpoint\`, or \`endpoint\` for both`;
-  return [{ path: ['otlp', name], problem, hint }];
-}
-
-function isSet(root: unknown, name: string): boolean {
-  return (valueAt(root, ['otlp', name]) ?? null) !== null;
+  return [{ path, problem, hint }];
 }
 
 function baseUrlWarnings(root: unknown): Violation[] {
-  const page = readAlone(metrics.keys.path, valueAt(root, ['metrics', 'path'])) ?? '';
+  const page = read(root, ['metrics', 'path'], metrics.keys.path) ?? '';
   return addresses(root).flatMap(([path, { pathname }]) => {
     if (path[0] === 'otlp' || page === '' || !pathname.replace(/\/$/, '').endsWith(page)) return [];
     const problem = `prom2otlp appends metrics.path to this URL, which already ends in ${page}`;
@@ -116,8 +113,8 @@ function baseUrlWarnings(root: unknown): Violation[] {
 }
 
 function autoWarnings(root: unknown): Violation[] {
-  const services = readAlone(CONFIG.keys.services, valueAt(root, ['services']));
-  const intervalMs = readAlone(metrics.keys.intervalMs, valueAt(root, ['metrics', 'interval']));
+  const services = read(root, ['services'], CONFIG.keys.services);
+  const intervalMs = read(root, ['metrics', 'interval'], metrics.keys.intervalMs);
   if (services === undefined || !('goneAfterMs' in services) || intervalMs === undefined) return [];
   if (services.goneAfterMs >= 3 * intervalMs) return [];
   const path = ['services', 'auto', 'gone_after'];

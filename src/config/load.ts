@@ -27,7 +27,7 @@ import {
   type OtelVariables,
 } from './otel-variables.ts';
 import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
-import { isPlainMap, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './places.ts';
+import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './places.ts';
 import { orderMistakes, violationMistakes } from './problems.ts';
 import { ruleViolations } from './rules.ts';
 import type { TextSources } from './secrets.ts';
@@ -239,7 +239,7 @@ function namesOf({ signal, keys, tree }: SignalRead): Readonly<Record<string, st
   const { root, variableOf } = tree;
   const names = SIGNAL_KEYS.flatMap(key => {
     const own = keyFor(signal, key);
-    const used = (valueAt(root, own.split('.')) ?? null) === null ? key : own;
+    const used = isSet(root, own.split('.')) ? own : key;
     const isUnset = key === 'otlp.headers' && Object.keys(headers).length === 0;
     const shown = variableOf(used.split('.')) ?? (isUnset ? `${key} (there are none)` : used);
     return shown === key ? [] : [[key, shown] as const];

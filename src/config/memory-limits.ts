@@ -6,7 +6,7 @@ import { totalmem } from 'node:os';
 import { formatBytes, formatCount } from '../lib/format.ts';
 import { COST } from '../model/series-table.ts';
 import type { MemoryConfig, PageLimits } from './config.ts';
-import { valueAt } from './places.ts';
+import { isSet } from './places.ts';
 
 /** What the system reports, in bytes. memoryBytesOf() ignores values that cannot be true: 0, or a limit beyond any memory. */
 export interface MemoryReadings {
@@ -58,15 +58,14 @@ export function limitsOfMemory(
   root: unknown,
   readings: MemoryReadings | null,
 ): { readonly limits: PageLimits; readonly memory: MemoryConfig } {
-  const isSet = (key: string): boolean =>
-    (valueAt(root, ['metrics', 'limits', key]) ?? null) !== null;
+  const isGiven = (key: string): boolean => isSet(root, ['metrics', 'limits', key]);
   const memoryBytes = readings === null ? null : memoryBytesOf(readings);
   const lowered: MemoryConfig['lowered'][number][] = [];
   const kept: MemoryConfig['kept'][number][] = [];
   const spareBytes = Math.floor((memoryBytes ?? Infinity) * SHARE) - PROCESS_BYTES;
   const foundBytes = Math.max(spareBytes, ALLOWED_BYTES_MIN);
   // A user who sets `memory` knows more about it than the system reports.
-  const allowed = isSet('memory') ? limits.memoryBytes : foundBytes;
+  const allowed = isGiven('memory') ? limits.memoryBytes : foundBytes;
   const fitting = {
     memory: foundBytes,
     body: Math.floor(allowed / COST.body),
@@ -79,7 +78,7 @@ export function limitsOfMemory(
     const path = `metrics.limits.${key}`;
     const fits = fitting[key];
     if (limits[name] <= fits) continue;
-    if (isSet(key)) kept.push({ key: path, value: limits[name], fits });
+    if (isGiven(key)) kept.push({ key: path, value: limits[name], fits });
     else {
       lowered.push({ key: path, value: fits, default: limits[name] });
       held[name] = fits;

@@ -39,6 +39,11 @@ export function valueAt(root: unknown, path: KeyPath): unknown {
   return follow(path, root);
 }
 
+/** True if there is a value at a path; null means that there is none. */
+export function isSet(root: unknown, path: KeyPath): boolean {
+  return (valueAt(root, path) ?? null) !== null;
+}
+
 /** True for a map of the YAML; false for lists, scalars and expanded scalars. */
 export function isPlainMap(value: unknown): value is YamlMap {
   const isObject = typeof value === 'object' && value !== null;

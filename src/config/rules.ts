@@ -18,7 +18,7 @@ import {
   shard,
   status,
 } from './keys.ts';
-import { valueAt, type KeyPath } from './places.ts';
+import { isSet, valueAt, type KeyPath } from './places.ts';
 import { collisions, groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
 
@@ -50,7 +50,7 @@ const RULES: readonly Rule[] = [
 ];
 
 /** The value at a path as its key reads it, the default where there is none; undefined when it is wrong. */
-function read<T>(root: unknown, path: KeyPath, key: Key<T>): T | undefined {
+export function read<T>(root: unknown, path: KeyPath, key: Key<T>): T | undefined {
   return readAlone(key, valueAt(root, path) ?? undefined);
 }
 
@@ -239,9 +239,9 @@ function windowIsOrdered(root: unknown): Violation[] {
 }
 
 function certificateHasKey(root: unknown): Violation[] {
-  const isSet = (key: string): boolean => (valueAt(root, ['otlp', 'tls', key]) ?? null) !== null;
-  if (isSet('cert') === isSet('key')) return [];
-  const [set, other] = isSet('cert') ? ['cert', 'key'] : ['key', 'cert'];
+  const hasCert = isSet(root, ['otlp', 'tls', 'cert']);
+  if (hasCert === isSet(root, ['otlp', 'tls', 'key'])) return [];
+  const [set, other] = hasCert ? ['cert', 'key'] : ['key', 'cert'];
   const problem = `\`${set}\` needs \`${other}\``;
   return [{ path: ['otlp', 'tls', set], problem, hint: `add \`${other}\`` }];
 }
@@ -266,8 +266,7 @@ function compressionSuitsGrpc(root: unknown): Violation[] {
 function endpointSuitsGrpc(root: unknown, signal: Signal): Violation[] {
   if (!isGrpc(root)) return [];
   const own = signal === 'metrics' ? otlp.keys.metricsEndpoint : otlp.keys.logsEndpoint;
-  const isOwn = (valueAt(root, ['otlp', own.name]) ?? null) !== null;
-  const key = isOwn ? own : otlp.keys.endpoint;
+  const key = isSet(root, ['otlp', own.name]) ? own : otlp.keys.endpoint;
   const path = ['otlp', key.name];
   const url = read<string | null>(root, path, key) ?? null;
   if (url === null) return [];
@@ -284,8 +283,8 @@ function isGrpc(root: unknown): boolean {
 function statusIsGuarded(root: unknown): Violation[] {
   const path = ['status', 'listen'];
   const address = read(root, path, status.keys.listen);
-  const token = valueAt(root, ['status', 'token']) ?? null;
-  if (address === undefined || token !== null || isLoopbackHost(address.host)) return [];
+  const isGuarded = isSet(root, ['status', 'token']);
+  if (address === undefined || isGuarded || isLoopbackHost(address.host)) return [];
   const problem = 'other machines can reach this address, and there is no token';
   return [{ path, problem, hint: 'set `status.token`, or listen on 127.0.0.1' }];
 }
