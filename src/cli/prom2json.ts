@@ -4,6 +4,7 @@
 
 import type { Family, Metric } from 'parse-prometheus-text-format';
 import { causeText } from '../errors.ts';
+import { formatGoFloat } from '../lib/format.ts';
 import type { DeclaredType } from '../model/metric.ts';
 import type { Problem } from '../model/page.ts';
 
@@ -107,14 +108,10 @@ function toNumber(text: string): Shown {
   return Number.isNaN(value) ? 'NaN' : value;
 }
 
-/** A float as the tool prints it: the shortest text for this number, with an exponent below 1e-4 and from 1e6. */
+/** A float as the tool, which is written in Go, prints it. */
 function goFloat(value: Shown): string {
   if (typeof value === 'string') return value;
-  if (Object.is(value, -0)) return '-0';
-  const size = Math.abs(value);
-  const hasExponent = size !== 0 && (size < 1e-4 || size >= 1e6);
-  const text = hasExponent ? value.toExponential() : String(value);
-  return text.replace(/e([+-])(\d)$/, 'e$10$2');
+  return Object.is(value, -0) ? '-0' : formatGoFloat(value);
 }
 
 /** A count as the tool prints it: an integer in full; a float, as in a histogram of floats, like any other. */

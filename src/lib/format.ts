@@ -1,5 +1,5 @@
 // Formats numbers, sizes and times for people: on the status page and in tables of the command line. They are rounded;
-// output for programs has plain numbers and RFC 3339.
+// output for programs has plain numbers and RFC 3339. Only formatGoFloat is for programs, and exact.
 
 import { DAY_MS, HOUR_MS } from './clock.ts';
 
@@ -11,6 +11,14 @@ const MINUTE_MS = 60 * SECOND_MS;
 /** A whole number with thousands separators: `1,234,567`. */
 export function formatCount(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(?:\d{3})+$)/g, ',');
+}
+
+/** A float as Go prints it: the shortest text for this number, with an exponent below 1e-4 and from 1e6. */
+export function formatGoFloat(value: number): string {
+  const size = Math.abs(value);
+  if (size === 0 || (size >= 1e-4 && size < 1e6)) return String(value);
+  // JavaScript writes 1.5e+6, Go writes 1.5e+06.
+  return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
 /** A size in its most readable unit: `512 B`, `1.5 KiB`, `20.1 MiB`. */

@@ -3,6 +3,7 @@
 // pages within one interval have the same times and values. The samples of proxies are older than others on the page.
 
 import { CATALOG } from '../catalog/all.ts';
+import { formatGoFloat } from '../lib/format.ts';
 import { type Endpoint, errorAnswer } from './answer.ts';
 import type { Faults } from './faults.ts';
 import { hashText, type Moment } from './load.ts';
@@ -73,19 +74,10 @@ export function renderPage(
     // A decimal comma: the line names its service, but has no value.
     const bad = `${key} 12,5\n`.repeat(badLeft.get(id) ?? 0);
     badLeft.delete(id);
-    const value = formatValue(series.shape.at(moment, series.hash));
+    const value = formatGoFloat(series.shape.at(moment, series.hash));
     return `${metadata}${bad}${key} ${value} ${moment.timeMs}\n`;
   });
   return texts.join('');
-}
-
-/** A number in the style of the service's exporters: the shortest form, with an exponent from a million on. */
-export function formatValue(value: number): string {
-  const size = Math.abs(value);
-  if (size === 0 || (size >= 1e-4 && size < 1e6)) return String(value);
-  const text = value.toExponential();
-  // JavaScript writes 1.5e+6, Go writes 1.5e+06.
-  return text.at(-3) === 'e' ? `${text.slice(0, -1)}0${text.slice(-1)}` : text;
 }
 
 const ENTRIES = new Map(CATALOG.map(entry => [entry.name, entry]));

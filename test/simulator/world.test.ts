@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { CATALOG } from '../../src/catalog/all.ts';
+import { formatGoFloat } from '../../src/lib/format.ts';
 import {
   constant,
   grows,
@@ -15,7 +16,7 @@ import {
   unit,
   uptime,
 } from '../../src/simulator/load.ts';
-import { formatValue, pageLines, renderPage } from '../../src/simulator/page.ts';
+import { pageLines, renderPage } from '../../src/simulator/page.ts';
 import { demoServices, labelsOf, World } from '../../src/simulator/world.ts';
 
 const ORIGIN = Date.UTC(2026, 0, 1);
@@ -219,7 +220,7 @@ describe('the page', () => {
   test('has one line for every series, with the value of the world and the time', () => {
     const wanted = world.series.map(series => {
       const labels = labelsOf(series).map(([name, text]) => `${name}="${text}"`);
-      const shown = formatValue(world.valueOf(series, NOW));
+      const shown = formatGoFloat(world.valueOf(series, NOW));
       return `${series.name}{${labels.join(',')}} ${shown} ${NOW}`;
     });
     expect([...samples].sort()).toEqual(wanted.sort());
@@ -276,5 +277,5 @@ test.each([
   [0.000277976, '0.000277976'],
   [0.00007, '7e-05'],
 ])('the number %d is written as %s, as the exporters write it', (number, want) => {
-  expect(formatValue(number)).toBe(want);
+  expect(formatGoFloat(number)).toBe(want);
 });
