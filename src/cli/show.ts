@@ -200,8 +200,7 @@ function deriveFiles(
   let series: readonly SeriesReport[] = [];
   for (const { file, table, translated } of translateFiles(words, options)) {
     series = [...seriesOf(table, values['service-id'])];
-    if (tellProblems(err, file, translated.page?.problems)) exitCode = 1;
-    tellRefused(err, file, translated);
+    if (tellPage(err, file, translated)) exitCode = 1;
   }
   return { series, exitCode };
 }
@@ -224,8 +223,7 @@ async function deriveLive(
       exitCode = 1;
       continue;
     }
-    if (tellProblems(err, one.url, one.translated.page?.problems)) exitCode = 1;
-    tellRefused(err, one.url, one.translated);
+    if (tellPage(err, one.url, one.translated)) exitCode = 1;
     series.push(...seriesOf(one.translation.table, id));
   }
   if (count > 0) return { series, exitCode };
@@ -268,8 +266,7 @@ function showEncode({ values, words }: Call<typeof ENCODE_OPTIONS>, context: Ver
   let exitCode = 0;
   for (const { file, translated } of translateFiles(words, options)) {
     context.out.line(otlpJson('metrics', translated.batch.payload));
-    if (tellProblems(context.err, file, translated.page?.problems)) exitCode = 1;
-    tellRefused(context.err, file, translated);
+    if (tellPage(context.err, file, translated)) exitCode = 1;
   }
   return exitCode;
 }
@@ -369,24 +366,26 @@ function decode(page: Page, config: Config): { decoding: Decoding; table: Series
   return { decoding, table };
 }
 
-/** Prints the problems of a file; true if there are any. */
-function tellProblems(err: TextSink, file: string, problems: readonly Problem[] = []): boolean {
+/** Prints the problems of a page, and how many samples the daemon would leave out; true if there are problems. */
+function tellPage(err: TextSink, file: string, { page, derived }: Translated): boolean {
+  const problems = page?.problems ?? [];
+  tellProblems(err, file, problems);
+  if (derived.refused !== null) {
+    const samples = [...derived.refused.byFamily.values()].reduce((sum, count) => sum + count, 0);
+    err.line(`${file}: ${SERIES_REFUSED.message}: ${formatCount(samples)} samples are left out`);
+  }
+  return problems.length > 0;
+}
+
+function tellProblems(err: TextSink, file: string, problems: readonly Problem[]): void {
   for (const { line, column, reason } of problems) err.line(`${file}:${line}:${column}: ${reason}`);
   tellMore(err, file, problems);
-  return problems.length > 0;
 }
 
 /** Prints a line if there may be more problems than the parser keeps. */
 function tellMore(err: TextSink, file: string, problems: readonly Problem[]): void {
   if (problems.length >= PROBLEMS_MAX)
     err.line(`${file}: reported the first ${PROBLEMS_MAX} problems; there may be more`);
-}
-
-/** Prints how many samples are left out, because the daemon would drop their series. */
-function tellRefused(err: TextSink, file: string, { derived: { refused } }: Translated): void {
-  if (refused === null) return;
-  const count = [...refused.byFamily.values()].reduce((sum, samples) => sum + samples, 0);
-  err.line(`${file}: ${SERIES_REFUSED.message}: ${formatCount(count)} samples are left out`);
 }
 
 /** OpenMetrics pages end in `# EOF`; anything else is read as text. */
