@@ -506,10 +506,7 @@ function shownHost(host: string): string {
 
 /** Closes idle connections at once, others after their answers, all of them after CLOSE_MS. */
 async function closeServer(server: Server, clock: Clock): Promise<void> {
-  const timer = new AbortController();
-  const closed = new Promise<void>(resolve => server.close(() => resolve()));
-  await Promise.race([closed, clock.sleep(CLOSE_MS, timer.signal)]);
-  timer.abort();
-  server.closeAllConnections();
-  await closed;
+  const cancel = clock.after(CLOSE_MS, () => server.closeAllConnections());
+  await new Promise<void>(resolve => server.close(() => resolve()));
+  cancel();
 }
