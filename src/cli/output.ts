@@ -126,27 +126,22 @@ export async function withProgress<T>(
 ): Promise<T> {
   const { screen } = terminal;
   if (screen.isTTY !== true) return work;
-  const done = new AbortController();
   const startMs = clock.monotonicMs();
-  const show = async (): Promise<void> => {
-    let isShown = false;
-    for (;;) {
-      await clock.sleep(SECOND_MS, done.signal);
-      if (done.signal.aborted) break;
-      const seconds = Math.round((clock.monotonicMs() - startMs) / SECOND_MS);
-      const line = typeof what === 'string' ? `${what}: ${seconds} s` : what();
-      // A longer line would wrap, and could not be wiped.
-      screen.write(WIPE + printableLine(line).slice(0, columnsOf(screen) - 1));
-      isShown = true;
-    }
-    if (isShown) screen.write(WIPE);
+  let isShown = false;
+  const show = (): void => {
+    const seconds = Math.round((clock.monotonicMs() - startMs) / SECOND_MS);
+    const line = typeof what === 'string' ? `${what}: ${seconds} s` : what();
+    // A longer line would wrap, and could not be wiped.
+    screen.write(WIPE + printableLine(line).slice(0, columnsOf(screen) - 1));
+    isShown = true;
+    cancel = clock.after(SECOND_MS, show);
   };
-  const showing = show();
+  let cancel = clock.after(SECOND_MS, show);
   try {
     return await work;
   } finally {
-    done.abort();
-    await showing;
+    cancel();
+    if (isShown) screen.write(WIPE);
   }
 }
 
