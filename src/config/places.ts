@@ -53,18 +53,14 @@ export function isPlainMap(value: unknown): value is YamlMap {
 /** Filled by the reader of the YAML. A path without a node gets the place of the nearest node around it. */
 export class Places {
   readonly #nodes = new Map<string, NodeOffsets>();
-  readonly #placeOf: (offset: number) => Place;
+  readonly at: (offset: number) => Place;
 
-  constructor(placeOf: (offset: number) => Place) {
-    this.#placeOf = placeOf;
+  constructor(at: (offset: number) => Place) {
+    this.at = at;
   }
 
   set(path: KeyPath, offsets: NodeOffsets): void {
     this.#nodes.set(nodeKey(path), offsets);
-  }
-
-  at(offset: number): Place {
-    return this.#placeOf(offset);
   }
 
   ofValue(path: KeyPath): Place {
