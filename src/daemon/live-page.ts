@@ -4,6 +4,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
+import { escapeLabel } from '../lib/counters.ts';
 import { formatBytes, formatCount } from '../lib/format.ts';
 import { printableUrl } from '../lib/printable.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
@@ -71,8 +72,7 @@ async function linesOf(
   isOnlyOne: boolean,
 ): Promise<{ readonly text: string; readonly count: number; readonly isCut: boolean }> {
   // Every quote in a label's value is escaped, so this pattern cannot match inside a value.
-  const escaped = serviceId.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
-  const value = escaped.replace(/[^\w]/g, '\\$&');
+  const value = escapeLabel(serviceId).replace(/[^\w]/g, '\\$&');
   const own = new RegExp(`[{,]\\s*namespace\\s*=\\s*"${value}"`);
   const kept: string[] = [];
   let comments: string[] = [];

@@ -135,6 +135,7 @@ function escapeHelp(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }
 
-function escapeLabel(text: string): string {
+/** The value of a label as the text format has it between quotes. */
+export function escapeLabel(text: string): string {
   return escapeHelp(text).replaceAll('"', '\\"');
 }
