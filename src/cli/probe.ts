@@ -33,7 +33,7 @@ import { KnownApis } from '../service/redact.ts';
 import { errorLine, type Result } from '../service/service-error.ts';
 import { readBackups } from '../backups/known-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
-import { clientsOf } from './service-access.ts';
+import { cellOf, clientsOf } from './service-access.ts';
 import { scrapeOnce } from './services.ts';
 import { labelsOf, renderTable, yesOrNo } from './table.ts';
 import type { VerbContext } from './verb.ts';
@@ -352,8 +352,7 @@ function answerText(answer: Result<{ readonly items: readonly LogItem[] }>, what
   if (!answer.ok) return `not shown: ${answer.error.message}`;
   const names = answer.items.map(item => {
     const member = [what, 'name', 'value'].find(name => name in item);
-    const value: unknown = member === undefined ? item : item[member];
-    return printableLine(typeof value === 'string' ? value : JSON.stringify(value));
+    return printableLine(cellOf(member === undefined ? item : item[member]));
   });
   const more = names.length > SHOWN_MAX ? `, … (${names.length})` : '';
   return names.length === 0 ? 'none' : `${names.slice(0, SHOWN_MAX).join(', ')}${more}`;
