@@ -25,7 +25,7 @@ import { type AccountReport, accountReport } from '../status/account-report.ts';
 import { SET_ASIDE_SHOWN_MAX } from '../status/delivery-status.ts';
 import { shown } from '../status/times.ts';
 import { createMeter, withProgress } from './output.ts';
-import { ageOf, labelsOf, printTable } from './table.ts';
+import { ageOf, labelsOf, printTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
@@ -191,7 +191,7 @@ function print(
 ): void {
   const nowMs = clock.nowMs();
   const { directory, diskBytes, corruptFiles, signals, services, setAside, account } = inspection;
-  const section = (title: string, rows: readonly (readonly string[])[]): void => {
+  const section = (title: string, rows: Rows): void => {
     if (rows.length <= 1) return;
     out.line('');
     if (title !== '') out.line(title);
@@ -252,10 +252,7 @@ function groupSetAside(newestFirst: readonly SetAside[]): readonly SetAsideGroup
   return [...groups.values()].slice(0, SET_ASIDE_SHOWN_MAX);
 }
 
-function accountRows(
-  { total, services }: AccountReport,
-  labelOf: (id: string) => string,
-): readonly (readonly string[])[] {
+function accountRows({ total, services }: AccountReport, labelOf: (id: string) => string): Rows {
   const head = ['SERVICE', 'SAMPLES', 'DROPPED', 'POINTS', 'ACCEPTED', 'REJECTED'];
   const rows = [...Object.entries(services), ['total', total] as const];
   return [

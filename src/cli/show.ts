@@ -35,7 +35,7 @@ import {
   type ShownSample,
   toProm2Json,
 } from './prom2json.ts';
-import { printTable } from './table.ts';
+import { printTable, type Rows } from './table.ts';
 import {
   action,
   type Call,
@@ -235,7 +235,7 @@ async function deriveLive(
 const NARROW = 110;
 const HEAD = ['TYPE', 'FROM', 'NAME', 'LABELS', 'VALUE', 'UNIT', 'START', 'FAMILY', 'SERVICE'];
 
-function tableOf(series: readonly SeriesReport[], columns: number): readonly (readonly string[])[] {
+function tableOf(series: readonly SeriesReport[], columns: number): Rows {
   const rows = series.map(one => [
     one.type,
     one.typeSource,
