@@ -70,7 +70,8 @@ export function dayName(dayMs: number): string {
 // The lines of a simulated server's log as a pure function of seed, server, type and time: a line at a random time in each
 // period, in the formats of the real logs. A line never changes after its time, so that today's archive only grows.
 
-type LogType = 'error-log' | 'slow-query-log' | 'audit-log' | 'proxy-log';
+export const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'] as const;
+type LogType = (typeof LOG_TYPES)[number];
 
 const PERIOD_MS: Readonly<Record<LogType, number>> = {
   'error-log': 600_000,

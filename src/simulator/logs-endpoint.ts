@@ -17,6 +17,7 @@ import { type ArchiveFault, type Faults, NO_FAULTS } from './faults.ts';
 import {
   dayName,
   GeneratedLogs,
+  LOG_TYPES,
   type LogArchive,
   type LogLine,
   type LogSource,
@@ -37,7 +38,6 @@ interface State {
 const LIMIT = 100;
 const LIMIT_MAX = 1_000;
 const CLOSED_SIZES_MAX = 10_000;
-const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
 
 const RETENTION = {
   bucket_name: 'logs',
