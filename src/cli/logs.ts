@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
-import type { OperatorError } from '../errors.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { formatBytes } from '../lib/format.ts';
 import { printableJson, printableLine, printableText } from '../lib/printable.ts';
@@ -202,9 +201,8 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
     if (isStdout && context.out.columns < Infinity)
       throw usageError(call.command, 'an archive is no text: pipe it, or name a file');
     if (!isStdout && existsSync(output)) throw cannotWrite(output, new Error('it exists'));
-    const spool = isStdout
-      ? await temporaryFile()
-      : await SpoolFile.create(dirname(output)).catch(refuseFile(output));
+    const refuse = isStdout ? refuseTemporary : refuseFile(output);
+    const spool = await SpoolFile.create(isStdout ? tmpdir() : dirname(output)).catch(refuse);
     try {
       const meter = createMeter(context.clock, formatBytes);
       const asking = logs.download(ids, spool, {
@@ -213,13 +211,12 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
         format,
       });
       const answer = await withProgress(context, () => meter(spool.bytes), asking);
-      if (spool.failure !== null)
-        throw isStdout ? cannotWriteTemporary(spool.failure) : cannotWrite(output, spool.failure);
+      if (spool.failure !== null) refuse(spool.failure);
       const check = 'check each ID: prom2otlp logs list shows those that there are';
       if (!answer.ok) return tellError(context, namedError(answer.error, check));
       if (isStdout) return (await copy(spool, piece => context.out.bytes(piece))) ? 0 : 1;
       await writeNewFile(output, file =>
-        copy(spool, piece => file.writeFile(piece).then(() => true)).catch(refuseFile(output)),
+        copy(spool, piece => file.writeFile(piece).then(() => true)).catch(refuse),
       );
       context.err.line(`${output}: ${formatBytes(spool.bytes)}`);
       return 0;
@@ -229,14 +226,9 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
   });
 }
 
-function temporaryFile(): Promise<SpoolFile> {
-  return SpoolFile.create(tmpdir()).catch((error: unknown) => {
-    throw cannotWriteTemporary(error);
-  });
-}
-
-function cannotWriteTemporary(error: unknown): OperatorError {
-  return cannotWrite(tmpdir(), error, 'set TMPDIR to a directory where this user may write');
+/** Throws the mistake that there can be no temporary file. */
+function refuseTemporary(error: unknown): never {
+  throw cannotWrite(tmpdir(), error, 'set TMPDIR to a directory where this user may write');
 }
 
 /** Passes the archive to `take`, piece by piece; false when `take` refuses a piece. */
@@ -334,7 +326,7 @@ class Tail {
     const { config, logs } = this.#service;
     const { limits } = config.logs;
     const isFirst = this.#old?.has(archive.id) === true && !this.#sizes.has(archive.id);
-    const spool = await temporaryFile();
+    const spool = await SpoolFile.create(tmpdir()).catch(refuseTemporary);
     try {
       const settings = { signal: this.#context.stop, maxBytes: limits.archiveBytes };
       const answer = await logs.download([archive.id], spool, settings);
