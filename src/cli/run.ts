@@ -57,8 +57,7 @@ async function runDaemon(file: string, context: VerbContext): Promise<number> {
       throw error;
     });
   const running = supervisor.run(stop, context.hangUp);
-  const { logger } = supervisor;
-  const { targets, config } = supervisor.daemon;
+  const { logger, targets, config } = supervisor.daemon;
   const [version, services] = [programVersion(), config.services.length];
   logger.info({ version, targets: targets.length, services, status: status.url }, 'started');
   const stopped = Promise.all([running, collectStartGarbage(clock, stop)]);

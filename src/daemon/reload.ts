@@ -48,7 +48,6 @@ export const RELOAD_COUNTERS = {
 } as const;
 
 export class Supervisor {
-  readonly logger: Logger;
   /** The current one; a reload replaces it. */
   daemon: Daemon;
   lastReload: Reload | null = null;
@@ -66,7 +65,6 @@ export class Supervisor {
     this.#files = files;
     this.daemon = daemon;
     this.#startEndMs = startEndMs;
-    this.logger = daemon.logger;
     daemon.counters.of(RELOAD_COUNTERS).refused.set(0);
   }
 
@@ -87,7 +85,8 @@ export class Supervisor {
 
   /** Calls `open` as a part of the start, and repeats it while another process holds what it needs. */
   waitFor<T>(open: () => Promise<T>): Promise<T> {
-    return keepTrying(open, { ...this.#options, logger: this.logger, endMs: this.#startEndMs });
+    const { logger } = this.daemon;
+    return keepTrying(open, { ...this.#options, logger, endMs: this.#startEndMs });
   }
 
   /**
@@ -115,19 +114,19 @@ export class Supervisor {
   /** Loads the file again. A mistake of the operator is logged, not thrown. */
   async reload(): Promise<void> {
     const { clock } = this.#options;
-    const { counters, config: running } = this.daemon;
+    const { counters, logger, config: running } = this.daemon;
     const { reloads, refused } = counters.of(RELOAD_COUNTERS);
     let mistakes: readonly string[] = [];
     try {
       await this.#files.load(readFile => this.#replace(this.#load(running, readFile)));
       const { targets, config } = this.daemon;
       const services = config.services.length;
-      this.logger.info({ targets: targets.length, services }, 'the configuration was loaded again');
+      logger.info({ targets: targets.length, services }, 'the configuration was loaded again');
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       mistakes = error.mistakes.slice(0, MISTAKES_KEPT_MAX).map(formatMistake);
       const message = 'the changed configuration is not used, the previous one stays in use';
-      this.logger.error({ mistakes }, message);
+      logger.error({ mistakes }, message);
     }
     reloads.add(1, mistakes.length === 0 ? 'taken' : 'refused');
     refused.set(mistakes.length === 0 ? 0 : 1);
