@@ -11,7 +11,6 @@ export type LogFields = Readonly<Record<string, unknown>>;
 
 /** Messages are constant texts; fields contain the variable parts. */
 export interface Logger {
-  debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
   error(fields: LogFields, message: string): void;
@@ -77,7 +76,6 @@ function openStderr(): DestinationStream {
 
 /** A logger without output: for tests and for verbs whose output is data. */
 export const silentLogger: Logger = {
-  debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,
   error: () => undefined,

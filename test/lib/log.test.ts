@@ -40,7 +40,6 @@ test('auto: JSON where stderr is no terminal', () => {
 
 test('a level below the configured one is not written', () => {
   const { lines, logger } = capture('json', 'warn');
-  logger.debug({}, 'a');
   logger.info({}, 'b');
   logger.warn({}, 'c');
   logger.error({}, 'd');
