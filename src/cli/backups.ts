@@ -8,8 +8,9 @@ import {
   type ScheduleRequest,
   scheduleWarnings,
 } from '../service/backups-api.ts';
-import type { Result, ServiceError } from '../service/service-error.ts';
-import { type KnownBackups, nextFullRunMs } from '../backups/known-backups.ts';
+import type { Result } from '../service/service-error.ts';
+import { nextFullRunMs } from '../backups/known-backups.ts';
+import type { ServiceBackups } from '../backups/service-backups.ts';
 import { paint, withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
@@ -219,19 +220,19 @@ async function credentialsEncode(
 // The state of backups as a table, for `once` and `check --probe`.
 
 /** The backups of one service, and the error if they could not be read. */
-export interface BackupsRow {
-  readonly id: string;
-  readonly known: KnownBackups | null;
-  readonly error: ServiceError | null;
-}
+export type BackupsRow = Pick<ServiceBackups, 'service' | 'known' | 'error'>;
 
-export function backupsTable(services: readonly BackupsRow[], nowMs: number): string {
+export function backupsTable(
+  services: readonly BackupsRow[],
+  labelOf: (id: string) => string,
+  nowMs: number,
+): string {
   const head = ['SERVICE', 'FULL BACKUP', 'SCHEDULES', 'NEXT', 'LAST', 'REASON'];
-  const rows = services.map(({ id, known, error }) => {
+  const rows = services.map(({ service, known, error }) => {
     const nextMs = known === null ? null : nextFullRunMs(known, nowMs);
     const full = nextMs === null ? 'none scheduled' : 'scheduled';
     return [
-      id,
+      labelOf(service.id),
       known === null ? 'unknown' : full,
       known === null ? '-' : String(known.schedules.length),
       ageOf(nextMs, nowMs),

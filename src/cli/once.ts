@@ -86,14 +86,8 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
 /** True when the schedules of every service could be read, or backups are not read. */
 function printBackups({ backups, config }: Daemon, { out, clock }: VerbContext): boolean {
   if (backups === null) return true;
-  const labelOf = labelsOf(config);
-  const rows = backups.services.map(({ service, known, error }) => ({
-    id: labelOf(service.id),
-    known,
-    error,
-  }));
   out.line('');
-  out.line(backupsTable(rows, clock.nowMs()));
+  out.line(backupsTable(backups.services, labelsOf(config), clock.nowMs()));
   return backups.services.every(({ isUp }) => isUp === true);
 }
 

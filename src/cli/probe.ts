@@ -374,18 +374,17 @@ async function probeBackups(
   { clock, out, stop }: VerbContext,
 ): Promise<boolean> {
   const rows: BackupsRow[] = [];
-  const labelOf = labelsOf(config);
   const paths = config.backups.endpoints;
   for (const { api, services } of planTargets(config)) {
     const client = new ServiceClient({ http: clients.get(api), paths });
-    for (const { id } of services) {
-      const asked = { client, serviceId: id, before: null, clock, signal: stop };
+    for (const service of services) {
+      const asked = { client, serviceId: service.id, before: null, clock, signal: stop };
       const read = await readBackups(asked);
       const known = read.ok ? read.known : null;
-      rows.push({ id: labelOf(id), known, error: read.ok ? read.backupsError : read.error });
+      rows.push({ service, known, error: read.ok ? read.backupsError : read.error });
     }
   }
   out.line('backups');
-  out.line(indent(backupsTable(rows, clock.nowMs())));
+  out.line(indent(backupsTable(rows, labelsOf(config), clock.nowMs())));
   return rows.every(({ known }) => known !== null);
 }
