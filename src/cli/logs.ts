@@ -504,17 +504,17 @@ async function listArchives(
   const { type, server } = values;
   // The service can filter by data source id, but not by server name: isWanted() does that.
   const isSource = server?.includes('/') === true;
-  const pages = listPages(api, { ...span, type, ...(isSource ? { server } : {}), signal });
+  const query = { ...span, type, ...(isSource ? { server } : {}), signal };
   const found = new Map<string, ListedArchive>();
-  for (;;) {
-    const { done, value } = await pages.next();
-    if (done === true && !value.ok) return signal.aborted ? null : tellNone(context, value.error);
-    if (done === true) return [...found.values()];
-    for (const item of value) {
+  const end = await listPages(api, query, items => {
+    for (const item of items) {
       const archive = readArchive(api, item);
       if (isWanted(archive, values)) found.set(`${archive.source} ${archive.id}`, archive);
     }
-  }
+    return null;
+  });
+  if (end.ok) return [...found.values()];
+  return signal.aborted ? null : tellNone(context, end.error);
 }
 
 function readArchive({ pointers }: LogsApi, item: unknown): ListedArchive {

@@ -14,7 +14,7 @@ import { formatDuration } from '../lib/format.ts';
 import { silentLogger, ThrottledLog } from '../lib/log.ts';
 import { printableLine, printableUrl } from '../lib/printable.ts';
 import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
-import { isOfList, listPages } from '../logs/list.ts';
+import { ENOUGH, isOfList, listPages } from '../logs/list.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import { OUTCOME, SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
@@ -293,17 +293,12 @@ async function probeList(
   const span = { fromMs: nowMs - DAY_MS, toMs: nowMs };
   const items: unknown[] = [];
   const query = { from: new Date(span.fromMs), to: new Date(nowMs), type: types[0], signal: stop };
-  const pages = listPages(api, query);
-  for (;;) {
-    const page = await pages.next();
-    if (page.done !== true) {
-      items.push(...page.value);
-      if (items.length < 1000) continue;
-      break;
-    }
-    if (page.value.ok) break;
-    const { error } = page.value;
-    const cause = isOfList(error) ? error.message : errorLine(error);
+  const end = await listPages(api, query, page => {
+    items.push(...page);
+    return items.length < 1000 ? null : ENOUGH;
+  });
+  if (!end.ok) {
+    const cause = isOfList(end.error) ? end.error.message : errorLine(end.error);
     out.line(`logs     ${target.name}: ${cause}`);
     return false;
   }

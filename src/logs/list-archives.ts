@@ -410,14 +410,8 @@ async function listOnce(
   { type, countMax }: ListedType,
   found: Map<string, Descriptor>,
 ): Promise<ListEnd> {
-  const pages = api.list(span, type);
-  for (;;) {
-    const page = await pages.next();
-    if (page.done === true) {
-      if (page.value.ok) api.noteTime(page.value.serverNowMs);
-      return page.value;
-    }
-    for (const item of page.value) {
+  const end = await api.list(span, type, items => {
+    for (const item of items) {
       const read = readDescriptor(item, api.items, span);
       if (typeof read === 'string') {
         meter.counters.refused.add(1, read);
@@ -434,7 +428,10 @@ async function listOnce(
       }
       found.set(identity, read);
     }
-  }
+    return null;
+  });
+  if (end.ok) api.noteTime(end.serverNowMs);
+  return end;
 }
 
 /**

@@ -119,19 +119,13 @@ class TypePull {
   async #read(window: Span): Promise<ListEnd> {
     const { api, meter } = this.#pull;
     const items = new ItemReader(this.#pull, this.#type);
-    const pages = api.list(window, this.#type);
     const slicer = new Slicer(api.clock);
     // By service and id: an item may come again on the next page, when the list has moved.
     const waiting = new Map<string, Found>();
     let bytes = 0;
     let total = 0;
-    for (;;) {
-      const page = await pages.next();
-      if (page.done === true) {
-        await this.#commit(waiting, window);
-        return page.value;
-      }
-      for (const item of page.value) {
+    const end = await api.list(window, this.#type, async page => {
+      for (const item of page) {
         const found = items.read(item);
         if (typeof found === 'string') {
           meter.counters.refused.add(1, found);
@@ -148,11 +142,15 @@ class TypePull {
         bytes = 0;
         if (slicer.isOver) await slicer.pause();
       }
-      total += page.value.length;
-      if (total <= WINDOW_RECORDS_MAX) continue;
+      total += page.length;
+      if (total <= WINDOW_RECORDS_MAX) return null;
+      // A shorter window has them again.
+      waiting.clear();
       const message = `cannot list logs: more than ${WINDOW_RECORDS_MAX} records in a window`;
       return failed('page_limit', message);
-    }
+    });
+    await this.#commit(waiting, window);
+    return end;
   }
 
   #isNew(found: Found, waiting: ReadonlyMap<string, Found>, window: Span): boolean {

@@ -11,24 +11,28 @@ import {
 } from '../service/service-error.ts';
 import type { LogPage, LogQuery, LogsApi } from '../service/logs-api.ts';
 
-export type ListEnd =
-  | {
-      readonly ok: true;
-      /** False when the count changed while paging, or fewer items came. */
-      readonly isStable: boolean;
-      /** The service's clock at the first page, to the second; null when the answer has no date. */
-      readonly serverNowMs: number | null;
-    }
-  | ErrorResult;
+export type ListEnd = Result<{
+  /** False when the count changed while paging, or fewer items came. */
+  readonly isStable: boolean;
+  /** The service's clock at the first page, to the second; null when the answer has no date. */
+  readonly serverNowMs: number | null;
+}>;
+
+/** Takes the items of a page. Returns how the list ends here, or null to get the next page. */
+export type TakePage = (items: readonly unknown[]) => ListEnd | null | Promise<ListEnd | null>;
+
+/** The end of a list of which the rest is not needed. */
+export const ENOUGH: ListEnd = { ok: true, isStable: true, serverNowMs: null };
 
 const PAGES_MAX = 1000;
 
-/** Yields the items page by page, and returns how the list ended. `askPage` may retry; by default it does not. */
-export async function* listPages(
+/** Passes the items to `take` page by page. Returns how the list ended. `askPage` may retry; by default it does not. */
+export async function listPages(
   api: LogsApi,
   query: LogQuery,
+  take: TakePage,
   askPage = (send: () => Promise<Result<LogPage>>): Promise<Result<LogPage>> => send(),
-): AsyncGenerator<readonly unknown[], ListEnd> {
+): Promise<ListEnd> {
   const { pageSize, pagination } = api.endpoints;
   let itemCount = 0;
   let firstCount: number | null = null;
@@ -47,7 +51,8 @@ export async function* listPages(
       return failed('same_page', 'cannot list logs: the same page came twice');
     lastPage = thisPage;
     itemCount += items.length;
-    if (items.length > 0) yield items;
+    const end = items.length > 0 ? await take(items) : null;
+    if (end !== null) return end;
     const isAllThere = count === null || itemCount >= count;
     // A service may send fewer items than the limit, or ignore the limit and send all; and `count` may be of the whole
     // list or of the page. In doubt the next page is requested, which is empty at worst.

@@ -16,7 +16,7 @@ import type { Downloads } from './downloads.ts';
 import type { Gap } from './gap.ts';
 import type { ItemContext } from './item.ts';
 import type { Ledger } from './ledger.ts';
-import { type ListEnd, listPages } from './list.ts';
+import { type ListEnd, listPages, type TakePage } from './list.ts';
 import type { LogMeter } from './log-meter.ts';
 import type { LineReader } from './record.ts';
 
@@ -175,9 +175,9 @@ export class PulledApi {
     return this.#askPage(() => this.api.page(this.#queryOf(span, type)), type);
   }
 
-  /** The items of a list, page by page. */
-  list(span: Span, type: string): AsyncGenerator<readonly unknown[], ListEnd> {
-    return listPages(this.api, this.#queryOf(span, type), send => this.#askPage(send, type));
+  /** Passes the items of a list to `take`, page by page. */
+  list(span: Span, type: string, take: TakePage): Promise<ListEnd> {
+    return listPages(this.api, this.#queryOf(span, type), take, send => this.#askPage(send, type));
   }
 
   /**

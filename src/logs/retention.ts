@@ -7,7 +7,7 @@ import { trackGap } from './gap.ts';
 import { archiveSpan } from './item.ts';
 import { isClosed, lostFromMs } from './archive-state.ts';
 import type { KnownArchive, Track } from './ledger.ts';
-import { isOfList, isRefused } from './list.ts';
+import { ENOUGH, isOfList, isRefused } from './list.ts';
 import { commit, type Pull, type PulledApi } from './pull.ts';
 
 /** No service keeps logs for longer. */
@@ -73,17 +73,8 @@ export async function findFirstDay(api: PulledApi): Promise<number | null> {
   let firstMs = dayOf(span.toMs);
   let lastMs = -Infinity;
   let isAscending = true;
-  const pages = api.list(span, '');
-  for (;;) {
-    const page = await pages.next();
-    if (page.done === true) {
-      if (page.value.ok) return firstMs;
-      const { error } = page.value;
-      // The days of the pages so far count, unless an answer had no list.
-      if (isOfList(error) && error.reason !== 'no_list') return firstMs;
-      return isRefused(error) ? findOldestDay(api, api.items.types[0] ?? '', 0) : null;
-    }
-    for (const item of page.value) {
+  const end = await api.list(span, '', items => {
+    for (const item of items) {
       const dayMs = dayOf(archiveSpan(item, api.items.pointers).fromMs);
       // A time such as 0001-01-01 means none. Otherwise each day since then would be listed.
       if (Number.isNaN(dayMs) || dayMs < span.toMs - OLDEST_MS) continue;
@@ -92,8 +83,13 @@ export async function findFirstDay(api: PulledApi): Promise<number | null> {
       lastMs = dayMs;
     }
     // If the days ascend, the remaining ones are later. In another order the first day may come last.
-    if (isAscending && firstMs < lastMs) return firstMs;
-  }
+    return isAscending && firstMs < lastMs ? ENOUGH : null;
+  });
+  if (end.ok) return firstMs;
+  const { error } = end;
+  // The days of the pages so far count, unless an answer had no list.
+  if (isOfList(error) && error.reason !== 'no_list') return firstMs;
+  return isRefused(error) ? findOldestDay(api, api.items.types[0] ?? '', 0) : null;
 }
 
 /**

@@ -326,10 +326,10 @@ test('archives for which a list has no room do not vanish, and are read later', 
   const item = { logType, serverDataSourceId: 'dbpgf1/orders-0', startTime: '2026-03-03' };
   const many = Array.from({ length: 100_000 }, (_, id) => ({ ...item, id: `many-${id}` }));
   using list = vi.spyOn(PulledApi.prototype, 'list');
-  list.mockImplementation(async function* (this: PulledApi, { fromMs, toMs }, type) {
+  list.mockImplementation(async function (this: PulledApi, { fromMs, toMs }, type, take) {
     const query = { from: new Date(fromMs), to: new Date(toMs), type };
-    if (fromMs < NOW - DAY) yield many;
-    return yield* listPages(this.api, query);
+    const end = fromMs < NOW - DAY ? await take(many) : null;
+    return end ?? (await listPages(this.api, query, take));
   });
   site.clock.forward(DAY);
   for (let i = 0; i < 4; i++)

@@ -13,12 +13,11 @@ async function readAll(
   query = QUERY,
 ): Promise<{ items: unknown[]; end: ListEnd }> {
   const items: unknown[] = [];
-  const pages = listPages(api, query);
-  for (;;) {
-    const step = await pages.next();
-    if (step.done === true) return { items, end: step.value };
-    items.push(...step.value);
-  }
+  const end = await listPages(api, query, page => {
+    items.push(...page);
+    return null;
+  });
+  return { items, end };
 }
 
 const ids = (from: number, count: number): { id: number }[] =>
