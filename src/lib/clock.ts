@@ -14,7 +14,8 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
-export const HOUR_MS = 3_600_000;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS: number = 60 * MINUTE_MS;
 export const DAY_MS: number = 24 * HOUR_MS;
 
 const TIMER_MS_MAX = 0x7fffffff;

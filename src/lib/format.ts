@@ -1,12 +1,11 @@
 // Formats numbers, sizes and times for people: on the status page and in tables of the command line. They are rounded;
 // output for programs has plain numbers and RFC 3339. Only formatGoFloat is for programs, and exact.
 
-import { DAY_MS, HOUR_MS } from './clock.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from './clock.ts';
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
 
 /** A whole number with thousands separators: `1,234,567`. */
 export function formatCount(count: number): string {

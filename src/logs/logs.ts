@@ -2,7 +2,7 @@
 // limits of downloads.
 
 import type { Config, ServiceConfig } from '../config/config.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, HOUR_MS } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import { AFTER_REFUSAL } from '../lib/hold-off.ts';
 import type { Logger } from '../lib/log.ts';
@@ -34,8 +34,6 @@ export interface LogsOptions {
   /** Returns numbers from 0 up to 1; Math.random if absent. */
   readonly random?: () => number;
 }
-
-const PROBE_MS = 3_600_000;
 
 export class Logs {
   readonly pullers: readonly LogPuller[];
@@ -77,7 +75,7 @@ export class Logs {
         // A list of one hour, to check whether the key is accepted. It may lack access to one type.
         probe: async signal => {
           const to = new Date(clock.nowMs());
-          const from = new Date(to.getTime() - PROBE_MS);
+          const from = new Date(to.getTime() - HOUR_MS);
           const type = types[probeFailures % Math.max(types.length, 1)];
           const page = await logsApi.page({ from, to, type, signal });
           if (!page.ok) probeFailures++;

@@ -4,7 +4,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogsConfig } from '../config/config.ts';
-import { type Clock, HOUR_MS } from '../lib/clock.ts';
+import { type Clock, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import { backoffMs } from '../lib/hold-off.ts';
 import type { Batch } from '../model/batch.ts';
 import type { PullReport } from '../service/pull-report.ts';
@@ -86,8 +86,6 @@ export async function commit(
   ledger.stored();
   for (const gap of gaps) meter.gap(gap);
 }
-
-const MINUTE_MS = 60_000;
 
 const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
 const STATUS_REQUEST_TIMEOUT = 408;

@@ -7,11 +7,10 @@ import {
   type Refusal,
 } from '../../src/logs/item.ts';
 import type { LogPointers } from '../../src/service/logs-api.ts';
-import { DAY_MS } from '../../src/lib/clock.ts';
+import { DAY_MS, HOUR_MS } from '../../src/lib/clock.ts';
 import { ENDPOINTS, testService } from '../support/log-api.ts';
 
 const DAY = Date.UTC(2026, 2, 4);
-const HOUR_MS = 3_600_000;
 const DAYS = { fromMs: DAY - DAY_MS, toMs: DAY + 9 * HOUR_MS };
 const SERVICES = [testService('db1', 'orders'), testService('db2', 'ledger')];
 const pointers = Object.fromEntries(

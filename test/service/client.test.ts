@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/lib/clock.ts';
+import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { ServiceClient } from '../../src/service/client.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
 import { scriptedService } from '../support/service-client.ts';
 
 const KEY = 'client-key';
-const DAY_MS = 86_400_000;
 
 describe('with an address and a key', () => {
   test('every area reaches the service', async () => {

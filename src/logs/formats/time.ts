@@ -5,7 +5,7 @@
 // When clocks are set back, an hour occurs twice, and only the order of the lines in their file shows which one is
 // meant: 02:59:59 and then 02:00:01 is two seconds later, not an hour earlier.
 
-import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 import { isUtc } from '../../lib/time-zone.ts';
 
 const HOURS_KEPT = 1024;
@@ -29,7 +29,7 @@ export function readStamp(text: string, at: number, form: DateForm): number {
   const second = twoDigits(text, timeAt + 6);
   // Fails for anything but digits, because a comparison with NaN is false.
   if (!(hour < 24 && minute < 60 && second <= 60)) return Number.NaN;
-  return date + hour * HOUR_MS + minute * 60_000 + second * 1000;
+  return date + hour * HOUR_MS + minute * MINUTE_MS + second * 1000;
 }
 
 export function stampLength(form: DateForm): number {
@@ -144,7 +144,8 @@ class ZoneOffsets {
     const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(shown);
     const [, sign, hours, minutes, seconds] = match ?? [];
     if (sign === undefined) return 0;
-    const sizeMs = Number(hours) * HOUR_MS + Number(minutes) * 60_000 + Number(seconds ?? 0) * 1000;
+    const sizeMs =
+      Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS + Number(seconds ?? 0) * 1000;
     return sign === '-' ? -sizeMs : sizeMs;
   }
 }
@@ -176,5 +177,5 @@ export function fractionOf(digits = ''): { readonly ms: number; readonly extraNs
 
 function zoneMs(zone: string): number {
   const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2));
-  return (zone.startsWith('-') ? -minutes : minutes) * 60_000;
+  return (zone.startsWith('-') ? -minutes : minutes) * MINUTE_MS;
 }
