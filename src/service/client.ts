@@ -9,6 +9,7 @@ import { Counters } from '../lib/counters.ts';
 import { AgentApi } from './agent-api.ts';
 import { ApiArea } from './api-area.ts';
 import { BackupsApi, SchedulesApi } from './backups-api.ts';
+import { PAGE_TYPES } from './exchange.ts';
 import { type ReadOptions, ServiceHttp, type SettingNames } from './http-client.ts';
 import { LogsApi } from './logs-api.ts';
 import { RestoresApi } from './restores-api.ts';
@@ -143,14 +144,12 @@ export interface MetricsPage {
   readonly contentType: string;
 }
 
-const ACCEPT =
-  'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 const PAGE_BYTES_MAX = 512 * 1024 * 1024;
 
 export class MetricsApi extends ApiArea {
   async read({ service, signal, maxBytes }: MetricsQuery = {}): Promise<Result<MetricsPage>> {
     const answer = await this.http.get(this.path, {
-      accept: ACCEPT,
+      accept: PAGE_TYPES,
       query: { service },
       maxBodyBytes: maxBytes ?? PAGE_BYTES_MAX,
       signal,

@@ -99,6 +99,10 @@ export type Outcome =
       readonly isStale?: boolean;
     };
 
+/** The Accept header for a page of metrics: prefers OpenMetrics, then the plain text format, then any other type. */
+export const PAGE_TYPES =
+  'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
+
 /** The end of an OpenMetrics page, which needs no newline. */
 const EOF = '# EOF';
 

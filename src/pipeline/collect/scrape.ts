@@ -11,7 +11,7 @@ import { printableUrl } from '../../lib/printable.ts';
 import type { ExpositionFormat, Page, ScrapeTime } from '../../model/page.ts';
 import { PullReport, type PullReportOptions } from '../../service/pull-report.ts';
 import type { ErrorFacts } from '../../service/service-error.ts';
-import { headerText } from '../../service/exchange.ts';
+import { headerText, PAGE_TYPES } from '../../service/exchange.ts';
 import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http-client.ts';
 import type { Target } from './plan-targets.ts';
 
@@ -43,10 +43,6 @@ export interface ScraperOptions {
   /** Receives the outcomes; if absent, the scraper creates one. */
   readonly report?: PullReport;
 }
-
-/** Prefers OpenMetrics, then the plain text format, then any other type. */
-export const ACCEPT =
-  'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 
 /** A refused key is tried again at least this often. */
 const HOLD_MS_MAX = 300_000;
@@ -124,7 +120,7 @@ export class Scraper {
     this.#buffer ??= buffers.take();
     const startMs = clock.monotonicMs();
     const result = await client.get(this.target.path, {
-      accept: ACCEPT,
+      accept: PAGE_TYPES,
       maxBodyBytes: bodyBytesMax(),
       into: this.#buffer,
       priority: 'metrics',
@@ -190,7 +186,7 @@ export function scrapeReport(
 ): PullReportOptions {
   const { id, name, services, path, intervalMs } = target;
   const maxMs = Math.max(HOLD_MS_MAX, intervalMs);
-  const asked = { accept: ACCEPT, maxBodyBytes: PROBE_BYTES_MAX, priority: 'metrics' } as const;
+  const asked = { accept: PAGE_TYPES, maxBodyBytes: PROBE_BYTES_MAX, priority: 'metrics' } as const;
   return {
     kind: 'metrics',
     id,
