@@ -88,7 +88,6 @@ export async function commit(
 }
 
 const ASK_BACKOFF = { firstMs: 1000, maxMs: 60_000 } as const;
-const STATUS_REQUEST_TIMEOUT = 408;
 const RETRIED: ReadonlySet<ServiceError['kind']> = new Set([
   'network',
   'timeout',
@@ -244,8 +243,8 @@ export class PulledApi {
   }
 }
 
-function isRetried({ kind, reason, status }: ServiceError): boolean {
-  return (RETRIED.has(kind) && reason !== 'tls') || status === STATUS_REQUEST_TIMEOUT;
+function isRetried({ kind, reason }: ServiceError): boolean {
+  return RETRIED.has(kind) && reason !== 'tls';
 }
 
 const SLICE_MS = 5;

@@ -47,7 +47,7 @@ test.each([
   bad('refused'),
   bad('timeout'),
   bad('cut'),
-  bad('http_status', { status: 408 }),
+  bad('server_error', { status: 408 }),
   bad('rate_limited', { status: 429 }),
   bad('server_error', { status: 503 }),
 ])('no answer, 408, 429 and 5xx are retried, at growing intervals (%#)', async failed => {
