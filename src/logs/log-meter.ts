@@ -48,7 +48,6 @@ interface GivenUpArchive {
 }
 
 type Services = readonly { readonly id: string }[];
-type Failure = Pick<ServiceError, 'message'>;
 
 const GIVEN_UP_SHOWN_MAX = 20;
 
@@ -242,17 +241,12 @@ export class LogMeter {
 
   gap(gap: Gap): void {
     const { partition, reason } = gap;
+    const { service, source, type } = partition;
     // The gap of a whole service belongs to no partition.
-    if (partition.type !== '') this.status(partition).gapCount++;
-    this.counters.gaps.add(1, partition.service.id, partition.type, reason);
+    if (type !== '') this.status(partition).gapCount++;
+    this.counters.gaps.add(1, service.id, type, reason);
     this.#log.plain.warn(
-      {
-        service: partition.service.id,
-        source: partition.source,
-        type: partition.type,
-        ...gapTimes(gap),
-        reason,
-      },
+      { service: service.id, source, type, ...gapTimes(gap), reason },
       'logs may be missing for this time',
     );
   }
@@ -260,7 +254,7 @@ export class LogMeter {
   /** A failure after which the pull is retried. */
   failure(
     { target, origin }: { readonly target: string; readonly origin: string },
-    { reason, message: cause }: Pick<ServiceError, 'reason' | 'message'>,
+    { reason, message: cause }: ServiceError,
   ): void {
     this.counters.errors.add(1, reason);
     this.#log.warn(`failure ${origin} ${reason}`, { target, reason, cause }, 'cannot pull logs');
@@ -269,7 +263,7 @@ export class LogMeter {
   /** A pull could not read these types ([]: all) of these services: their partitions have failed. */
   unreachable(
     services: Services,
-    { message: lastError }: Failure,
+    { message: lastError }: ServiceError,
     types: readonly string[] = [],
   ): void {
     for (const status of this.#of(services)) {
