@@ -7,6 +7,7 @@
 
 import { DAY_MS } from '../lib/clock.ts';
 import type { ArchiveFault } from './archive.ts';
+import type { Span } from './cursor.ts';
 import type { EntryProgress } from './entry-reader.ts';
 import type { Descriptor } from './item.ts';
 
@@ -126,10 +127,7 @@ export function lostFromMs(state: ArchiveState, graceMs: number): number | null 
 }
 
 /** The state after a gap was reported for this time, in which it had gone. */
-export function afterLoss(
-  state: ArchiveState,
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
-): ArchiveState {
+export function afterLoss(state: ArchiveState, { fromMs, toMs }: Span): ArchiveState {
   const { readFromMs } = state;
   const isCovered = readFromMs !== undefined && readFromMs >= fromMs;
   return { ...state, absentFromMs: toMs, ...(isCovered && { readFromMs: toMs }) };
