@@ -22,12 +22,11 @@ export interface Kind<Item> {
   readonly read: (json: unknown) => Item | null;
 }
 
-interface List<Item> {
-  readonly ok: true;
+type List<Item> = Result<{
   readonly items: readonly Item[];
   /** False when something is missing: pages, items that the service has counted, or items that are not objects. */
   readonly isComplete: boolean;
-}
+}>;
 
 /** An area of the API: operations below one path. */
 export class ApiArea {
@@ -51,7 +50,7 @@ export class ApiArea {
     { name, read }: Kind<Item>,
     query: Query,
     signal: AbortSignal | undefined,
-  ): Promise<List<Item> | ErrorResult> {
+  ): Promise<List<Item>> {
     const items: Item[] = [];
     let isComplete = true;
     let seenCount = 0;
@@ -87,7 +86,7 @@ export class ApiArea {
     kind: Kind<Item>,
     { service_id: id, signal }: OwnedQuery,
     query: Query = {},
-  ): Promise<List<Item> | ErrorResult> {
+  ): Promise<List<Item>> {
     const list = await this.readList(kind, { ...query, service_id: id }, signal);
     if (!list.ok || id === undefined) return list;
     return { ...list, items: list.items.filter(one => (one.service_id ?? id) === id) };
