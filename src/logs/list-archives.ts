@@ -499,7 +499,7 @@ function archiveGap(
   graceMs: number,
 ): Gap[] {
   const fromMs = lostFromMs(state, graceMs);
-  const span = { fromMs: fromMs ?? Infinity, toMs: endOf(state) };
-  if (fromMs === null || span.toMs <= floorMs) return [];
-  return [{ partition, span, reason: 'vanished', archive: id }];
+  const toMs = endOf(state);
+  if (fromMs === null || toMs <= floorMs) return [];
+  return [{ partition, span: { fromMs, toMs }, reason: 'vanished', archive: id }];
 }
