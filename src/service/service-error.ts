@@ -388,8 +388,8 @@ export function readBadAnswer(
 // other body shows nothing, so that no HTML page ends up in a log.
 
 export interface ErrorBody {
-  readonly message?: string;
-  readonly traceId?: string;
+  readonly message?: string | undefined;
+  readonly traceId?: string | undefined;
 }
 
 const MESSAGE_LENGTH_MAX = 200;
@@ -403,19 +403,16 @@ export function readErrorBody(body: Buffer, redact: Redact): ErrorBody {
   const firstText = (...values: unknown[]): string | undefined =>
     values.map(value => shownText(value, redact)).find(text => text !== undefined);
   const first = membersOf(asArray(root['errors'])[0]);
-  const detail = detailOf(root['detail']);
   const message = firstText(
     first['message'],
     first['error'],
-    detail,
+    detailOf(root['detail']),
     root['message'],
     root['error'],
   );
   const traceId = firstText(root['trace_id'], root['traceId']);
-  return {
-    ...(message === undefined ? {} : { message }),
-    ...(traceId === undefined || !/^[\w.-]{1,64}$/.test(traceId) ? {} : { traceId }),
-  };
+  const isId = /^[\w.-]{1,64}$/.test(traceId ?? '');
+  return { message, traceId: isId ? traceId : undefined };
 }
 
 function detailOf(detail: unknown): unknown {
