@@ -107,11 +107,11 @@ function printLogs({ logs, queue, config }: Daemon, { out, err }: VerbContext): 
   ]);
   out.line('');
   printTable(out, [head, ...rows], { empty: 'no logs are listed', isWhole: true });
-  for (const { name, lastFailure } of logs.pullers) {
-    if (lastFailure !== null)
-      err.line(`logs of ${name}: ${lastFailure.message}; ${lastFailure.hint}`);
+  for (const { name, lastEnd } of logs.pullers) {
+    if (lastEnd?.kind === 'unreachable')
+      err.line(`logs of ${name}: ${lastEnd.failure.message}; ${lastEnd.failure.hint}`);
   }
   const { points } = queue.size('logs');
   if (points > 0) err.line(`logs: ${points} records are still queued`);
-  return logs.lastEnds.length > 0 && logs.lastEnds.every(({ kind }) => kind === 'done');
+  return logs.pullers.length > 0 && logs.pullers.every(({ lastEnd }) => lastEnd?.kind === 'done');
 }

@@ -37,8 +37,6 @@ export interface LogsOptions {
 
 export class Logs {
   readonly pullers: readonly LogPuller[];
-  /** How the pulls of the last `pull` ended, by puller. */
-  lastEnds: readonly PullEnd[] = [];
   /** The state of partitions, of running pulls, and of archives that were given up. */
   readonly meter: LogMeter;
 
@@ -105,8 +103,7 @@ export class Logs {
     await Promise.all(this.pullers.map(puller => puller.run(stop)));
   }
 
-  async pull(signal: AbortSignal): Promise<readonly PullEnd[]> {
-    this.lastEnds = await Promise.all(this.pullers.map(puller => puller.pull(signal)));
-    return this.lastEnds;
+  pull(signal: AbortSignal): Promise<readonly PullEnd[]> {
+    return Promise.all(this.pullers.map(puller => puller.pull(signal)));
   }
 }

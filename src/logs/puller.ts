@@ -47,8 +47,8 @@ export class LogPuller {
   readonly #pullLists: (pull: Pull) => Promise<PullEnd>;
   /** Null before the first pull and after a failed commit. */
   #ledger: Ledger | null = null;
-  /** Why the last pull could not reach the service; null if it could. */
-  lastFailure: ServiceError | null = null;
+  /** How the last pull ended; null before the first. */
+  lastEnd: PullEnd | null = null;
 
   constructor(options: LogPullerOptions) {
     const { api, config } = options;
@@ -81,6 +81,7 @@ export class LogPuller {
     // A later commit must not store the changes of a failed one.
     if (end.kind === 'stopped' || end.kind === 'failed') this.#ledger = null;
     failpoint('pull-stored');
+    this.lastEnd = end;
     this.#note(end, startedMs);
     meter.pull(this.name, end.kind, clock.monotonicMs() - startedMs, api.nowMs());
     return end;
@@ -172,9 +173,7 @@ export class LogPuller {
   }
 
   #note(end: PullEnd, startedMs: number): void {
-    if (end.kind === 'stopped') return;
     const { meter, api } = this.#options;
-    this.lastFailure = end.kind === 'unreachable' ? end.failure : null;
     if (end.kind === 'done') api.report.succeeded(startedMs);
     if (end.kind !== 'unreachable') return;
     const isRefused = REFUSALS.has(end.failure.reason);
