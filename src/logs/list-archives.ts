@@ -24,7 +24,7 @@ import { type Gap, trackGap } from './gap.ts';
 import { type Descriptor, partitionKey, readDescriptor } from './item.ts';
 import { type KnownArchive, oldestBehind, type Track } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
-import { failed as failedList, isOfWindow, isRefused, isTooMany, type ListEnd } from './list.ts';
+import { failedList, isOfWindow, isRefused, isTooMany, type ListEnd } from './list.ts';
 import {
   commit,
   DONE,

@@ -9,7 +9,7 @@ import { type Gap, trackGap } from './gap.ts';
 import { type ItemContext, type Partition, partitionKey, readPartition, textAt } from './item.ts';
 import type { Track } from './ledger.ts';
 import type { ServiceError } from '../service/service-error.ts';
-import { failed, isOfWindow, isRefused, type ListEnd } from './list.ts';
+import { failedList, isOfWindow, isRefused, type ListEnd } from './list.ts';
 import {
   commit,
   DONE,
@@ -147,7 +147,7 @@ class TypePull {
       // A shorter window has them again.
       waiting.clear();
       const message = `cannot list logs: more than ${WINDOW_RECORDS_MAX} records in a window`;
-      return failed('page_limit', message);
+      return failedList('page_limit', message);
     });
     await this.#commit(waiting, window);
     return end;

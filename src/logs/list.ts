@@ -43,12 +43,12 @@ export async function listPages(
     const answer = await askPage(() => api.page({ ...query, page, offset: itemCount }));
     if (!answer.ok) return answer;
     const { items, count } = answer;
-    if (items === null) return failed('no_list', 'cannot list logs: the answer holds no list');
+    if (items === null) return failedList('no_list', 'cannot list logs: the answer holds no list');
     if (page === 0) [firstCount, serverNowMs] = [count, answer.serverNowMs];
     else if (count !== firstCount) isStable = false;
     const thisPage = pageDigest(items);
     if (thisPage !== null && thisPage === lastPage)
-      return failed('same_page', 'cannot list logs: the same page came twice');
+      return failedList('same_page', 'cannot list logs: the same page came twice');
     lastPage = thisPage;
     itemCount += items.length;
     const end = items.length > 0 ? await take(items) : null;
@@ -61,7 +61,7 @@ export async function listPages(
     if (items.length === 0 || isLast || pagination === 'none')
       return { ok: true, isStable: isStable && isAllThere, serverNowMs };
   }
-  return failed('page_limit', `cannot list logs: more than ${PAGES_MAX} pages`);
+  return failedList('page_limit', `cannot list logs: more than ${PAGES_MAX} pages`);
 }
 
 /** Identifies a page; null when its items are all equal, as records without an id may be. */
@@ -72,7 +72,7 @@ function pageDigest(items: readonly unknown[]): string | null {
 }
 
 /** The error of a list whose pages could be read. */
-export function failed(
+export function failedList(
   reason: ListReason,
   message: string,
   hint = 'compare logs.endpoints with the output of `check --probe`',
