@@ -93,5 +93,6 @@ export function problemsOf(schema: z.ZodType, request: unknown): readonly Reques
 }
 
 function shown(text: string): string {
-  return JSON.stringify(text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, 60)}…` : text);
+  const isLong = text.length > SHOWN_LENGTH_MAX;
+  return JSON.stringify(isLong ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text);
 }
