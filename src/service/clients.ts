@@ -6,12 +6,7 @@ import type { ApiConfig, Config } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import type { TokenBucket } from '../lib/token-bucket.ts';
-import {
-  createServiceBucket,
-  ServiceHttp,
-  type ServiceHttpOptions,
-  type SettingNames,
-} from './http-client.ts';
+import { createServiceBucket, ServiceHttp, type SettingNames } from './http-client.ts';
 import { followPulls, KeyWatch, PullReport, type PullReportOptions } from './pull-report.ts';
 
 export interface ServiceClientsOptions {
@@ -84,8 +79,7 @@ export class ServiceClients {
     if (known !== undefined) return known;
     const { bucket, watch } = this.#key(api);
     const isKeyRefused = (): boolean => watch.isRefused;
-    const options: ServiceHttpOptions = { ...this.#options, api, bucket, isKeyRefused };
-    const client = new ServiceHttp(options);
+    const client = new ServiceHttp({ ...this.#options, api, bucket, isKeyRefused });
     this.#clients.set(identity, client);
     return client;
   }
