@@ -153,12 +153,10 @@ function createDispatcher(
   };
   const watched = (connect: Connect): Connect => watchConnect(connect, opening);
   if (proxy === null) {
-    const isPlain = origin.startsWith('http:');
-    const secure = (): Connect => buildConnector({ ...tls, timeout: timeoutMs, allowH2: false });
-    return new Pool(origin, {
-      ...options,
-      connect: watched(isPlain ? createPlainConnector(timeoutMs) : secure()),
-    });
+    const connect = origin.startsWith('http:')
+      ? createPlainConnector(timeoutMs)
+      : buildConnector({ ...tls, timeout: timeoutMs, allowH2: false });
+    return new Pool(origin, { ...options, connect: watched(connect) });
   }
   const uri = parseProxy(proxy).href;
   return new ProxyAgent({
@@ -210,7 +208,7 @@ const LARGE_READ_BYTES = 256 * 1024;
 const SHORT_BYTES = 32 * 1024;
 
 /** Connects without TLS; received bytes are valid until the handler of the dispatch returns. */
-function createPlainConnector(timeoutMs: number): buildConnector.connector {
+function createPlainConnector(timeoutMs: number): Connect {
   return (options, callback) => {
     let socket: Socket | null = null;
     let next: Buffer | null = null;
