@@ -92,7 +92,7 @@ export async function* archiveEntries(
   }
   if (form === 'plain') refuseAnswer(first);
   const pieces = (): AsyncGenerator<Buffer> => {
-    if (form === 'plain') return fileBytes(spool, 0, spool.bytes);
+    if (form === 'plain') return fileBytes(spool);
     return refuseNested(new UnpackedCount(spool.bytes, limits).of(gunzipped(spool)));
   };
   yield { name: '', isChecked: form === 'gzip', pieces };
@@ -101,8 +101,8 @@ export async function* archiveEntries(
 /** All members. Zeros may follow the last one; at zeros between two members Node would silently drop the rest. */
 async function* gunzipped(spool: SpoolFile): AsyncGenerator<Buffer> {
   const gunzip = createGunzip(CHUNKS);
-  yield* unpacked(fileBytes(spool, 0, spool.bytes), gunzip);
-  for await (const rest of fileBytes(spool, gunzip.bytesWritten, spool.bytes))
+  yield* unpacked(fileBytes(spool), gunzip);
+  for await (const rest of fileBytes(spool, gunzip.bytesWritten))
     if (rest.some(byte => byte !== 0))
       throw new ArchiveError('damaged', 'data follows after zeros between its members');
 }
@@ -206,11 +206,11 @@ function damaged(error: unknown): never {
   throw new ArchiveError(fault, text, { cause: error });
 }
 
-/** The bytes `[from, to)` of the file. */
+/** The bytes `[from, to)` of the file; by default all. */
 export async function* fileBytes(
   spool: SpoolFile,
-  from: number,
-  to: number,
+  from = 0,
+  to: number = spool.bytes,
 ): AsyncGenerator<Buffer> {
   for (let offset = from; offset < to; ) {
     const piece = await spool.read(offset, Math.min(PIECE_BYTES, to - offset));

@@ -97,7 +97,7 @@ export class KeptArchives {
       if (earlier?.isFile() === true && earlier.size >= spool.bytes) return { file: path };
       await rm(path, { force: true });
       await this.#makeRoom(spool.bytes);
-      await writeFile(path, fileBytes(spool, 0, spool.bytes), { flag: 'wx', mode: 0o600 });
+      await writeFile(path, fileBytes(spool), { flag: 'wx', mode: 0o600 });
       return { file: path };
     } catch (error) {
       await rm(path, { force: true }).catch(() => undefined);
