@@ -173,21 +173,17 @@ function readChat(json: unknown): ChatAnswer | null {
   if (plain.success) {
     const { response, sql, data, session_id } = plain.data;
     const shared = { columns: [], failure: null, session_id: session_id ?? null };
-    return { response, sql: textOf(sql), data: data ?? [], ...shared };
+    return { response, sql: sql || null, data: data ?? [], ...shared };
   }
   const nested = nestedChat.safeParse(json);
   if (!nested.success) return null;
   const { response, data, session_id } = nested.data;
   return {
     response: response.content ?? '',
-    sql: textOf(response.sql_text),
+    sql: response.sql_text || null,
     data: data ?? response.data ?? [],
     columns: response.col_keys ?? [],
     session_id: session_id ?? null,
-    failure: textOf(response.error_text),
+    failure: response.error_text || null,
   };
-}
-
-function textOf(value: string | undefined): string | null {
-  return value === undefined || value === '' ? null : value;
 }
