@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import {
   instanceId,
@@ -24,11 +24,6 @@ import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
 const REQUESTS = {
   requests: { name: 'prom2otlp_requests_total', help: 'Requests.', labels: ['service'] },
 } as const;
-
-const open: OwnTelemetry[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map(telemetry => telemetry.close()));
-});
 
 function configOf(changes: object = {}): Config {
   return testConfig({ telemetry: { interval: '1h' }, ...changes }, '/etc/prom2otlp.yaml');
@@ -94,7 +89,7 @@ function start({
     instance: 'db-host:705b496f',
     startedAtMs,
   });
-  open.push(telemetry);
+  onTestFinished(() => telemetry.close());
   const count = async (more: number): Promise<void> => {
     requests.add(more, 'orders');
     await telemetry.flush();

@@ -1,15 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { followProcess, PROCESS_COUNTERS } from '../../src/daemon/process-counters.ts';
 import { Counters, type CountersOf, renderCounters } from '../../src/lib/counters.ts';
 import { programVersion } from '../../src/lib/version.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 const STARTED_MS = Date.UTC(2026, 2, 4, 9);
-const open: (() => void)[] = [];
-afterEach(() => {
-  for (const end of open.splice(0)) end();
-});
 
 interface Setup {
   readonly clock: FakeClock;
@@ -20,7 +16,7 @@ interface Setup {
 function start(): Setup {
   const clock = new FakeClock(STARTED_MS);
   const counters = new Counters();
-  open.push(followProcess(counters, clock, STARTED_MS));
+  onTestFinished(followProcess(counters, clock, STARTED_MS));
   const text = (): string => renderCounters(counters);
   return { clock, text, process: counters.of(PROCESS_COUNTERS) };
 }

@@ -2,7 +2,7 @@
 
 import type { ServerOptions } from 'node:https';
 import { ServerCredentials } from '@grpc/grpc-js';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { BackEnd } from '../support/back-end.ts';
 import { SECOND_CA, TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
@@ -17,11 +17,6 @@ const KEY = 'canary-of-the-service';
 const TOKEN = 'canary-of-the-back-end';
 const rig = useRig(KEY);
 const { directory } = rig;
-const stops: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
-});
 
 /** A configuration without settings for the exporters, so that the variables apply. */
 function config(changes: Record<string, unknown> = {}): string {
@@ -44,7 +39,7 @@ function once(short: Variables): Promise<Finished> {
 
 async function startHttp(tls?: ServerOptions): Promise<BackEnd> {
   const backEnd = await BackEnd.start(undefined, tls);
-  stops.push(async () => {
+  onTestFinished(async () => {
     await backEnd.stop();
     const metrics = backEnd.requests.filter(({ path }) => !path.includes('logs'));
     expectAllSane(
@@ -60,7 +55,7 @@ async function startHttp(tls?: ServerOptions): Promise<BackEnd> {
 
 async function startGrpc(credentials?: ServerCredentials): Promise<GrpcBackEnd> {
   const backEnd = await GrpcBackEnd.start(credentials);
-  stops.push(async () => {
+  onTestFinished(async () => {
     await backEnd.stop();
     const metrics = backEnd.requests.filter(({ signal }) => signal === 'metrics');
     expectAllSane(metrics.map(({ bytes }) => oracleDecodeMetrics(bytes)));

@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../src/config/config.ts';
 import { ConfigSecret } from '../../src/config/secrets.ts';
 import type { Signal } from '../../src/model/batch.ts';
@@ -11,26 +11,21 @@ import type { SendResult } from '../../src/pipeline/send/transport.ts';
 import { SECOND_CA, TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
 import { metricsBytes } from '../support/otlp-requests.ts';
 import { NO_TLS, testEndpoint } from '../support/test-api.ts';
-import { collector, type CollectorRunning } from './parts/collector.ts';
+import { collector } from './parts/collector.ts';
 import { runFolder } from './support/folder.ts';
 import { reasonToSkip } from './support/part.ts';
 
 const noCollector = await reasonToSkip([collector]);
 
-let running: CollectorRunning | null = null;
-afterEach(async () => {
-  await running?.stop();
-  running = null;
-});
-
 /** A Collector that takes metrics over gRPC, with further settings of its receiver. */
 async function startCollector(grpc: object): Promise<URL> {
-  running = await collector.start({
+  const running = await collector.start({
     configure: ({ receivers: { otlp }, service }) => {
       Object.assign(otlp.protocols.grpc, grpc);
       service.pipelines = { metrics: { receivers: ['otlp'], exporters: ['file'] } };
     },
   });
+  onTestFinished(() => running.stop());
   return new URL(running.grpcUrl);
 }
 

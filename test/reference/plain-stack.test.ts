@@ -3,7 +3,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { JsonMetricsSerializer, ProtobufMetricsSerializer } from '@opentelemetry/otlp-transformer';
 import { DataPointType, type ResourceMetrics } from '@opentelemetry/sdk-metrics';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { decodeMetricsRequest, otlpJson } from '../../src/pipeline/encode/otlp-json.ts';
 import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { type Answerer, BackEnd, type ReceivedRequest } from '../support/back-end.ts';
@@ -17,14 +17,9 @@ const PAGE = ['# TYPE c counter', 'c{x="1"} 2', 'g 3', '# TYPE h histogram', 'h_
   '\n',
 );
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map(close => close()));
-});
-
 async function listen(answer: Answerer): Promise<BackEnd> {
   const server = await BackEnd.start(answer);
-  closing.push(() => server.stop());
+  onTestFinished(() => server.stop());
   return server;
 }
 
@@ -34,7 +29,7 @@ async function exported(
 ): Promise<{ result: ExportResult; received: readonly ReceivedRequest[] }> {
   const { url, requests: received } = await listen(answer);
   const exporter = new OTLPMetricExporter({ url });
-  closing.push(() => exporter.shutdown());
+  onTestFinished(() => exporter.shutdown());
   const metrics = plainTranslate(PAGE, OPTIONS);
   const result = await new Promise<ExportResult>(resolve => exporter.export(metrics, resolve));
   return { result, received };
@@ -47,7 +42,7 @@ test('a cycle sends the key and forwards the page', async () => {
   }));
   const backEnd = await listen(() => ({ status: 200, body: '{}' }));
   const stack = createPlainStack(service.url, 'secret', backEnd.url);
-  closing.push(() => stack.close());
+  onTestFinished(() => stack.close());
   expect(await stack.cycle()).toBe(3);
   const sent = JSON.parse(String(backEnd.requests[0]?.raw)) as MetricsRequestJson;
   const rows = otlpPoints(sent).map(row => [
@@ -66,7 +61,7 @@ test('a cycle sends the key and forwards the page', async () => {
 test('a cycle fails when the service refuses', async () => {
   const service = await listen(() => ({ status: 401 }));
   const stack = createPlainStack(service.url, 'wrong', 'http://127.0.0.1:1');
-  closing.push(() => stack.close());
+  onTestFinished(() => stack.close());
   await expect(stack.cycle()).rejects.toThrow('answered 401');
 });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import type { BodySink } from '../../src/service/exchange.ts';
@@ -48,21 +48,19 @@ class SlowSink implements BodySink {
   }
 }
 
-let client: ServiceHttp | undefined;
-afterEach(() => client?.close());
-
 async function download(
   handler: Handler,
   sink: BodySink,
   { timeoutMs = 2000, maxBodyBytes = 2 ** 30 } = {},
 ): Promise<{ result: ServiceResult<ServiceAnswer>; encoding: string | undefined }> {
   await using server = await startHttpServer(handler);
-  client = new ServiceHttp({
+  const client = new ServiceHttp({
     api: testApi(server.origin, { timeoutMs }),
     clock: systemClock,
     counters: new Counters(),
     acceptEncoding: 'gzip',
   });
+  onTestFinished(() => client.close());
   const options = { accept: '*/*', sink, maxBodyBytes, priority: 'logs' } as const;
   const result = await client.get('/archive', options);
   return { result, encoding: server.requests[0]?.headers['accept-encoding']?.toString() };

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { compress } from '../../../src/pipeline/queue/compression.ts';
@@ -27,18 +27,13 @@ let clock: FakeClock;
 /** The encodings that the queue was told to store rows in, and the state that it keeps. */
 let learned: Encoding[];
 let blob: Buffer | null;
-const open: OtlpHttp[] = [];
 
 beforeEach(async () => {
   backEnd = await BackEnd.start();
+  onTestFinished(() => backEnd.stop());
   clock = new FakeClock();
   learned = [];
   blob = null;
-});
-
-afterEach(async () => {
-  for (const transport of open.splice(0)) await transport.close();
-  await backEnd.stop();
 });
 
 interface Choice {
@@ -65,7 +60,7 @@ async function connect(
   const config = { protocol, compression: 'auto', timeoutMs: 1000 } as const;
   const options = testEndpoint(`${backEnd.url}/v1/metrics`, config, clock);
   const transport = new OtlpHttp(options, compression);
-  open.push(transport);
+  onTestFinished(() => transport.close());
   return { transport, compression };
 }
 

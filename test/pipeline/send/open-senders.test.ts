@@ -1,6 +1,6 @@
 // The behaviour that the transports of both protocols share.
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -53,16 +53,15 @@ async function open(
     clock,
   );
   transport = await openTransport(endpoint, config, parts);
+  onTestFinished(async () => {
+    await transport.close();
+    await backEnd.stop();
+  });
 }
 
 beforeEach(() => {
   move = () => 'accept';
   sendCount = 0;
-});
-
-afterEach(async () => {
-  await transport.close();
-  await backEnd.stop();
 });
 
 function send(abort = new AbortController().signal): Promise<SendResult> {

@@ -3,7 +3,7 @@ import { createServer as createHttp2Server, type Http2ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { status as codes } from '@grpc/grpc-js';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -28,20 +28,15 @@ const ACCEPTED = { kind: 'accepted', rejected: 0, message: '' };
 
 const never = new AbortController().signal;
 let backEnd: GrpcBackEnd;
-const open: { close(): Promise<void> }[] = [];
 
 beforeEach(async () => {
   backEnd = await GrpcBackEnd.start();
-});
-
-afterEach(async () => {
-  for (const part of open.splice(0)) await part.close();
-  await backEnd.stop();
+  onTestFinished(() => backEnd.stop());
 });
 
 function connect(config: Partial<OtlpSignalConfig> = {}, endpoint = backEnd.url): OtlpGrpc {
   const transport = new OtlpGrpc(testEndpoint(endpoint, { protocol: 'grpc', ...config }));
-  open.push(transport);
+  onTestFinished(() => transport.close());
   return transport;
 }
 
@@ -158,9 +153,8 @@ describe('an answer', () => {
       answer(response);
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    const transport = connect({}, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    open.push({ close: async () => void server.close() });
-    return transport;
+    onTestFinished(() => void server.close());
+    return connect({}, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   }
 
   test('may be compressed; in an unknown way, the request holds', async () => {

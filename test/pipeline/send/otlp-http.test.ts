@@ -26,15 +26,10 @@ const REQUEST: SendRequest = {
 
 const never = new AbortController().signal;
 let backEnd: BackEnd;
-const open: OtlpHttp[] = [];
 
 beforeEach(async () => {
   backEnd = await BackEnd.start();
-});
-
-afterEach(async () => {
-  for (const transport of open.splice(0)) await transport.close();
-  await backEnd.stop();
+  onTestFinished(() => backEnd.stop());
 });
 
 function connect(
@@ -45,7 +40,7 @@ function connect(
 ): OtlpHttp {
   const options = testEndpoint(`${url}/v1/metrics${query}`, config);
   const transport = new OtlpHttp({ ...options, ...(apis && { apis }) });
-  open.push(transport);
+  onTestFinished(() => transport.close());
   return transport;
 }
 
@@ -293,9 +288,7 @@ test('an early refusal is seen while a large body is still being sent', async ()
 });
 
 test('an endpoint keeps its path and its query', async () => {
-  const transport = new OtlpHttp(testEndpoint(`${backEnd.url}/otlp/v1/metrics?tenant=7`));
-  open.push(transport);
-  await send(transport);
+  await send(connect({}, `${backEnd.url}/otlp`, undefined, '?tenant=7'));
   expect(backEnd.requests[0]?.path).toBe('/otlp/v1/metrics?tenant=7');
 });
 

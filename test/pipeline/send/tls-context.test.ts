@@ -1,7 +1,7 @@
 // TLS over both protocols, against real servers.
 
 import { ServerCredentials } from '@grpc/grpc-js';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OtlpSignalConfig } from '../../../src/config/config.ts';
 import { ConfigSecret } from '../../../src/config/secrets.ts';
 import { OtlpGrpc } from '../../../src/pipeline/send/otlp-grpc.ts';
@@ -20,11 +20,6 @@ import { NO_TLS, testEndpoint } from '../../support/test-api.ts';
 
 type Tls = OtlpSignalConfig['tls'];
 type Server = BackEnd | GrpcBackEnd;
-
-const servers: Server[] = [];
-afterEach(async () => {
-  for (const server of servers.splice(0)) await server.stop();
-});
 
 /** `clientCa`: the server requires a certificate of this authority. */
 const STARTS = {
@@ -65,7 +60,7 @@ describe.each(['http/protobuf', 'grpc'] as const)('over %s', protocol => {
     clientCa: string | null = null,
   ): Promise<Server> => {
     const server = await STARTS[protocol](pair, clientCa);
-    servers.push(server);
+    onTestFinished(() => server.stop());
     return server;
   };
 
@@ -122,7 +117,7 @@ describe.each(['http/protobuf', 'grpc'] as const)('over %s', protocol => {
 test('a handshake that an older server ends says so', async () => {
   const mutual = { ca: SECOND_CA, requestCert: true, rejectUnauthorized: true };
   const server = await BackEnd.start(undefined, { ...TEST_TLS, ...mutual, maxVersion: 'TLSv1.2' });
-  servers.push(server);
+  onTestFinished(() => server.stop());
   expect(await send('http/protobuf', server, { ca: TEST_TLS.ca })).toMatchObject({
     reason: expect.stringMatching(
       /alert handshake failure.*; the back end ended the handshake: check/,
