@@ -1,14 +1,14 @@
 // Answers with status 200 that are not the archive: the archive's lines still arrive, and soon.
 
 import { gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { zip } from '../../src/simulator/zip.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { DAY, ERRORS, HOUR, LogSite, MINUTE, OTHER } from '../support/log-site.ts';
 
 const ID = '2026-03-04.orders-0.error-log';
 
-interface Spoiled extends AsyncDisposable {
+interface Spoiled {
   readonly site: LogSite;
   /** The answers to the next downloads of the archive; undefined is the archive itself. */
   readonly answers: (Buffer | undefined)[];
@@ -30,19 +30,17 @@ async function openSpoiled(faults: object = {}): Promise<Spoiled> {
     response.setHeader('date', good.headers.get('date') ?? '');
     response.end(Buffer.from(await good.arrayBuffer()));
   });
+  onTestFinished(() => between[Symbol.asyncDispose]());
   const site = await LogSite.open({
     api: { base_url: between.origin },
     logs: { first_start: '3d' },
   });
+  onTestFinished(() => site[Symbol.asyncDispose]());
   origin = site.simulator.url;
   site.simulator.setFaults(faults);
   site.write(ERRORS, 'one', 'two', 'end');
   site.write(OTHER, 'other');
-  const dispose = async (): Promise<void> => {
-    await site[Symbol.asyncDispose]();
-    await between[Symbol.asyncDispose]();
-  };
-  return { site, answers, [Symbol.asyncDispose]: dispose };
+  return { site, answers };
 }
 
 /** The lines of the archive that have arrived. */
@@ -66,8 +64,7 @@ test.each(
     [name, 'later', answer],
   ]),
 )('%s, once, %s, spoils no archive', async (_, when, answer) => {
-  await using spoiled = await openSpoiled();
-  const { site, answers } = spoiled;
+  const { site, answers } = await openSpoiled();
   if (when === 'later') {
     await site.pull();
     site.write(ERRORS, 'more');
@@ -90,8 +87,7 @@ test.each(
 test.each(['an archive in an archive', 'a text'])(
   '%s, once, spoils no archive that grows no more',
   async name => {
-    await using spoiled = await openSpoiled();
-    const { site, answers } = spoiled;
+    const { site, answers } = await openSpoiled();
     answers.push(WRONG[name]);
     site.clock.forward(DAY);
     await site.pulls(6, 15 * MINUTE);
@@ -101,8 +97,7 @@ test.each(['an archive in an archive', 'a text'])(
 );
 
 test('a file is read at its next chance after an encrypted archive came once in its place', async () => {
-  await using spoiled = await openSpoiled({ archiveForm: 'plain' });
-  const { site, answers } = spoiled;
+  const { site, answers } = await openSpoiled({ archiveForm: 'plain' });
   answers.push(WRONG['an encrypted archive']);
   await site.pull();
   expect(site.gaps).toMatchObject([{ reason: 'encrypted' }]);
@@ -112,8 +107,7 @@ test('a file is read at its next chance after an encrypted archive came once in 
 });
 
 test('a part of a file, once, is read to its end', async () => {
-  await using spoiled = await openSpoiled({ archiveForm: 'plain' });
-  const { site, answers } = spoiled;
+  const { site, answers } = await openSpoiled({ archiveForm: 'plain' });
   answers.push(Buffer.from('{"log":"one","time":"2026-03-04T08:59:00.000Z","stream":"stderr"}\n'));
   await site.pulls(5);
   expect(arrived(site)).toEqual(expect.arrayContaining(['end', 'one', 'two']));
@@ -121,8 +115,7 @@ test('a part of a file, once, is read to its end', async () => {
 });
 
 test('an old answer, once, hides nothing that came later', async () => {
-  await using spoiled = await openSpoiled();
-  const { site, answers } = spoiled;
+  const { site, answers } = await openSpoiled();
   await site.pull();
   const url = `${site.simulator.url}/observability/v2/logs/archive?logIds=${ID}&logFormat=json`;
   const old = await fetch(url, { headers: { 'x-api-key': 'test-key' } });
@@ -133,8 +126,7 @@ test('an old answer, once, hides nothing that came later', async () => {
 });
 
 test('a service that has only wrong answers for hours has spoiled nothing after that', async () => {
-  await using spoiled = await openSpoiled();
-  const { site } = spoiled;
+  const { site } = await openSpoiled();
   site.simulator.setFaults({ archives: { '*': 'html' } });
   site.clock.forward(DAY);
   await site.pulls(24, 15 * MINUTE);
@@ -146,8 +138,7 @@ test('a service that has only wrong answers for hours has spoiled nothing after 
 });
 
 test('an archive that is packed in another form later loses no line', async () => {
-  await using spoiled = await openSpoiled();
-  const { site } = spoiled;
+  const { site } = await openSpoiled();
   await site.pull();
   site.write(ERRORS, 'more');
   site.simulator.setFaults({ archiveForm: 'gzip' });
@@ -159,8 +150,7 @@ test('an archive that is packed in another form later loses no line', async () =
 });
 
 test('an archive that is given up for its checksum brings its lines, and no line twice when it is whole again', async () => {
-  await using spoiled = await openSpoiled();
-  const { site } = spoiled;
+  const { site } = await openSpoiled();
   site.simulator.setFaults({ archives: { [ID]: 'checksum' } });
   await site.pulls(14);
   expect(site.gaps).toMatchObject([{ reason: 'checksum' }]);
@@ -174,8 +164,7 @@ test('an archive that is given up for its checksum brings its lines, and no line
 });
 
 test('an archive that grows after it was given up and then vanishes holds no day open', async () => {
-  await using spoiled = await openSpoiled();
-  const { site } = spoiled;
+  const { site } = await openSpoiled();
   await site.pull();
   site.simulator.setFaults({ archives: { [ID]: 'html' } });
   site.write(ERRORS, 'more');
