@@ -8,6 +8,7 @@ import { defaultConfig } from '../../src/config/load.ts';
 import { parseDuration } from '../../src/config/units.ts';
 import { RETRY_AFTER_MS_MAX } from '../../src/lib/retry-after.ts';
 import { REQUESTS_MAX } from '../../src/pipeline/send/delivery.ts';
+import { shippedRules } from '../support/alert-rules.ts';
 
 const root = join(import.meta.dirname, '../..');
 const documents = globSync(['*.md', 'docs/**/*.md', 'test/**/*.md'], { cwd: root }).filter(
@@ -126,19 +127,9 @@ describe('docs/delivery.md', () => {
   });
 });
 
-interface RuleFile {
-  readonly groups: readonly {
-    readonly rules: readonly {
-      readonly alert: string;
-      readonly annotations: { readonly runbook_url?: string };
-    }[];
-  }[];
-}
-
 // Each alert has a section, which says what the alert means, how to see it and what to do. There are no other sections.
 describe('docs/runbooks.md', () => {
-  const rules = parse(read('deploy/helm/alerts/prom2otlp.rules.yaml')) as RuleFile;
-  const alerts = rules.groups.flatMap(group => group.rules);
+  const alerts = shippedRules();
 
   const sections = new Map(
     read('docs/runbooks.md')

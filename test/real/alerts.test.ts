@@ -4,8 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { RULES_FILE, shippedRules } from '../support/alert-rules.ts';
 import { promtool } from './parts/promtool.ts';
-import { RULES_FILE, shippedRules } from './support/judge.ts';
 import { need, reasonToSkip } from './support/part.ts';
 import { runAny } from './support/process.ts';
 

@@ -9,6 +9,7 @@ import { parse, stringify } from 'yaml';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { dashboards } from '../../tools/dashboards.ts';
+import { shippedRules } from '../support/alert-rules.ts';
 import { start, tempDirectory, until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
 import { configFor } from '../support/rig.ts';
@@ -16,7 +17,6 @@ import { collector, type CollectorConfig } from './parts/collector.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { checkoutFolder } from './support/folder.ts';
-import { shippedRules } from './support/judge.ts';
 import { reasonToSkip } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 

@@ -3,9 +3,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { COUNTER_SECTIONS } from '../../tools/own-counters.ts';
 import { telemetryDocument } from '../../tools/telemetry-docs.ts';
+import { shippedRules } from '../support/alert-rules.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -66,11 +66,8 @@ const collect = (key: string, value: unknown): unknown => {
 };
 for (const file of globSync('deploy/helm/dashboards/*', { cwd: root }))
   JSON.parse(read(file), collect);
-const rules = parse(read('deploy/helm/alerts/prom2otlp.rules.yaml')) as {
-  readonly groups: readonly { readonly rules: readonly Readonly<Record<string, unknown>>[] }[];
-};
-for (const { expr, annotations } of rules.groups.flatMap(group => group.rules))
-  expressions.push({ expr: String(expr), texts: JSON.stringify(annotations) });
+for (const { expr, annotations } of shippedRules())
+  expressions.push({ expr, texts: JSON.stringify(annotations) });
 
 const own = expressions.filter(({ expr }) => expr.includes('prom2otlp_'));
 

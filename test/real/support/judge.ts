@@ -1,29 +1,10 @@
 // A Prometheus with the shipped rules of some alerts, which shows which of them fire for a bridge.
 
-import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parse } from 'yaml';
+import { shippedRules } from '../../support/alert-rules.ts';
 import { prometheus, type PrometheusRunning } from '../parts/prometheus.ts';
-import { checkoutFolder, runFolder } from './folder.ts';
-
-export interface RuleFile {
-  readonly groups: readonly {
-    readonly rules: readonly {
-      readonly alert: string;
-      readonly expr: string;
-      readonly labels: { readonly severity: string };
-      readonly annotations: { readonly summary: string };
-    }[];
-  }[];
-}
-
-export const RULES_FILE: string = join(checkoutFolder, 'deploy/helm/alerts/prom2otlp.rules.yaml');
-
-export function shippedRules(): RuleFile['groups'][number]['rules'] {
-  const { groups } = parse(readFileSync(RULES_FILE, 'utf8')) as RuleFile;
-  return groups.flatMap(group => group.rules);
-}
+import { runFolder } from './folder.ts';
 
 export interface Judge extends PrometheusRunning {
   /** The labels of the alerts that fire. */
