@@ -1,20 +1,18 @@
 // The compose file is valid by the specification of compose, and all files that it mounts exist. Its Collector and its
 // Prometheus run with the same files in test/real/dashboards.test.ts.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseConfig } from '../../src/config/load.ts';
 import { reasonToSkip } from '../real/support/part.ts';
+import { tempDirectory } from '../support/program.ts';
 import { checkCompose, composecheck } from './support/composecheck.ts';
 
 const skip = await reasonToSkip([composecheck]);
 const folder = join(import.meta.dirname, '../../deploy/compose');
 const file = join(folder, 'compose.yaml');
-const scratch = mkdtempSync(join(tmpdir(), 'prom2otlp-compose-'));
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
@@ -68,8 +66,8 @@ describe.skipIf(skip !== null)('deploy/compose', () => {
   });
 
   test('the check finds a key that compose does not have', async () => {
-    const wrong = join(scratch, 'compose.yaml');
-    writeFileSync(wrong, read('compose.yaml').replace('read_only:', 'readonly:'));
-    await expect(checkCompose(wrong)).rejects.toThrow(/readonly/);
+    using files = tempDirectory();
+    const wrong = read('compose.yaml').replace('read_only:', 'readonly:');
+    await expect(checkCompose(files.write('compose.yaml', wrong))).rejects.toThrow(/readonly/);
   });
 });

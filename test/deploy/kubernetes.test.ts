@@ -1,18 +1,16 @@
 // The objects of the kustomizations are valid for the API of Kubernetes, to the last field, and have the properties
 // that docs/install.md promises. Objects with mistakes show that the check finds them.
 
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load.ts';
 import { reasonToSkip } from '../real/support/part.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { type CheckedObjects, checkObjects, kindOf, kubecheck } from './support/kubecheck.ts';
 
 const skip = await reasonToSkip([kubecheck]);
 const source = join(import.meta.dirname, '../../deploy/kubernetes');
-const copy = mkdtempSync(join(tmpdir(), 'prom2otlp-kubernetes-'));
-afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
 type Objects = CheckedObjects['objects'];
 
@@ -204,7 +202,8 @@ const mistakes: readonly Mistake[] = [
 
 describe.skipIf(skip !== null)('the check finds', () => {
   test.each(mistakes)('$what', async ({ file, from, to, says }) => {
-    cpSync(source, copy, { recursive: true, force: true });
+    const copy = temporaryDirectory();
+    cpSync(source, copy, { recursive: true });
     const path = join(copy, file);
     const text = readFileSync(path, 'utf8');
     expect(text).toContain(from);

@@ -1,14 +1,13 @@
 // test/deploy/go/kubecheck: builds a kustomization, or renders a chart with Helm's own packages, and checks the objects
 // against the API of Kubernetes, offline.
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { checkoutFolder } from '../../real/support/folder.ts';
 import { goBuild } from '../../real/support/go-build.ts';
 import { need, type Preparable } from '../../real/support/part.ts';
 import { run, runAny } from '../../real/support/process.ts';
+import { tempDirectory } from '../../support/program.ts';
 
 export const kubecheck: Preparable = {
   name: 'kubecheck',
@@ -51,14 +50,9 @@ export async function helm(...args: readonly string[]): Promise<string> {
 
 /** Renders a chart with these values, and checks the objects. */
 export async function checkChart(chart: string, values: object = {}): Promise<CheckedObjects> {
-  const folder = await mkdtemp(join(tmpdir(), 'prom2otlp-chart-'));
-  try {
-    await writeFile(join(folder, 'values.yaml'), JSON.stringify(values));
-    const command = ['template', 'metrics', chart, '--namespace', 'prom2otlp'];
-    const text = await helm(...command, '--values', join(folder, 'values.yaml'));
-    await writeFile(join(folder, 'objects.yaml'), text);
-    return await checkObjects(join(folder, 'objects.yaml'));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  using files = tempDirectory();
+  const valuesFile = files.write('values.yaml', JSON.stringify(values));
+  const command = ['template', 'metrics', chart, '--namespace', 'prom2otlp'];
+  const text = await helm(...command, '--values', valuesFile);
+  return await checkObjects(files.write('objects.yaml', text));
 }
