@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../src/config/load.ts';
+import { keysOf } from '../support/decode-page.ts';
 import { Target, type TargetOptions } from '../support/target.ts';
 
 const { limits } = defaultConfig().metrics;
@@ -20,16 +21,6 @@ function shownAfter(
   return seen.at(-1)?.shown ?? [];
 }
 
-/** The keys that the target remembers. */
-function keysOf({ translation: { table } }: Target): readonly string[] {
-  return Array.from({ length: table.count }, (_, row) => row)
-    .filter(row => (table.keyLength[row] ?? 0) > 0)
-    .map(row => {
-      const offset = table.keyOffset[row] ?? 0;
-      return table.keys.toString('latin1', offset, offset + (table.keyLength[row] ?? 0));
-    });
-}
-
 const lines = (count: number): string =>
   Array.from({ length: count }, (_, i) => `engine_table_rows{table="orders_${i}"} 1\n`).join('');
 
@@ -45,8 +36,8 @@ describe('keys', () => {
     const { shown } = target.page(60 + 2 * HOUR_S + 300, lines(1000));
     expect(shown.filter(line => line.includes('stale'))).toEqual([]);
     expect(shown).toHaveLength(1000);
-    expect(keysOf(target)).toContain('engine_table_rows{table="orders_999"}');
-    expect(keysOf(target)).not.toContain('gone');
+    expect(keysOf(target.translation.table)).toContain('engine_table_rows{table="orders_999"}');
+    expect(keysOf(target.translation.table)).not.toContain('gone');
   });
 
   test.each([
@@ -97,7 +88,7 @@ describe('families', () => {
     const sample = type === 'histogram' ? 'h_bucket{pod="2",le="+Inf"}' : 'h{pod="2",quantile="1"}';
     const page = `# TYPE h ${type}\n${sample} 1\nh_count{pod="2"} 1\nh_sum{pod="2"} 1\n`;
     for (let hour = 1; hour < 4; hour++) target.page(60 + HOUR_S * hour, page);
-    expect(keysOf(target).filter(key => key.includes('pod="1"'))).toEqual([]);
+    expect(keysOf(target.translation.table).filter(key => key.includes('pod="1"'))).toEqual([]);
   });
 
   test('a histogram that has lost buckets to another metric begins anew', () => {

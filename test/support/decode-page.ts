@@ -40,3 +40,14 @@ export function pageOf(page: string | Buffer, format: ExpositionFormat = 'text')
   const times = { startedAtMs: 0, monotonicMs: 0, durationMs: 0, serverAtMs: Number.NaN };
   return { bytes, format, wireBytes: bytes.length, ...times };
 }
+
+/** The key of a row; empty for a free one. */
+export function keyOf({ keys, keyOffset, keyLength }: SeriesTable, row: number): string {
+  const offset = keyOffset[row] ?? 0;
+  return keys.toString('utf8', offset, offset + (keyLength[row] ?? 0));
+}
+
+/** The keys that the table remembers. */
+export function keysOf(table: SeriesTable): readonly string[] {
+  return Array.from({ length: table.count }, (_, row) => keyOf(table, row)).filter(Boolean);
+}

@@ -8,7 +8,7 @@ import { Decoding } from '../../../src/pipeline/decode/decode.ts';
 import { ExpectedRows } from '../../../src/pipeline/decode/expected-rows.ts';
 import { freeRow, rebuildIndex } from '../../../src/pipeline/decode/row-index.ts';
 import { Replay } from '../../../src/pipeline/decode/replay.ts';
-import { decodePage, LIMITS, pageOf } from '../../support/decode-page.ts';
+import { decodePage, keyOf, LIMITS, pageOf } from '../../support/decode-page.ts';
 
 /** Reads a page as the pipeline does. Returns the report, the rows and the repeated series. */
 function read(table: SeriesTable, text: string): unknown {
@@ -22,11 +22,7 @@ function read(table: SeriesTable, text: string): unknown {
 
 /** The rows of the page in the order of its lines, and the repeated series. */
 function told(table: SeriesTable): { readonly rows: unknown; readonly repeats: unknown } {
-  const { keys, keyOffset, keyLength, line, role, value, timeMs } = table;
-  const keyOf = (row: number): string => {
-    const offset = keyOffset[row] ?? 0;
-    return keys.toString('utf8', offset, offset + (keyLength[row] ?? 0));
-  };
+  const { line, role, value, timeMs } = table;
   const rows = Array.from({ length: table.count }, (_, row) => row)
     .filter(row => table.seen[row] === table.page)
     .sort((a, b) => (line[a] ?? 0) - (line[b] ?? 0))
@@ -34,9 +30,9 @@ function told(table: SeriesTable): { readonly rows: unknown; readonly repeats: u
       const { name, familyName, declared, hasType, help, unit } =
         table.metrics[table.metric[row] ?? 0] ?? {};
       const numbers = [line[row], role[row], value[row], timeMs[row]];
-      return [keyOf(row), ...numbers, name, familyName, declared, hasType, help, unit];
+      return [keyOf(table, row), ...numbers, name, familyName, declared, hasType, help, unit];
     });
-  return { rows, repeats: table.repeats.map(({ row, ...rest }) => [keyOf(row), rest]) };
+  return { rows, repeats: table.repeats.map(({ row, ...rest }) => [keyOf(table, row), rest]) };
 }
 
 function expectSameWhateverCameBefore(pages: readonly string[]): void {

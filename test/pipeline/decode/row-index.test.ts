@@ -9,7 +9,7 @@ import {
   rebuildIndex,
 } from '../../../src/pipeline/decode/row-index.ts';
 import { SampleLine } from '../../../src/pipeline/decode/sample-line.ts';
-import { LIMITS } from '../../support/decode-page.ts';
+import { keyOf, LIMITS } from '../../support/decode-page.ts';
 
 const line = new SampleLine(LIMITS);
 
@@ -21,11 +21,6 @@ function scan(series: string): Buffer {
 
 const find = (table: SeriesTable, series: string): number => findRow(table, scan(series), line);
 const insert = (table: SeriesTable, series: string): number => insertRow(table, scan(series), line);
-
-function keyOf(table: SeriesTable, row: number): string {
-  const offset = table.keyOffset[row] ?? 0;
-  return table.keys.toString('utf8', offset, offset + (table.keyLength[row] ?? 0));
-}
 
 describe('finding rows', () => {
   test('a series is found again, another is not', () => {

@@ -6,6 +6,7 @@ import { type SeriesTable, tableBytes } from '../../../src/model/series-table.ts
 import type { PageLimits } from '../../../src/config/config.ts';
 import { SeriesBudget } from '../../../src/pipeline/derive/options.ts';
 import { limitRestored } from '../../../src/pipeline/derive/state.ts';
+import { keysOf } from '../../support/decode-page.ts';
 import {
   restoredState,
   successorOf,
@@ -100,12 +101,12 @@ describe('series', () => {
     // 0 and 1 end here, 2 and 3 a minute later; 2 alone comes back.
     expect(target.page(60, gauges(2, 4)).reads).toEqual({ used: 2 });
     expect(target.page(120, gauges(4, 6)).reads).toEqual({ used: 2 });
-    expect(keysOf(target)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(gaugesIn(target)).toEqual([0, 1, 2, 3, 4, 5]);
     expect(target.page(180, gauges(2, 3) + gauges(6, 7)).reads).toEqual({ used: 2 });
-    expect(keysOf(target)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(gaugesIn(target)).toEqual([1, 2, 3, 4, 5, 6]);
     // 4 and 5 ended on the previous page: their markers are in the queue.
     expect(target.page(240, gauges(7, 13)).reads).toEqual({ used: 4, series_limit: 2 });
-    expect(keysOf(target)).toEqual([2, 6, 7, 8, 9, 10]);
+    expect(gaugesIn(target)).toEqual([2, 6, 7, 8, 9, 10]);
   });
 
   test('a series that returned after its end is not forgotten', () => {
@@ -115,7 +116,7 @@ describe('series', () => {
     const seen = target.page(120, gauges(0, 1) + gauges(4, 6));
     expect(sent(seen)).toEqual([0, 4]);
     expect(seen.reads).toEqual({ used: 2, series_limit: 1 });
-    expect(keysOf(target)).toEqual([0, 2, 3, 4]);
+    expect(gaugesIn(target)).toEqual([0, 2, 3, 4]);
   });
 
   test('absent series that were never sent, and so have no end, make room too', () => {
@@ -186,16 +187,9 @@ describe('series', () => {
 });
 
 /** The gauges in the table. */
-function keysOf({ translation: { table } }: Target): number[] {
-  const rows = upTo(0, table.count).filter(row => table.keyLength[row] !== 0);
-  return rows
-    .map(row => {
-      const offset = table.keyOffset[row] ?? 0;
-      const key = table.keys.toString('latin1', offset, offset + (table.keyLength[row] ?? 0));
-      return Number(/user="u(\d+)"/.exec(key)?.[1] ?? Number.NaN);
-    })
-    .filter(index => !Number.isNaN(index))
-    .sort((a, b) => a - b);
+function gaugesIn({ translation: { table } }: Target): number[] {
+  const indexes = keysOf(table).flatMap(key => /user="u(\d+)"/.exec(key)?.[1] ?? []);
+  return indexes.map(Number).sort((a, b) => a - b);
 }
 
 test('a series that loses a label takes more memory', () => {
