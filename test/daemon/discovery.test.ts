@@ -5,10 +5,11 @@ import type { AutoConfig } from '../../src/config/config.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import { Discovery, DISCOVERY_COUNTERS } from '../../src/daemon/discovery.ts';
 import { Counters } from '../../src/lib/counters.ts';
-import { createLogger, ThrottledLog } from '../../src/lib/log.ts';
+import { ThrottledLog } from '../../src/lib/log.ts';
 import { shardOf } from '../../src/lib/shard.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { type RecordingLogger, recordingLogger } from '../support/recording-logger.ts';
 import { States } from '../support/states.ts';
 import { testApi } from '../support/test-api.ts';
 
@@ -29,13 +30,13 @@ const AUTO: AutoConfig = {
 let clock: FakeClock;
 let states: States;
 let counters: Counters;
-let lines: string[];
+let recorded: RecordingLogger;
 
 beforeEach(() => {
   clock = new FakeClock();
   states = new States();
   counters = new Counters();
-  lines = [];
+  recorded = recordingLogger(clock);
 });
 
 async function open(
@@ -43,11 +44,9 @@ async function open(
   former: Discovery | null = null,
   shard: { index: number; count: number } = { index: 0, count: 1 },
 ): Promise<Discovery> {
-  const destination = { write: (line: string): void => void lines.push(line) };
-  const logger = createLogger({ level: 'info', format: 'json', clock, destination });
   const { metrics, logs } = defaultConfig();
   const config = { auto: { ...AUTO, ...auto }, metrics, logs, shard };
-  const log = new ThrottledLog(logger, clock);
+  const log = new ThrottledLog(recorded.logger, clock);
   const queue = states as unknown as Queue;
   const options = { config, queue, clock, counters, log };
   const discovery = await Discovery.prepare(options, former);
@@ -99,7 +98,7 @@ describe('a service comes', () => {
     expect(namesOf(discovery)).toEqual(['db1 orders', 'db2 ledger', 'db3 db3']);
     expect(discovery.hasChanged).toBe(true);
     expect(counted('came')).toBe(3);
-    expect(lines.join()).toContain('services came');
+    expect(JSON.stringify(recorded.log)).toContain('services came');
   });
 
   test('only if include and exclude select its id or its name', async () => {
@@ -113,7 +112,7 @@ describe('a service comes', () => {
     expect(idsOf(discovery)).toEqual(many(50));
     expect(discovery.leftOut).toBe(19_950);
     expect(counters.of(DISCOVERY_COUNTERS).leftOut.get('limit')).toBe(19_950);
-    expect(lines.join()).toContain('max_services');
+    expect(JSON.stringify(recorded.log)).toContain('max_services');
     await pages(discovery, 1, [...many(50), 'zz']);
     expect(discovery.leftOut).toBe(1);
   });
@@ -144,7 +143,7 @@ describe('a service goes', () => {
     expect(idsOf(discovery)).toEqual(rest);
     expect(counted('gone')).toBe(1);
     expect(discovery.changes[0]).toMatchObject({ id: 'db00009', change: 'gone' });
-    expect(lines.join()).toContain('services are gone');
+    expect(JSON.stringify(recorded.log)).toContain('services are gone');
   });
 
   test('not while it returns within the hour, however often', async () => {
@@ -173,7 +172,7 @@ describe('a service goes', () => {
     expect(discovery.services).toHaveLength(80);
     expect(idsOf(discovery)).not.toContain('db00099');
     expect(discovery.heldBack).toBe(79);
-    expect(lines.join()).toContain('many services are missing');
+    expect(JSON.stringify(recorded.log)).toContain('many services are missing');
     await pages(discovery, HOUR - 1, ['db00000']);
     expect(discovery.services.length).toBeGreaterThanOrEqual(79);
     await pages(discovery, 1, many(100));

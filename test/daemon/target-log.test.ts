@@ -1,29 +1,23 @@
 // The log lines about a target's pages are bounded, whatever the pages hold.
 
 import { expect, test } from 'vitest';
-import { createLogger, ThrottledLog } from '../../src/lib/log.ts';
+import { ThrottledLog } from '../../src/lib/log.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { Target as PlannedTarget } from '../../src/pipeline/collect/plan-targets.ts';
 import { TargetLog } from '../../src/daemon/target-log.ts';
+import { pageOf } from '../support/decode-page.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 import { type Seen, Target, type TargetOptions } from '../support/target.ts';
 
-type Line = Readonly<Record<string, unknown>>;
-
-function logged(options: TargetOptions, texts: readonly string[]): readonly Line[] {
-  const lines: Line[] = [];
-  const destination = { write: (text: string) => void lines.push(JSON.parse(text) as Line) };
-  const logger = createLogger({ level: 'debug', format: 'json', destination });
-  const clock = new FakeClock();
+function logged(options: TargetOptions, texts: readonly string[]): Record<string, unknown>[] {
+  const { logger, log: lines } = recordingLogger();
   const planned = { name: 'api.example.com (db1)' } as PlannedTarget;
-  const log = new TargetLog(planned, new ThrottledLog(logger, clock));
+  const log = new TargetLog(planned, new ThrottledLog(logger, new FakeClock()));
   const target = new Target(options);
   for (const [i, text] of texts.entries()) {
     const { translated }: Seen = target.page(i * 60, text);
-    const times = { startedAtMs: 0, monotonicMs: 0, durationMs: 1, serverAtMs: Number.NaN };
-    const bytes = Buffer.from(text);
-    const page = { bytes, format: 'text', wireBytes: bytes.length, ...times } as const;
-    log.note({ kind: 'page', page }, translated);
+    log.note({ kind: 'page', page: pageOf(text) }, translated);
   }
   return lines;
 }

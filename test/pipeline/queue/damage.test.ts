@@ -26,6 +26,7 @@ import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { QueueView } from '../../../src/pipeline/queue/queue-view.ts';
 import { salvage } from '../../../src/pipeline/queue/recovery.ts';
 import { batchOf, logsBatch, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
   acceptRow,
@@ -38,7 +39,6 @@ import {
   NONE,
   put,
   queueOptions,
-  recordingLogger,
   services,
 } from './queue-behaviour.ts';
 

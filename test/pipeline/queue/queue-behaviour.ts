@@ -3,8 +3,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
-import { createLogger, type Logger, silentLogger } from '../../../src/lib/log.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
 import type { Batch, Signal } from '../../../src/model/batch.ts';
 import type {
   Commit,
@@ -47,21 +46,6 @@ export function queueOptions(changes: Partial<QueueOptions> = {}): QueueOptions 
     ...changes,
     clock: (changes.clock as FakeClock | undefined) ?? new FakeClock(),
   };
-}
-
-/** A logger, and what it has logged. */
-export function recordingLogger(clock?: Clock): { logger: Logger; log: Record<string, unknown>[] } {
-  const log: Record<string, unknown>[] = [];
-  const destination = {
-    write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>),
-  };
-  const logger = createLogger({
-    level: 'debug',
-    format: 'json',
-    destination,
-    ...(clock && { clock }),
-  });
-  return { logger, log };
 }
 
 export function commitOf(...batches: Batch[]): Commit {

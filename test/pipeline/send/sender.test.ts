@@ -8,6 +8,7 @@ import { noAnswer, type SendResult, type Transport } from '../../../src/pipeline
 import { BackEnd, type Answer, type ReceivedRequest } from '../../support/back-end.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { flatPoints, hasValue } from '../../support/otlp-requests.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import {
   expectBalance,
   expectPoints,
@@ -15,7 +16,6 @@ import {
   limitsOf,
   put as putMetrics,
   queueOptions,
-  recordingLogger,
 } from '../queue/queue-behaviour.ts';
 import { testEndpoint } from '../../support/test-api.ts';
 
