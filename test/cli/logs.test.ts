@@ -19,16 +19,13 @@ const shell = await useShell();
 const { files, simulator } = shell;
 
 function configFile(changes: object = {}): string {
-  const config = {
-    api: { base_url: simulator.url, key: SHELL_KEY },
+  return shell.configWith({
     services: [{ id: 'dbpgf10000001' }, { id: 'dbpgf10000004' }],
     metrics: { enabled: false },
     logs: { enabled: true },
     otlp: { endpoint: 'http://127.0.0.1:1' },
-    queue: { directory: null },
     ...changes,
-  };
-  return files.write('c.yaml', JSON.stringify(config));
+  });
 }
 
 describe('logs list', () => {

@@ -7,10 +7,6 @@ import { SERVICE, useShell } from '../support/service-shell.ts';
 const shell = await useShell();
 const { config, gs, s3, simulator, files } = shell;
 const lines = files.write('two-lines', 'canary\nlines\n');
-const memory = files.write(
-  'memory.yaml',
-  '{api: {base_url: "https://a", key: k}, services: [{id: a}], queue: {directory: null}}',
-);
 const PLAN = `backups schedules create --service-id ${SERVICE} --type full --schedule '0 3 * * *'`;
 const RESTORE = `restores create --service-id ${SERVICE} --key a/b.gz --bucket gs://my-backups --method enginebackup --credentials-file ${gs} --yes-erase ${SERVICE}`;
 
@@ -48,10 +44,10 @@ test.each([
     'there is no action "drian", only inspect, export, drain; did you mean queue drain?',
   ],
   ['queue inspect', 'expected --config FILE'],
-  [`queue export -c ${memory} --signal traces`, '--signal: expected metrics or logs, got "traces"'],
+  [`queue export -c ${config} --signal traces`, '--signal: expected metrics or logs, got "traces"'],
   ['queue drain --for', 'expected --for DURATION'],
   ['queue drain --for ever', '--for: expected a duration such as'],
-  [`queue inspect -c ${memory}`, 'in the memory of the daemon; set queue.directory'],
+  [`queue inspect -c ${config}`, 'in the memory of the daemon; set queue.directory'],
 ])('%s', (command, message) => shell.mistypes(command, message));
 
 test.each([

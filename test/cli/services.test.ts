@@ -39,30 +39,14 @@ test('reports an unreadable page, and a service that is not on it', async () => 
 });
 
 test('a page over a limit shows no part of itself', async () => {
-  const config = shell.files.write(
-    'small.yaml',
-    JSON.stringify({
-      api: { base_url: shell.simulator.url, key: '${env:PROM2OTLP_API_KEY}' },
-      services: [{ id: SERVICE }],
-      metrics: { limits: { samples: 100 } },
-      queue: { directory: null },
-    }),
-  );
+  const config = shell.configWith({ metrics: { limits: { samples: 100 } } });
   const { out } = await shell.fails(`services --config ${config}`, 'cannot use the page');
   expect(out).toBe('');
 });
 
 test('a verb is for all services, whatever the share of the daemon', async () => {
   for (const index of [0, 1]) {
-    const config = shell.files.write(
-      `shard-${index}.yaml`,
-      JSON.stringify({
-        api: { base_url: shell.simulator.url, key: '${env:PROM2OTLP_API_KEY}' },
-        services: [{ id: SERVICE }],
-        shard: { index, count: 2 },
-        queue: { directory: null },
-      }),
-    );
+    const config = shell.configWith({ shard: { index, count: 2 } });
     const command = `backups schedules list --config ${config} --service-id ${SERVICE}`;
     expect(await shell.json<unknown[]>(command)).not.toHaveLength(0);
   }

@@ -10,9 +10,7 @@ const { simulator } = shell;
 function derive(options = '', key = SHELL_KEY): string {
   const api = { base_url: simulator.url, key };
   const services = simulator.world.services.map(({ id, name }) => ({ id, name }));
-  const otlp = { endpoint: 'http://127.0.0.1:9' };
-  const config = shell.files.write('c.yaml', JSON.stringify({ api, services, otlp }));
-  return `show derive --config ${config} ${options}`;
+  return `show derive --config ${shell.configWith({ api, services })} ${options}`;
 }
 
 test('has the type first, and the value, of each series of each service', async () => {
@@ -42,15 +40,11 @@ test.each([
   ['two targets', simulator.url.replace('127.0.0.1', 'localhost')],
 ])('leaves out what the daemon has no room for, and says so: %s', async (_, base_url) => {
   const [first, second, ...others] = simulator.world.services.map(({ id }) => ({ id }));
-  const config = JSON.stringify({
-    api: { base_url: simulator.url, key: SHELL_KEY },
+  const config = shell.configWith({
     services: [first, second, ...others.map(one => ({ ...one, api: { base_url } }))],
     metrics: { limits: { series: 100 } },
-    otlp: { endpoint: 'http://127.0.0.1:9' },
   });
-  const { out, err } = await shell.type(
-    `show derive --jsonl --config ${shell.files.write('limits.yaml', config)}`,
-  );
+  const { out, err } = await shell.type(`show derive --jsonl --config ${config}`);
   // The first services take all room. Those that come later get no more than their even parts.
   expect(out.trimEnd().split('\n').length).toBeLessThan(2 * 100);
   expect(err).toMatch(/allows no more \(series, services, memory\): \d+ samples are left out\n$/);

@@ -58,12 +58,19 @@ export class ServiceShell implements Disposable {
     this.s3 = files.write('access.ini', ACCESS);
     this.gs = files.write('account.json', ACCOUNT);
     this.encryptionKey = files.write('encryption.key', `${ENCRYPTION_KEY}\n`);
+    files.write('key', `${SHELL_KEY}\n`);
+    this.config = this.configWith({}, 'config.yaml');
+  }
+
+  /** Writes a configuration of two services; `changes` replace whole sections. */
+  configWith(changes: object, name = 'changed.yaml'): string {
     const config = {
-      api: { base_url: simulator.url, key: `\${file:${files.write('key', `${SHELL_KEY}\n`)}}` },
+      api: { base_url: this.simulator.url, key: `\${file:${this.files.path}/key}` },
       services: [{ id: SERVICE, name: 'orders' }, { id: 'dbpgf10000002' }],
       queue: { directory: null },
+      ...changes,
     };
-    this.config = files.write('config.yaml', JSON.stringify(config));
+    return this.files.write(name, JSON.stringify(config));
   }
 
   [Symbol.dispose](): void {
