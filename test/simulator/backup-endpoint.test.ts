@@ -1,6 +1,7 @@
 // The rules of the specification for schedules and restores, one by one; then the behaviour observed beyond it.
 
 import { describe, expect, test } from 'vitest';
+import { ACCOUNT_MEMBERS } from '../../src/service/credentials-file.ts';
 import { createBackupEndpoint } from '../../src/simulator/backup-endpoint.ts';
 import type { Faults } from '../../src/simulator/faults.ts';
 import { demoServices } from '../../src/simulator/world.ts';
@@ -11,19 +12,7 @@ const open = callerOf.bind(null, createBackupEndpoint.bind(null, demoServices())
 const base64 = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64');
 
-const ACCOUNT = {
-  type: 'service_account',
-  project_id: 'p',
-  private_key_id: 'i',
-  private_key: 'k',
-  client_email: 'e',
-  client_id: 'c',
-  auth_uri: 'a',
-  token_uri: 't',
-  auth_provider_x509_cert_url: 'x',
-  client_x509_cert_url: 'y',
-  universe_domain: 'u',
-};
+const ACCOUNT = Object.fromEntries(ACCOUNT_MEMBERS.map(name => [name, name]));
 const ACCESS = '[default]\naws_access_key_id=a\naws_secret_access_key=s\nregion=r\n';
 
 const SCHEDULE = { backup_type: 'full', schedule: '0 3 * * *', service_id: 'dbpgf10000001' };
