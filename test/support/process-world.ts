@@ -52,8 +52,8 @@ const step: fc.Arbitrary<WorldStep> = fc.record({
   isOurRestart: rarely(12),
 });
 
-/** Steps that begin a world: only a restart at which a counter falls teaches the rules that the uptime is late. */
-const CALM: WorldStep = {
+/** A page with growth. */
+export const CALM: WorldStep = {
   kind: 'page',
   isLong: false,
   act: 'nothing',
@@ -65,6 +65,7 @@ const CALM: WorldStep = {
   uptime: 'shown',
   isOurRestart: false,
 };
+/** Begins a world: only a restart at which a counter falls teaches the rules that the uptime is late. */
 const LESSON: WorldStep[] = [CALM, CALM, { ...CALM, act: 'restart' }, CALM, CALM];
 
 export const processWorlds: fc.Arbitrary<ProcessWorld> = fc

@@ -1,24 +1,13 @@
 // F5 to F8 in a few random worlds of processes with known increments; test/fuzz has many more.
 import { assert, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { processWorlds, restartWorlds } from '../../support/process-world.ts';
+import { CALM, processWorlds, restartWorlds, type WorldStep } from '../../support/process-world.ts';
 import { expectAllCounted, expectNothingFalse, readWorld } from '../../support/reset-readers.ts';
 
 const FEW = { numRuns: 40, seed: 57 };
 
 /** A page with growth; the worlds below differ from it where something happens. */
-const CALM = {
-  kind: 'page',
-  isLong: false,
-  act: 'nothing',
-  share: 0.5,
-  other: 0,
-  growth: 5,
-  growthElsewhere: 7,
-  absent: 'nothing',
-  uptime: 'shown',
-  isOurRestart: false,
-} as const;
+const PAGE: WorldStep = { ...CALM, growthElsewhere: 7 };
 
 test('F5: no reader of starts or deltas reports false growth', () => {
   assert(property(processWorlds, expectNothingFalse), FEW);
@@ -30,9 +19,9 @@ test('F5: with a punctual uptime, everything that pages show over a restart is c
 
 test('F5: the readers count what a page shows, and values alone mislead at a failover', () => {
   const steps = [
-    ...Array.from({ length: 6 }, () => CALM),
-    { ...CALM, act: 'failover' } as const,
-    CALM,
+    ...Array.from({ length: 6 }, () => PAGE),
+    { ...PAGE, act: 'failover' } as const,
+    PAGE,
   ];
   const world = { intervalSeconds: 60, isStamped: true, uptime: 'in time', steps } as const;
   const { claims } = readWorld(world);
@@ -57,7 +46,7 @@ test('F5: the readers count what a page shows, and values alone mislead at a fai
 });
 
 test('F5: a long poll that a late uptime may explain is no flush: the other process had counted before', () => {
-  const still = { ...CALM, share: 0.01, growth: 0, growthElsewhere: 0 } as const;
+  const still = { ...PAGE, share: 0.01, growth: 0, growthElsewhere: 0 } as const;
   const shuffle = { ...still, act: 'shuffle' } as const;
   const restart = { ...still, act: 'restart' } as const;
   const failover = { ...still, act: 'failover', other: 1 } as const;
