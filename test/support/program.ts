@@ -119,7 +119,17 @@ export class Running {
 /** The script that a user starts. */
 export const BIN: string = new URL('../../bin/prom2otlp.js', import.meta.url).pathname;
 
-/** Starts the program. Its environment has only PATH, PROM2OTLP_ENTRY if set, and the given variables. */
+/** The environment of the program: PATH, PROM2OTLP_ENTRY if set, and the given variables. */
+export function environmentWith(variables: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const entry = process.env['PROM2OTLP_ENTRY'];
+  return {
+    PATH: process.env['PATH'] ?? '',
+    ...(entry === undefined ? {} : { PROM2OTLP_ENTRY: entry }),
+    ...variables,
+  };
+}
+
+/** Starts the program. */
 export function start(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
@@ -134,12 +144,7 @@ export function startUnder(
   environment: Readonly<Record<string, string>> = {},
   flags: readonly string[] = [],
 ): Running {
-  const entry = process.env['PROM2OTLP_ENTRY'];
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    ...(entry === undefined ? {} : { PROM2OTLP_ENTRY: entry }),
-    ...environment,
-  };
+  const env = environmentWith(environment);
   const [command = '', ...rest] = [...wrapper, process.execPath, ...flags, BIN, ...args];
   return new Running(spawn(command, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] }));
 }

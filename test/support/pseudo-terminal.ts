@@ -2,7 +2,7 @@
 // them. Out: the text that the screen would show.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { BIN } from './program.ts';
+import { BIN, environmentWith } from './program.ts';
 
 export const CTRL_C = '\u0003';
 export const CTRL_D = '\u0004';
@@ -36,14 +36,7 @@ export function startInTerminal(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): InTerminal {
-  const entry = process.env['PROM2OTLP_ENTRY'];
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    TERM: 'xterm',
-    SHELL: '/bin/sh',
-    ...(entry === undefined ? {} : { PROM2OTLP_ENTRY: entry }),
-    ...environment,
-  };
+  const env = environmentWith({ TERM: 'xterm', SHELL: '/bin/sh', ...environment });
   const command = [process.execPath, BIN, ...args].map(quoted).join(' ');
   const script = `stty cols 100 rows 30; exec ${command}`;
   const child = spawn('script', ['-qec', script, '/dev/null'], {
