@@ -198,21 +198,19 @@ function driftLines({ table, derive }: Translation): readonly string[] {
 
 /** An empty request is valid OTLP: it shows whether address, key and protocol are right, and leaves no data. */
 async function probeBackEnd(config: Config, context: VerbContext): Promise<boolean> {
-  const { otlp } = config;
   const hasLogs = config.logs.isEnabled || config.backups.isEnabled;
   let isGood = true;
   for (const signal of hasLogs ? SIGNALS : (['metrics'] as const)) {
-    const endpoint = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
-    const settings = otlp[signal];
+    const settings = config.otlp[signal];
     const apis = new KnownApis(apisOf(config));
     const options = { apis, concurrency: 1, clock: context.clock };
-    const transport = await openTransport(endpoint, settings, options);
+    const transport = await openTransport(settings, options);
     const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
     const result = await transport.send(request, new AbortController().signal);
     await transport.close();
     const isAccepted = result.kind === 'accepted';
-    context.out.line(`back end ${signal} ${printableUrl(endpoint)}: ${outcomeText(result)}`);
-    const compression = compressionLine(signal, endpoint, settings, config);
+    context.out.line(`back end ${signal} ${printableUrl(settings.endpoint)}: ${outcomeText(result)}`);
+    const compression = compressionLine(signal, settings, config);
     if (compression !== null) context.out.line(`  ${compression}`);
     isGood &&= isAccepted;
   }
@@ -232,7 +230,6 @@ function outcomeText(result: SendResult): string {
 /** The decision of `compression: auto` so far, as the queue remembers it; null where another setting decides. */
 function compressionLine(
   signal: Signal,
-  endpoint: string,
   settings: OtlpSignalConfig,
   { queue: { directory } }: Config,
 ): string | null {
@@ -242,7 +239,7 @@ function compressionLine(
   const view = QueueView.open(directory);
   try {
     const blob = view.state(COMPRESSION_STATE, signal);
-    const known = recall(blob, settings.protocol, printableUrl(endpoint));
+    const known = recall(blob, settings.protocol, printableUrl(settings.endpoint));
     if (known === null) return untried;
     const since = known.sinceMs === null ? '' : ` since ${new Date(known.sinceMs).toISOString()}`;
     return `compression: ${known.encoding}${since}: ${printableLine(known.reason)}`;

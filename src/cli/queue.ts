@@ -434,10 +434,13 @@ function redirect(
   const { origin } = new URL(base);
   let isWithheld = false;
   const settingsOf = (signal: Signal): OtlpSignalConfig => {
-    const configured = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
-    const names = { ...otlp[signal].names, 'otlp.endpoint': '--endpoint' };
-    const settings = { ...otlp[signal], names };
-    if (new URL(configured).origin === origin) return settings;
+    const configured = otlp[signal];
+    const settings = {
+      ...configured,
+      endpoint: configured.protocol === 'grpc' ? base : `${base}/v1/${signal}`,
+      names: { ...configured.names, 'otlp.endpoint': '--endpoint' },
+    };
+    if (new URL(configured.endpoint).origin === origin) return settings;
     isWithheld ||= Object.keys(settings.headers).length > 0;
     return { ...settings, headers: {} };
   };
@@ -446,15 +449,7 @@ function redirect(
     err.line(
       'otlp.headers are not sent to another origin; for a receiver that wants some, use a configuration of its own',
     );
-  const endpointOf = (signal: Signal): string =>
-    otlp[signal].protocol === 'grpc' ? base : `${base}/v1/${signal}`;
-  return {
-    ...otlp,
-    metrics,
-    logs,
-    metricsEndpoint: endpointOf('metrics'),
-    logsEndpoint: endpointOf('logs'),
-  };
+  return { ...otlp, metrics, logs };
 }
 
 // The account covers all runs of a queue; a verb that ends by itself reports what it added.

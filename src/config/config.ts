@@ -52,9 +52,6 @@ export interface AutoConfig extends AutoKeys {
 }
 
 export interface OtlpConfig {
-  /** Full URLs, signal path included; for gRPC, URLs without a path. */
-  readonly metricsEndpoint: string;
-  readonly logsEndpoint: string;
   readonly metrics: OtlpSignalConfig;
   readonly logs: OtlpSignalConfig;
   readonly concurrency: number;
@@ -67,6 +64,8 @@ export type OtlpSignalConfig = Pick<
   OtlpKeys,
   'protocol' | 'compression' | 'headers' | 'timeoutMs' | 'tls'
 > & {
+  /** The full URL, with the signal's path; for gRPC `http://host:port` or, with TLS, `https://host:port`. */
+  readonly endpoint: string;
   /** The names for hints to use instead of keys, such as the variable that sets a key. */
   readonly names?: Readonly<Record<string, string>>;
 };

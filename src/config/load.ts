@@ -219,8 +219,6 @@ function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
 function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
   const { concurrency, maxRequestBytes, temporality } = metrics.keys.otlp;
   return {
-    metricsEndpoint: endpointOf(metrics),
-    logsEndpoint: endpointOf(logs),
     metrics: signalConfig(metrics),
     logs: signalConfig(logs),
     concurrency,
@@ -231,7 +229,8 @@ function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
 
 function signalConfig(read: SignalRead): OtlpSignalConfig {
   const { protocol, compression, headers, timeoutMs, tls } = read.keys.otlp;
-  return { protocol, compression, headers, timeoutMs, tls, names: namesOf(read) };
+  const own = { endpoint: endpointOf(read), names: namesOf(read) };
+  return { protocol, compression, headers, timeoutMs, tls, ...own };
 }
 
 function namesOf({ signal, keys, tree }: SignalRead): Readonly<Record<string, string>> {

@@ -19,7 +19,7 @@ test('prints a configuration with every service that the key sees', async () => 
   const expected = shell.simulator.world.services.map(({ id, name }) => ({ id, name }));
   expect(config.services.map(({ id, name }) => ({ id, name }))).toEqual(expected);
   expect(config.services[0]?.api.key.reveal()).toBe(SHELL_KEY);
-  expect(config.otlp.metricsEndpoint).toBe('http://localhost:4318/v1/metrics');
+  expect(config.otlp.metrics.endpoint).toBe('http://localhost:4318/v1/metrics');
 });
 
 test('writes a new file, with the place of the key; replaces one only if forced', async () => {
@@ -35,7 +35,7 @@ test('writes a new file, with the place of the key; replaces one only if forced'
   expect(readFileSync(output, 'utf8')).toContain('key: ${file:key}');
   const config = loadConfig({ file: output, environment: {} });
   expect(config.services[0]?.api.key.reveal()).toBe(SHELL_KEY);
-  expect(config.otlp.metricsEndpoint).toBe('https://otlp.example.com/v1/metrics');
+  expect(config.otlp.metrics.endpoint).toBe('https://otlp.example.com/v1/metrics');
   writeFileSync(output, 'mine');
   await shell.mistypes(command, 'add --force');
   expect(readFileSync(output, 'utf8')).toBe('mine');

@@ -49,8 +49,8 @@ describe('endpoints', () => {
       ['http://localhost:4318/v1/metrics', 'http://localhost:4317'],
     ],
   ])('a general one gets the path of the signal, but for gRPC: %j %s', (variables, yaml, want) => {
-    const { metricsEndpoint, logsEndpoint } = load(variables, `otlp: ${yaml}`).otlp;
-    expect([metricsEndpoint, logsEndpoint]).toEqual(want);
+    const { metrics, logs } = load(variables, `otlp: ${yaml}`).otlp;
+    expect([metrics.endpoint, logs.endpoint]).toEqual(want);
   });
 });
 

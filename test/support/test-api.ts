@@ -37,8 +37,13 @@ export function testConfig(changes: object = {}, file = 'x.yaml'): Config {
 
 export const NO_TLS: OtlpSignalConfig['tls'] = { ca: null, cert: null, key: null };
 
-function testSignal(settings: Partial<OtlpSignalConfig> = {}): OtlpSignalConfig {
-  return {
+export function testEndpoint(
+  endpoint: string,
+  settings: Partial<OtlpSignalConfig> = {},
+  clock: Clock = systemClock,
+): EndpointOptions {
+  const config: OtlpSignalConfig = {
+    endpoint,
     protocol: 'http/protobuf',
     compression: 'gzip',
     headers: {},
@@ -46,15 +51,7 @@ function testSignal(settings: Partial<OtlpSignalConfig> = {}): OtlpSignalConfig 
     tls: NO_TLS,
     ...settings,
   };
-}
-
-export function testEndpoint(
-  endpoint: string,
-  settings: Partial<OtlpSignalConfig> = {},
-  clock: Clock = systemClock,
-): EndpointOptions {
-  const config = testSignal(settings);
-  return { endpoint, config, apis: new KnownApis([]), concurrency: 1, clock };
+  return { config, apis: new KnownApis([]), concurrency: 1, clock };
 }
 
 /** A request to the service, for tests that send requests themselves. */

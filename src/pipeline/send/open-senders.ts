@@ -36,42 +36,32 @@ export interface OpenSender {
 
 /** Senders for both signals, not started yet. */
 export async function openSenders(options: SendersOptions): Promise<readonly OpenSender[]> {
-  const { otlp } = options.config;
-  return [
-    await openSender('metrics', otlp.metricsEndpoint, otlp.metrics, options),
-    await openSender('logs', otlp.logsEndpoint, otlp.logs, options),
-  ];
+  return [await openSender('metrics', options), await openSender('logs', options)];
 }
 
-async function openSender(
-  signal: Signal,
-  endpoint: string,
-  settings: OtlpSignalConfig,
-  options: SendersOptions,
-): Promise<OpenSender> {
+async function openSender(signal: Signal, options: SendersOptions): Promise<OpenSender> {
   const { config, apis = new KnownApis(apisOf(config)), ...shared } = options;
-  const { concurrency } = config.otlp;
-  const shown = printableUrl(endpoint);
+  const { [signal]: settings, concurrency } = config.otlp;
   const { protocol } = settings;
+  const endpoint = printableUrl(settings.endpoint);
   const hasChoice = settings.compression === 'auto' && protocol !== 'grpc';
   const compression = hasChoice
-    ? await AutoCompression.open({ ...shared, signal, endpoint: shown, protocol })
+    ? await AutoCompression.open({ ...shared, signal, endpoint, protocol })
     : null;
   const parts = { apis, concurrency, clock: options.clock };
-  const transport = await openTransport(endpoint, settings, parts, compression);
-  const own = { signal, endpoint: shown, transport, concurrency, random: Math.random };
+  const transport = await openTransport(settings, parts, compression);
+  const own = { signal, endpoint, transport, concurrency, random: Math.random };
   const sender = new Sender({ ...shared, ...own });
-  return { signal, endpoint: shown, sender, compression };
+  return { signal, endpoint, sender, compression };
 }
 
 /** Opens a transport in the protocol of the signal's settings. `auto` means gzip without a `compression`. */
 export async function openTransport(
-  endpoint: string,
   config: OtlpSignalConfig,
-  parts: Omit<EndpointOptions, 'endpoint' | 'config'>,
+  parts: Omit<EndpointOptions, 'config'>,
   compression: AutoCompression | null = null,
 ): Promise<Transport> {
-  const options = { ...parts, endpoint, config };
+  const options = { ...parts, config };
   if (config.protocol !== 'grpc') return finished(new OtlpHttp(options, compression), config);
   const { OtlpGrpc } = await import('./otlp-grpc.ts');
   return finished(new OtlpGrpc(options), config);

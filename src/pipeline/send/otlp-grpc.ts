@@ -73,11 +73,11 @@ export class OtlpGrpc implements Transport {
 
   /** Connects with the first request. */
   constructor(options: EndpointOptions) {
-    const { endpoint, config } = options;
+    const { endpoint, tls } = options.config;
     this.#options = options;
     this.#redact = createBackEndRedactor(options);
     this.#credentials = endpoint.startsWith('https:')
-      ? ChannelCredentials.createFromSecureContext(createTlsContext(config.tls))
+      ? ChannelCredentials.createFromSecureContext(createTlsContext(tls))
       : ChannelCredentials.createInsecure();
     // Failures are in the result of the call; the library would also write them to the console.
     setLogVerbosity(logVerbosity.NONE);
@@ -131,8 +131,8 @@ export class OtlpGrpc implements Transport {
   }
 
   #connect(): Client {
-    const { endpoint, config } = this.#options;
-    const { hostname, port, protocol } = new URL(endpoint);
+    const { config } = this.#options;
+    const { hostname, port, protocol } = new URL(config.endpoint);
     const options: ClientOptions = {
       'grpc.primary_user_agent': USER_AGENT,
       'grpc.default_compression_algorithm':

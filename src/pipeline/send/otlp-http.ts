@@ -43,7 +43,7 @@ export class OtlpHttp implements Transport {
   /** Connects with the first request. */
   constructor(options: EndpointOptions, compression: AutoCompression | null = null) {
     const { config, concurrency } = options;
-    const { origin, protocol, pathname, search } = new URL(options.endpoint);
+    const { origin, protocol, pathname, search } = new URL(options.config.endpoint);
     this.#options = options;
     this.#compression = compression;
     this.#path = `${pathname}${search}`;

@@ -46,8 +46,6 @@ export type SendResult =
   | { readonly kind: 'split'; readonly reason: string; readonly status: number };
 
 export interface EndpointOptions {
-  /** The full URL of the signal; for gRPC `http://host:port` or, with TLS, `https://host:port`. */
-  readonly endpoint: string;
   readonly config: OtlpSignalConfig;
   /** The service's APIs, whose secrets must not be shown either. */
   readonly apis: KnownApis;
@@ -138,11 +136,8 @@ const SECRET_LENGTH_MIN = 8;
  * Replaces the values of the configured headers, the query of the endpoint, and the secrets of the
  * service by `[secret]`.
  */
-export function createBackEndRedactor({
-  endpoint,
-  config: { headers },
-  apis,
-}: EndpointOptions): Redact {
+export function createBackEndRedactor({ config, apis }: EndpointOptions): Redact {
+  const { endpoint, headers } = config;
   const { search, searchParams } = new URL(endpoint);
   // The values as they are written, and as a back end decodes them.
   const written = search.split(/[?&]/).map(part => part.slice(part.indexOf('=') + 1));

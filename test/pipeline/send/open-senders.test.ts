@@ -47,12 +47,8 @@ async function open(
       if (made === 'cut') return response => void response.socket?.destroy();
       return made === 'silence' ? () => undefined : { status: made[0], body: made[1] };
     });
-  const { endpoint, config, ...parts } = testEndpoint(
-    backEnd.url,
-    { protocol, ...settings },
-    clock,
-  );
-  transport = await openTransport(endpoint, config, parts);
+  const { config, ...parts } = testEndpoint(backEnd.url, { protocol, ...settings }, clock);
+  transport = await openTransport(config, parts);
   onTestFinished(async () => {
     await transport.close();
     await backEnd.stop();
