@@ -226,7 +226,7 @@ function logsDownload(call: Call<typeof DOWNLOAD_OPTIONS>, context: VerbContext)
   });
 }
 
-/** Throws the mistake that there can be no temporary file. */
+/** Throws the mistake that the temporary file cannot be written. */
 function refuseTemporary(error: unknown): never {
   throw cannotWrite(tmpdir(), error, 'set TMPDIR to a directory where this user may write');
 }

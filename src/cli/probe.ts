@@ -209,7 +209,9 @@ async function probeBackEnd(config: Config, context: VerbContext): Promise<boole
     const result = await transport.send(request, new AbortController().signal);
     await transport.close();
     const isAccepted = result.kind === 'accepted';
-    context.out.line(`back end ${signal} ${printableUrl(settings.endpoint)}: ${outcomeText(result)}`);
+    context.out.line(
+      `back end ${signal} ${printableUrl(settings.endpoint)}: ${outcomeText(result)}`,
+    );
     const compression = compressionLine(signal, settings, config);
     if (compression !== null) context.out.line(`  ${compression}`);
     isGood &&= isAccepted;

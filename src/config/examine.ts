@@ -9,7 +9,7 @@ import { isBlock, kindAt, type Kind, type Violation } from './declare.ts';
 import { CONFIG, GRPC_ENDPOINT, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
 import { isPlainMap, isSet, pathText, valueAt, type KeyPath } from './places.ts';
-import { apiPaths, read } from './rules.ts';
+import { apiPaths, readAt } from './rules.ts';
 import { ExpandedText, maskText } from './secrets.ts';
 import { formatDuration, formatQuantity, SIZE } from './units.ts';
 
@@ -55,7 +55,7 @@ function addresses(root: unknown): readonly (readonly [path: KeyPath, url: URL])
 }
 
 function endpointWarnings(root: unknown): Violation[] {
-  const protocol = read(root, ['otlp', 'protocol'], otlp.keys.protocol);
+  const protocol = readAt(root, ['otlp', 'protocol'], otlp.keys.protocol);
   const isGrpc = protocol === 'grpc';
   const [wrong, right] = isGrpc ? ['4318', '4317'] : ['4317', '4318'];
   return addresses(root).flatMap(([path, url]): Violation[] => {
@@ -104,7 +104,7 @@ function defaultEndpointWarnings({ config, trees }: Judgement, signal: Signal): 
 }
 
 function baseUrlWarnings(root: unknown): Violation[] {
-  const page = read(root, ['metrics', 'path'], metrics.keys.path) ?? '';
+  const page = readAt(root, ['metrics', 'path'], metrics.keys.path) ?? '';
   return addresses(root).flatMap(([path, { pathname }]) => {
     if (path[0] === 'otlp' || page === '' || !pathname.replace(/\/$/, '').endsWith(page)) return [];
     const problem = `prom2otlp appends metrics.path to this URL, which already ends in ${page}`;
@@ -113,8 +113,8 @@ function baseUrlWarnings(root: unknown): Violation[] {
 }
 
 function autoWarnings(root: unknown): Violation[] {
-  const services = read(root, ['services'], CONFIG.keys.services);
-  const intervalMs = read(root, ['metrics', 'interval'], metrics.keys.intervalMs);
+  const services = readAt(root, ['services'], CONFIG.keys.services);
+  const intervalMs = readAt(root, ['metrics', 'interval'], metrics.keys.intervalMs);
   if (services === undefined || !('goneAfterMs' in services) || intervalMs === undefined) return [];
   if (services.goneAfterMs >= 3 * intervalMs) return [];
   const path = ['services', 'auto', 'gone_after'];

@@ -50,7 +50,7 @@ const RULES: readonly Rule[] = [
 ];
 
 /** The value at a path as its key reads it, the default where there is none; undefined when it is wrong. */
-export function read<T>(root: unknown, path: KeyPath, key: Key<T>): T | undefined {
+export function readAt<T>(root: unknown, path: KeyPath, key: Key<T>): T | undefined {
   return readAlone(key, valueAt(root, path) ?? undefined);
 }
 
@@ -76,7 +76,7 @@ function idsAreUnique(root: unknown): Violation[] {
   const seen = new Map<string, number>();
   return entryPaths(root).flatMap((entry, index) => {
     const path = [...entry, 'id'];
-    const id = read(root, path, service.keys.id);
+    const id = readAt(root, path, service.keys.id);
     if (id === undefined) return [];
     const first = seen.get(id);
     if (first === undefined) {
@@ -90,15 +90,15 @@ function idsAreUnique(root: unknown): Violation[] {
 
 /** `services: auto` finds the services on the metrics page, and takes or excludes each of them. */
 function autoIsAlone(root: unknown): Violation[] {
-  const services = read(root, ['services'], CONFIG.keys.services);
+  const services = readAt(root, ['services'], CONFIG.keys.services);
   if (services === undefined || !('goneAfterMs' in services)) return [];
   const found: Violation[] = [];
   const { unconfiguredServices } = CONFIG.keys;
-  if (read(root, ['unconfigured_services'], unconfiguredServices) === 'send') {
+  if (readAt(root, ['unconfigured_services'], unconfiguredServices) === 'send') {
     const problem = '`send` would send the services that `services: auto` leaves out';
     found.push({ path: ['unconfigured_services'], problem, hint: 'remove it' });
   }
-  if (read(root, ['metrics', 'enabled'], metrics.keys.isEnabled) === false) {
+  if (readAt(root, ['metrics', 'enabled'], metrics.keys.isEnabled) === false) {
     const problem = '`services: auto` finds the services on the metrics page';
     const hint = 'remove it, or list the services';
     found.push({ path: ['metrics', 'enabled'], problem, hint });
@@ -123,8 +123,8 @@ function keyTravelsSafely(root: unknown): Violation[] {
     const owner = (key: string): KeyPath =>
       valueAt(root, [...own, key]) === undefined ? ['api', key] : [...own, key];
     const path = owner('base_url');
-    const url = read(root, path, api.keys.baseUrl);
-    if (url === undefined || read(root, owner('insecure'), api.keys.isInsecureAllowed) !== false)
+    const url = readAt(root, path, api.keys.baseUrl);
+    if (url === undefined || readAt(root, owner('insecure'), api.keys.isInsecureAllowed) !== false)
       return [];
     const { protocol, hostname } = new URL(url);
     if (protocol === 'https:' || isLoopbackHost(hostname)) return [];
@@ -136,12 +136,12 @@ function keyTravelsSafely(root: unknown): Violation[] {
 
 /** A scrape must be over before the next begins. load.ts shortens the default timeout by itself. */
 function timeoutFitsInterval(root: unknown): Violation[] {
-  if (read(root, ['metrics', 'enabled'], metrics.keys.isEnabled) === false) return [];
-  const intervalMs = read(root, ['metrics', 'interval'], metrics.keys.intervalMs);
+  if (readAt(root, ['metrics', 'enabled'], metrics.keys.isEnabled) === false) return [];
+  const intervalMs = readAt(root, ['metrics', 'interval'], metrics.keys.intervalMs);
   return apiPaths(root).flatMap(own => {
     const path = [...own, 'timeout'];
     if (valueAt(root, path) === undefined) return [];
-    const timeoutMs = read(root, path, api.keys.timeoutMs);
+    const timeoutMs = readAt(root, path, api.keys.timeoutMs);
     if (intervalMs === undefined || timeoutMs === undefined || timeoutMs <= intervalMs) return [];
     const [timeout, interval] = [formatDuration(timeoutMs), formatDuration(intervalMs)];
     const problem = `metrics scrape timeout ${timeout} is longer than metrics.interval ${interval}`;
@@ -153,7 +153,7 @@ function prefixesAreApart(root: unknown): Violation[] {
   const owners = new Map<string, string>();
   return Object.entries(prefixes.keys).flatMap(([family, key]) => {
     const path = ['metrics', 'prefixes', family];
-    const list = read(root, path, key);
+    const list = readAt(root, path, key);
     if (list === undefined) return [];
     if (list.length === 0)
       return [{ path, problem: 'the list is empty', hint: 'name at least one prefix' }];
@@ -173,7 +173,7 @@ function prefixesAreApart(root: unknown): Violation[] {
 /** Refuses rules without an effect or with a missing group, and rules that merge series or types of the catalog. */
 function renamesAreApart(root: unknown): Violation[] {
   const path = ['metrics', 'rename'];
-  const at = <T>(key: Key<T>): T | undefined => read(root, ['metrics', key.name], key);
+  const at = <T>(key: Key<T>): T | undefined => readAt(root, ['metrics', key.name], key);
   const { keys } = metrics;
   const [rename, overrides] = [at(keys.rename), at(keys.overrides)];
   const [dropLabels, known] = [at(keys.dropLabels), at(keys.prefixes)];
@@ -231,8 +231,8 @@ function headersAreUnique(root: unknown): Violation[] {
 
 function windowIsOrdered(root: unknown): Violation[] {
   const path = ['logs', 'window', 'min'];
-  const minMs = read(root, path, logWindow.keys.minMs);
-  const maxMs = read(root, ['logs', 'window', 'max'], logWindow.keys.maxMs);
+  const minMs = readAt(root, path, logWindow.keys.minMs);
+  const maxMs = readAt(root, ['logs', 'window', 'max'], logWindow.keys.maxMs);
   if (minMs === undefined || maxMs === undefined || minMs <= maxMs) return [];
   const [min, max] = [formatDuration(minMs), formatDuration(maxMs)];
   return [{ path, problem: `window.min ${min} is longer than window.max ${max}` }];
@@ -248,8 +248,8 @@ function certificateHasKey(root: unknown): Violation[] {
 
 function certificateFitsKey(root: unknown): Violation[] {
   const path = ['otlp', 'tls', 'cert'];
-  const cert = read(root, path, otlpTls.keys.cert) ?? null;
-  const key = read(root, ['otlp', 'tls', 'key'], otlpTls.keys.key) ?? null;
+  const cert = readAt(root, path, otlpTls.keys.cert) ?? null;
+  const key = readAt(root, ['otlp', 'tls', 'key'], otlpTls.keys.key) ?? null;
   const cause = cert === null || key === null ? null : findBadPair(cert, key.reveal());
   if (cause === null) return [];
   const problem = `cannot use \`cert\` with \`key\`: ${cause}`;
@@ -258,7 +258,7 @@ function certificateFitsKey(root: unknown): Violation[] {
 
 function compressionSuitsGrpc(root: unknown): Violation[] {
   const path = ['otlp', 'compression'];
-  if (!isGrpc(root) || read(root, path, otlp.keys.compression) !== 'zstd') return [];
+  if (!isGrpc(root) || readAt(root, path, otlp.keys.compression) !== 'zstd') return [];
   return [{ path, problem: 'gRPC does not support zstd', hint: 'use `gzip` or `none`' }];
 }
 
@@ -268,7 +268,7 @@ function endpointSuitsGrpc(root: unknown, signal: Signal): Violation[] {
   const own = signal === 'metrics' ? otlp.keys.metricsEndpoint : otlp.keys.logsEndpoint;
   const key = isSet(root, ['otlp', own.name]) ? own : otlp.keys.endpoint;
   const path = ['otlp', key.name];
-  const url = read<string | null>(root, path, key) ?? null;
+  const url = readAt<string | null>(root, path, key) ?? null;
   if (url === null) return [];
   const { origin, pathname, search } = new URL(url);
   if (pathname === '/' && search === '') return [];
@@ -277,12 +277,12 @@ function endpointSuitsGrpc(root: unknown, signal: Signal): Violation[] {
 }
 
 function isGrpc(root: unknown): boolean {
-  return read(root, ['otlp', 'protocol'], otlp.keys.protocol) === 'grpc';
+  return readAt(root, ['otlp', 'protocol'], otlp.keys.protocol) === 'grpc';
 }
 
 function statusIsGuarded(root: unknown): Violation[] {
   const path = ['status', 'listen'];
-  const address = read(root, path, status.keys.listen);
+  const address = readAt(root, path, status.keys.listen);
   const isGuarded = isSet(root, ['status', 'token']);
   if (address === undefined || isGuarded || isLoopbackHost(address.host)) return [];
   const problem = 'other machines can reach this address, and there is no token';
@@ -291,8 +291,8 @@ function statusIsGuarded(root: unknown): Violation[] {
 
 function shardExists(root: unknown): Violation[] {
   const path = ['shard', 'index'];
-  const index = read(root, path, shard.keys.index);
-  const count = read(root, ['shard', 'count'], shard.keys.count);
+  const index = readAt(root, path, shard.keys.index);
+  const count = readAt(root, ['shard', 'count'], shard.keys.count);
   if (index === undefined || count === undefined || index < count) return [];
   const problem = `the index ${String(index)} is not below the count ${String(count)}`;
   return [{ path, problem, hint: 'indexes begin at 0' }];

@@ -8,7 +8,7 @@ import { escapeLabel } from '../lib/counters.ts';
 import { formatBytes, formatCount } from '../lib/format.ts';
 import { printableUrl } from '../lib/printable.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
-import { PAGE_TYPES } from '../service/exchange.ts';
+import { PAGE_ACCEPT } from '../service/exchange.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { createRedactor, secretsOf } from '../service/redact.ts';
@@ -41,7 +41,7 @@ export async function readLivePage(
   const held = report?.held() ?? null;
   if (held !== null) return failure(held);
   const maxBodyBytes = Math.min(LIVE_BODY_MAX, bodyBytesMax);
-  const result = await client.get(target.path, { accept: PAGE_TYPES, maxBodyBytes });
+  const result = await client.get(target.path, { accept: PAGE_ACCEPT, maxBodyBytes });
   if (!result.ok) return failure(result.error);
   const isOnlyOne = target.configured.size === 1 && target.otherShards.serviceCount === 0;
   const { text, count, isCut } = await linesOf(result.body, serviceId, isOnlyOne);

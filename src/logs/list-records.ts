@@ -144,8 +144,6 @@ class TypePull {
       }
       total += page.length;
       if (total <= WINDOW_RECORDS_MAX) return null;
-      // A shorter window has them again.
-      waiting.clear();
       const message = `cannot list logs: more than ${WINDOW_RECORDS_MAX} records in a window`;
       return failedList('page_limit', message);
     });

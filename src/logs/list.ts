@@ -1,6 +1,6 @@
 // Reads a list of the service page by page over a fixed window. The list may change meanwhile: the caller recognises items
-// that come twice, and reads a list again if its count has changed. A list ends at the last page, at a repeated page, or
-// at the limit of pages.
+// that come twice, and reads a list again if its count has changed. A list ends at the last page, at a repeated page, at
+// the limit of pages, or where the caller has enough.
 
 import { hash } from 'node:crypto';
 import {
@@ -21,7 +21,7 @@ export type ListEnd = Result<{
 /** Takes the items of a page. Returns how the list ends here, or null to get the next page. */
 export type TakePage = (items: readonly unknown[]) => ListEnd | null | Promise<ListEnd | null>;
 
-/** The end of a list of which the rest is not needed. */
+/** The end of a list of which the rest is not needed; it says nothing about the rest and the clock. */
 export const ENOUGH: ListEnd = { ok: true, isStable: true, serverNowMs: null };
 
 const PAGES_MAX = 1000;

@@ -9,7 +9,7 @@ import { Counters } from '../lib/counters.ts';
 import { AgentApi } from './agent-api.ts';
 import { ApiArea } from './api-area.ts';
 import { BackupsApi, SchedulesApi } from './backups-api.ts';
-import { PAGE_TYPES } from './exchange.ts';
+import { PAGE_ACCEPT } from './exchange.ts';
 import { type ReadOptions, ServiceHttp, type SettingNames } from './http-client.ts';
 import { LogsApi } from './logs-api.ts';
 import { RestoresApi } from './restores-api.ts';
@@ -149,7 +149,7 @@ const PAGE_BYTES_MAX = 512 * 1024 * 1024;
 export class MetricsApi extends ApiArea {
   async read({ service, signal, maxBytes }: MetricsQuery = {}): Promise<Result<MetricsPage>> {
     const answer = await this.http.get(this.path, {
-      accept: PAGE_TYPES,
+      accept: PAGE_ACCEPT,
       query: { service },
       maxBodyBytes: maxBytes ?? PAGE_BYTES_MAX,
       signal,

@@ -100,7 +100,7 @@ export type Outcome =
     };
 
 /** The Accept header for a page of metrics: prefers OpenMetrics, then the plain text format, then any other type. */
-export const PAGE_TYPES =
+export const PAGE_ACCEPT =
   'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 
 /** The end of an OpenMetrics page, which needs no newline. */

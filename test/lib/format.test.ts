@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { formatAge, formatBytes, formatCount, formatDuration } from '../../src/lib/format.ts';
+import {
+  formatAge,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatGoFloat,
+} from '../../src/lib/format.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -56,4 +62,19 @@ test('ages are coarser, and distinguish past and future', () => {
   check(12 * MINUTE + 20 * SECOND, '12 min ago');
   check(3 * DAY, '3 d ago');
   check(-5200, 'in 5 s');
+});
+
+test.each([
+  [0, '0'],
+  [1, '1'],
+  [999_999, '999999'],
+  [1_000_000, '1e+06'],
+  [3_473_204, '3.473204e+06'],
+  [9.223372036854776e18, '9.223372036854776e+18'],
+  [1e100, '1e+100'],
+  [-2_500_000, '-2.5e+06'],
+  [0.000277976, '0.000277976'],
+  [0.00007, '7e-05'],
+])('the number %d is written as %s, as the exporters write it', (number, want) => {
+  expect(formatGoFloat(number)).toBe(want);
 });

@@ -264,18 +264,3 @@ describe('the page', () => {
     expect(bad.every(line => line.includes('namespace="dbpgf10000002"'))).toBe(true);
   });
 });
-
-test.each([
-  [0, '0'],
-  [1, '1'],
-  [999_999, '999999'],
-  [1_000_000, '1e+06'],
-  [3_473_204, '3.473204e+06'],
-  [9.223372036854776e18, '9.223372036854776e+18'],
-  [1e100, '1e+100'],
-  [-2_500_000, '-2.5e+06'],
-  [0.000277976, '0.000277976'],
-  [0.00007, '7e-05'],
-])('the number %d is written as %s, as the exporters write it', (number, want) => {
-  expect(formatGoFloat(number)).toBe(want);
-});

@@ -11,7 +11,7 @@ import { printableUrl } from '../../lib/printable.ts';
 import type { ExpositionFormat, Page, ScrapeTime } from '../../model/page.ts';
 import { PullReport, type PullReportOptions } from '../../service/pull-report.ts';
 import type { ErrorFacts } from '../../service/service-error.ts';
-import { headerText, PAGE_TYPES } from '../../service/exchange.ts';
+import { headerText, PAGE_ACCEPT } from '../../service/exchange.ts';
 import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http-client.ts';
 import type { Target } from './plan-targets.ts';
 
@@ -120,7 +120,7 @@ export class Scraper {
     this.#buffer ??= buffers.take();
     const startMs = clock.monotonicMs();
     const result = await client.get(this.target.path, {
-      accept: PAGE_TYPES,
+      accept: PAGE_ACCEPT,
       maxBodyBytes: bodyBytesMax(),
       into: this.#buffer,
       priority: 'metrics',
@@ -186,7 +186,11 @@ export function scrapeReport(
 ): PullReportOptions {
   const { id, name, services, path, intervalMs } = target;
   const maxMs = Math.max(HOLD_MS_MAX, intervalMs);
-  const asked = { accept: PAGE_TYPES, maxBodyBytes: PROBE_BYTES_MAX, priority: 'metrics' } as const;
+  const asked = {
+    accept: PAGE_ACCEPT,
+    maxBodyBytes: PROBE_BYTES_MAX,
+    priority: 'metrics',
+  } as const;
   return {
     kind: 'metrics',
     id,
