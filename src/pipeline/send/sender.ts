@@ -145,7 +145,8 @@ export class Sender {
   readonly #forget: () => void;
   readonly #health: SenderHealth;
   readonly #presence: Presence;
-  #isEnding = false;
+  /** Since the call of `close`; `#closing` then ends the requests that take too long. */
+  #isClosing = false;
   #workers: Promise<void>[] = [];
   /** The average pause between two attempts of each flush in progress. */
   #flushPausesMs: readonly number[] = [];
@@ -200,7 +201,7 @@ export class Sender {
    * ends. The rest stays queued.
    */
   async close(graceMs = 0, now?: AbortSignal): Promise<void> {
-    this.#isEnding = true;
+    this.#isClosing = true;
     this.#forget();
     this.#wakeAll();
     const ended = Promise.all(this.#workers);
@@ -212,10 +213,6 @@ export class Sender {
     this.#wakeAll();
     await ended;
     await this.#options.transport.close();
-  }
-
-  get #isClosing(): boolean {
-    return this.#isEnding || this.#closing.signal.aborted;
   }
 
   #wakeAll(): void {
