@@ -17,7 +17,7 @@ import { type Account, QUEUE_COUNTERS } from '../pipeline/queue/account.ts';
 import type { SetAside } from '../pipeline/queue/commit.ts';
 import { openQueue, type Queue } from '../pipeline/queue/queue.ts';
 import { existingQueue, QueueView } from '../pipeline/queue/queue-view.ts';
-import { rowBytes, rowPoints } from '../pipeline/queue/rows.ts';
+import { rowBytes, sumPoints } from '../pipeline/queue/rows.ts';
 import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { GRACE_MS } from '../pipeline/send/sender.ts';
@@ -152,7 +152,7 @@ function inspect(view: QueueView, config: Config) {
     const sum = { ...nothing(signal), bytes: 0, maxBytes: config.queue[signal].maxBytes };
     for (const head of view.heads(signal)) {
       sum.bytes += rowBytes(head);
-      add(sum, rowPoints(head), head.madeAtMs);
+      add(sum, sumPoints(head.parts), head.madeAtMs);
       for (const { service, points } of head.parts) {
         const key = `${signal} ${service}`;
         const waiting = services.get(key) ?? { service, ...nothing(signal) };

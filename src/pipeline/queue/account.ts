@@ -10,7 +10,7 @@
 import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
 import type { Count, QueueFile, RowHead } from './queue-file.ts';
 import type { Settlement, Sums } from './commit.ts';
-import { rowBytes, rowPoints, type NewRow } from './rows.ts';
+import { rowBytes, sumPoints, type NewRow } from './rows.ts';
 
 /** The states of points. Points that are made and in no final state are queued. */
 export const POINT_STATES = ['made', 'accepted', 'rejected', 'set_aside', 'evicted'] as const;
@@ -241,7 +241,7 @@ export class Change {
   }
 
   #wait(row: StoredRow, sign: 1 | -1): void {
-    const change = { rows: sign, bytes: sign * rowBytes(row), points: sign * rowPoints(row) };
+    const change = { rows: sign, bytes: sign * rowBytes(row), points: sign * sumPoints(row.parts) };
     this.sums[row.signal] = addSums(this.sums[row.signal], change);
   }
 }

@@ -9,7 +9,7 @@ import { crc32 } from 'node:zlib';
 import { FilePlace, withFile } from '../../lib/private-files.ts';
 import type { BatchPart, Signal } from '../../model/batch.ts';
 import type { Encoding, QueueRow, RowTimes, SetAside } from './commit.ts';
-import { rowBytes, rowPoints, type NewRow } from './rows.ts';
+import { rowBytes, sumPoints, type NewRow } from './rows.ts';
 import {
   FIND_BAD_NUMBERS,
   isSoundNumber,
@@ -163,7 +163,7 @@ export class QueueFile {
       row.encoding,
       Math.round(row.madeAtMs),
       row.rawBytes,
-      rowPoints(row),
+      sumPoints(row.parts),
       rowBytes(row),
       checksumOf(row, parts),
       parts,

@@ -30,7 +30,7 @@ import type {
   SetAside,
   Settlement,
 } from './commit.ts';
-import { logsWithoutRoom, makeRows, type NewRow, rowBytes, rowPoints, sumBytes } from './rows.ts';
+import { logsWithoutRoom, makeRows, type NewRow, rowBytes, sumBytes, sumPoints } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
 import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
@@ -161,7 +161,8 @@ export class Queue {
     const { kind } = outcome;
     this.#counters.commits.add(1, kind);
     if (kind === 'full' || kind === 'failed')
-      for (const batch of batches) this.#counters.refused.add(rowPoints(batch), batch.signal, kind);
+      for (const { parts, signal } of batches)
+        this.#counters.refused.add(sumPoints(parts), signal, kind);
     if (kind === 'full') this.#log.warn(kind, {}, REPORTS.full);
     if (kind === 'held' || kind === 'failed') {
       this.#trouble = outcome.message;
@@ -300,7 +301,7 @@ export class Queue {
     this.#storage.tidy();
     this.#isClosed = true;
     let points = 0;
-    for (const row of this.#held.rows()) points += rowPoints(row);
+    for (const row of this.#held.rows()) points += sumPoints(row.parts);
     if (points > 0)
       this.#log.plain.error(
         { points },
@@ -504,7 +505,7 @@ export class Queue {
     const fields = {
       signal,
       reason,
-      points: rowPoints({ parts }),
+      points: sumPoints(parts),
       services: services.slice(0, 10),
       serviceCount: services.length,
       remedy: REMEDIES[reason],

@@ -55,8 +55,8 @@ export function rowBytes(row: {
   return ROW_BYTES + parts + row.body.length;
 }
 
-export function rowPoints(row: { readonly parts: readonly Pick<BatchPart, 'points'>[] }): number {
-  return row.parts.reduce((sum, part) => sum + part.points, 0);
+export function sumPoints(parts: readonly Pick<BatchPart, 'points'>[]): number {
+  return parts.reduce((sum, part) => sum + part.points, 0);
 }
 
 export function sumBytes(rows: readonly NewRow[]): number {

@@ -7,7 +7,7 @@ import type { Signal } from '../../model/batch.ts';
 import { Change, type EvictionReason } from './account.ts';
 import type { QueueFile, RowHead } from './queue-file.ts';
 import type { Commit, QueueRow, RowRest, SetAside, Settlement } from './commit.ts';
-import { rowBytes, rowPoints, sumBytes } from './rows.ts';
+import { rowBytes, sumBytes, sumPoints } from './rows.ts';
 import { StorageError } from './schema.ts';
 
 export interface Situation {
@@ -117,7 +117,7 @@ export function removeDamaged(file: QueueFile, id: number, atMs: number): Change
     {
       signal: head.signal,
       service: head.parts.map(part => part.service).join(' '),
-      points: rowPoints(head),
+      points: sumPoints(head.parts),
       reason: 'damaged on disk: the body as it was read, compressed; its points count as evicted',
       sample: body.subarray(0, SAMPLE_BYTES_MAX),
       atMs,

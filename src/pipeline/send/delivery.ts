@@ -14,7 +14,7 @@
 import type { Signal } from '../../model/batch.ts';
 import { decompress } from '../queue/compression.ts';
 import type { QueueRow, SetAside, Settlement } from '../queue/commit.ts';
-import { packSlices, rowPoints, type Slice } from '../queue/rows.ts';
+import { packSlices, type Slice, sumPoints } from '../queue/rows.ts';
 import { type Outcome, SAMPLE_BYTES_MAX } from '../queue/transactions.ts';
 import {
   countPoints,
@@ -243,7 +243,7 @@ function pieceOf(
   times: readonly number[],
   { isPutOff, isResend }: Pick<Piece, 'isPutOff' | 'isResend'>,
 ): Piece {
-  const points = rowPoints({ parts: slices });
+  const points = sumPoints(slices);
   const fromNs = times.reduce((oldest, time) => Math.min(oldest, time), times[0] ?? 0);
   const toNs = times.reduce((newest, time) => Math.max(newest, time), 0);
   const isUncut = points < 2;
@@ -274,7 +274,7 @@ function joinSlices(slices: readonly PlacedSlice[]): PlacedSlice {
   const { service = '', place = 0 } = slices[0] ?? {};
   return {
     service,
-    points: rowPoints({ parts: slices }),
+    points: sumPoints(slices),
     bytes: Buffer.concat(slices.map(slice => slice.bytes)),
     place,
   };

@@ -35,7 +35,7 @@ import { RETRY_AFTER_MS_MAX } from '../../lib/retry-after.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { SetAside, Settlement } from '../queue/commit.ts';
 import type { Queue } from '../queue/queue.ts';
-import { packSlices } from '../queue/rows.ts';
+import { packSlices, sumPoints } from '../queue/rows.ts';
 import { Delivery, requestOf, type Piece } from './delivery.ts';
 import { Round, type RoundPort } from './poison.ts';
 import { Presence, SenderHealth, type LaneState, type SenderStatus } from './presence.ts';
@@ -479,7 +479,7 @@ export class Sender {
     }
     const [first] = aside;
     if (first === undefined) return;
-    const points = aside.reduce((sum, entry) => sum + entry.points, 0);
+    const points = sumPoints(aside);
     const { service, reason } = first;
     const said = { ...this.#fields, points, service, reason };
     this.#log.error('aside', said, 'the back end refuses points for good; they were set aside');

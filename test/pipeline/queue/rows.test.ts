@@ -3,7 +3,7 @@ import { decompress } from '../../../src/pipeline/queue/compression.ts';
 import type { Batch } from '../../../src/model/batch.ts';
 import type { Encoding } from '../../../src/pipeline/queue/commit.ts';
 import * as rows from '../../../src/pipeline/queue/rows.ts';
-import { rowBytes, rowPoints, type NewRow } from '../../../src/pipeline/queue/rows.ts';
+import { rowBytes, sumPoints, type NewRow } from '../../../src/pipeline/queue/rows.ts';
 import { batchOf, flatPoints, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 
 function makeRows(batch: Batch, encoding: Encoding, maxBytes: number): Promise<readonly NewRow[]> {
@@ -23,7 +23,7 @@ test('a batch within the limit is one row, with any compression', async () => {
     for (const row of rows) {
       expect(row.rawBytes).toBe(batch.payload.length);
       expect(await raw(row)).toEqual(batch.payload);
-      expect(rowPoints(row)).toBe(7);
+      expect(sumPoints(row.parts)).toBe(7);
       expect(rowBytes(row)).toBeGreaterThan(row.body.length);
     }
   }
@@ -59,7 +59,7 @@ test('a service larger than the limit is cut, and its points stay in order', asy
   expect(pieces.length).toBeGreaterThan(3);
   for (const [i, row] of rows.entries()) {
     expect(row.rawBytes).toBeLessThanOrEqual(3000);
-    expect(flatPoints('metrics', pieces[i] ?? Buffer.alloc(0))).toHaveLength(rowPoints(row));
+    expect(flatPoints('metrics', pieces[i] ?? Buffer.alloc(0))).toHaveLength(sumPoints(row.parts));
   }
   expect(pieces.flatMap(piece => flatPoints('metrics', piece))).toEqual(
     flatPoints('metrics', batch.payload),
