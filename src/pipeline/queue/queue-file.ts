@@ -303,14 +303,7 @@ export class QueueFile {
   }
 
   setAside(count: number): readonly SetAside[] {
-    return this.#all('SELECT * FROM set_aside ORDER BY id DESC LIMIT ?', count).map(row => ({
-      atMs: Number(row['at_ms']),
-      signal: String(row['signal']) as Signal,
-      service: String(row['service']),
-      points: Number(row['points']),
-      reason: String(row['reason']),
-      sample: bufferOf(row['sample']),
-    }));
+    return this.#all('SELECT * FROM set_aside ORDER BY id DESC LIMIT ?', count).map(asideOf);
   }
 
   #prepare(sql: string): StatementSync {
@@ -345,13 +338,22 @@ function headOf(columns: Columns): RowHead {
 /** The row; the caller verifies its checksum. */
 export function rowOf(columns: Columns): QueueRow {
   return {
-    id: Number(columns['id']),
-    signal: String(columns['signal']) as Signal,
+    ...headOf(columns),
     encoding: String(columns['encoding']) as Encoding,
     body: bufferOf(columns['body']),
     rawBytes: Number(columns['raw_bytes']),
-    parts: decodeParts(String(columns['parts'])),
-    madeAtMs: Number(columns['made_at_ms']),
+  };
+}
+
+/** A set-aside entry; it has no checksum. */
+export function asideOf(columns: Columns): SetAside {
+  return {
+    atMs: Number(columns['at_ms']),
+    signal: String(columns['signal']) as Signal,
+    service: String(columns['service']),
+    points: Number(columns['points']),
+    reason: String(columns['reason']),
+    sample: bufferOf(columns['sample']),
   };
 }
 

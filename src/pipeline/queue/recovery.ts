@@ -9,8 +9,15 @@ import { readSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { withFile } from '../../lib/private-files.ts';
-import type { Signal } from '../../model/batch.ts';
-import { bufferOf, checksumOf, type Columns, MEMORY, QueueFile, rowOf } from './queue-file.ts';
+import {
+  asideOf,
+  bufferOf,
+  checksumOf,
+  type Columns,
+  MEMORY,
+  QueueFile,
+  rowOf,
+} from './queue-file.ts';
 import {
   APPLICATION_ID,
   FORMAT_VERSION,
@@ -229,18 +236,8 @@ function takeAccount(damaged: DatabaseSync, fresh: QueueFile): void {
 /** Copies the entries before the first unreadable one, and skips damaged numbers: entries are only for inspection. */
 function takeSetAside(damaged: DatabaseSync, fresh: QueueFile): void {
   readUntilDamage(damaged, 'SELECT * FROM set_aside ORDER BY id', columns => {
-    const { at_ms: atMs, signal, service, points, reason, sample } = columns;
-    if (!isSoundNumber(atMs) || !isSoundNumber(points)) return;
-    fresh.addSetAside([
-      {
-        atMs,
-        signal: String(signal) as Signal,
-        service: String(service),
-        points,
-        reason: String(reason),
-        sample: bufferOf(sample),
-      },
-    ]);
+    if (isSoundNumber(columns['at_ms']) && isSoundNumber(columns['points']))
+      fresh.addSetAside([asideOf(columns)]);
   });
 }
 
