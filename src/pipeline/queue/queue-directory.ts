@@ -88,7 +88,7 @@ export class QueueDirectory {
     let file: QueueFile | undefined;
     try {
       file = QueueFile.open(this.#queuePath, { checkpointBytes: this.#checkpointBytes });
-      if (file.findDamage() === null) return file;
+      if (!file.isDamaged()) return file;
     } catch (error) {
       if (storageProblem(error) !== 'damaged') throw error;
     }

@@ -115,23 +115,21 @@ export class QueueFile {
     this.#db.close();
   }
 
-  /** The first damage in the structure, the schema, an index or a number of the file, or null. Reads most of the file. */
-  findDamage(): string | null {
-    const result = String(Object.values(this.#get('PRAGMA integrity_check(1)') ?? {})[0]);
-    if (result !== 'ok') return result;
+  /** True when the structure, the schema, an index or a number of the file is damaged. Reads most of the file. */
+  isDamaged(): boolean {
+    const [result] = Object.values(this.#get('PRAGMA integrity_check(1)') ?? {});
+    if (result !== 'ok') return true;
     using sound = openDatabase(MEMORY);
-    if (schemaOf(this.#db) !== schemaOf(sound)) return 'the text of its schema is damaged';
-    const hasBadNumber = FIND_BAD_NUMBERS.some(sql => this.#get(sql) !== undefined);
-    return hasBadNumber ? 'a number is damaged' : null;
+    if (schemaOf(this.#db) !== schemaOf(sound)) return true;
+    return FIND_BAD_NUMBERS.some(sql => this.#get(sql) !== undefined);
   }
 
-  /** Moves as much of the log into the database as possible; false when the disk is too full for that. */
-  checkpoint(): boolean {
+  /** Moves as much of the log into the database as the disk has room for. */
+  checkpoint(): void {
     try {
       this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
-      return true;
     } catch {
-      return false;
+      // The log keeps the rest.
     }
   }
 
