@@ -338,9 +338,8 @@ export class Queue {
     const { maxRequestBytes } = this.#options;
     const rows: NewRow[] = [];
     for (const batch of batches) {
-      const madeAtMs = this.#ages.timeOf(batch.madeAtMs);
-      for (const row of await makeRows(batch, this.#compression, maxRequestBytes))
-        rows.push({ ...row, madeAtMs });
+      const dated = { ...batch, madeAtMs: this.#ages.timeOf(batch.madeAtMs) };
+      rows.push(...(await makeRows(dated, this.#compression, maxRequestBytes)));
     }
     return rows;
   }
