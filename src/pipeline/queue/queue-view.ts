@@ -68,7 +68,7 @@ export class QueueView {
   /** A state blob; null when there is none or it is damaged. */
   state(kind: string, key: string): Buffer | null {
     const blob = this.#read(() => this.#file.readState(kind, key));
-    return blob === 'damaged' ? null : (blob ?? null);
+    return blob === 'damaged' ? null : blob;
   }
 
   setAside(count: number): readonly SetAside[] {

@@ -434,7 +434,7 @@ export class Queue {
 
   /** Held rows: they are newer than all rows in the file. */
   #findHeld(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
-    if (signal !== 'metrics' || this.#held.file === null) return [];
+    if (signal !== 'metrics') return [];
     const rows: QueueRow[] = [];
     for (const row of this.#held.rows()) {
       if (rows.length >= count) break;

@@ -105,7 +105,6 @@ export class Storage {
       return storage;
     } catch (error) {
       lock.release();
-      if (error instanceof OperatorError) throw error;
       throw openError(`cannot open the queue in ${path}`, error);
     }
   }
