@@ -89,12 +89,7 @@ export class Delivery {
     return this.#waiting.length === 0;
   }
 
-  /** The next piece to send; the same one until it is accepted or refused. */
-  next(): Piece | undefined {
-    return this.#waiting[0];
-  }
-
-  /** All pieces without a decision, in the order of sending. */
+  /** All pieces without a decision, in the order of sending: the first one is the next to send. */
   pieces(): readonly Piece[] {
     return this.#waiting;
   }

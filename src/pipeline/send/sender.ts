@@ -277,7 +277,7 @@ export class Sender {
 
   /** Sends the oldest piece of a lane, and acts on the answer: see the table above. */
   async #sendOldest(lane: Lane, delivery: Delivery): Promise<void> {
-    const piece = delivery.next();
+    const [piece] = delivery.pieces();
     const result = piece === undefined ? null : await this.#attempt(lane, delivery, piece);
     if (
       result === null ||

@@ -38,7 +38,7 @@ async function play(batch: Batch, refuses: (points: readonly string[]) => boolea
   const delivery = new Delivery(rowOf(batch));
   const taken: string[] = [];
   let requestCount = 0;
-  for (let piece = delivery.next(); piece !== undefined; piece = delivery.next()) {
+  for (let piece = delivery.pieces()[0]; piece !== undefined; piece = delivery.pieces()[0]) {
     requestCount++;
     const bytes = delivery.isSplit ? bytesOf(piece) : batch.payload;
     const points = flatPoints(batch.signal, bytes);
@@ -180,7 +180,7 @@ test('rejected points are distributed among the services, and never more than th
     want: readonly number[],
   ): void => {
     const delivery = new Delivery(rowOf(metricsBatch(points, 0)));
-    delivery.accept(rejected, delivery.next() ?? expect.fail());
+    delivery.accept(rejected, delivery.pieces()[0] ?? expect.fail());
     const { settlements } = delivery.takeOutcome();
     expect(settlements.map(settlement => settlement.rejected)).toEqual(want);
     for (const { service, accepted, rejected } of settlements)
@@ -197,7 +197,7 @@ test('rejected points are distributed among the services, and never more than th
 test('a row whose payload cannot be read is set aside whole', async () => {
   const row = { ...rowOf(metricsBatch({ a: 3, b: 4 }, 0)), encoding: 'gzip' } as const;
   const delivery = new Delivery(row);
-  await delivery.refuse('no', 99, delivery.next() ?? expect.fail());
+  await delivery.refuse('no', 99, delivery.pieces()[0] ?? expect.fail());
   expect(delivery.isDone).toBe(true);
   const { settlements, aside } = delivery.takeOutcome();
   expect(settlements.map(({ setAside }) => setAside)).toEqual([3, 4]);
@@ -224,7 +224,7 @@ test('no point is lost or sent twice: at every step, accepted, set-aside and rem
     const delivery = new Delivery(rowOf(batch));
     const gone: string[] = [];
     let requestCount = 0;
-    for (let piece = delivery.next(); piece !== undefined; piece = delivery.next()) {
+    for (let piece = delivery.pieces()[0]; piece !== undefined; piece = delivery.pieces()[0]) {
       requestCount++;
       const sent = flatPoints('metrics', delivery.isSplit ? bytesOf(piece) : batch.payload);
       const isTaken = accepts(sent);
@@ -258,7 +258,7 @@ test('a trial split can be undone until something is settled', async () => {
   const delivery = new Delivery(rowOf(batch));
   const whole = delivery.pieces();
   const restore = delivery.mark();
-  const cutFirst = (): Promise<boolean> => delivery.cut(delivery.next() ?? expect.fail());
+  const cutFirst = (): Promise<boolean> => delivery.cut(delivery.pieces()[0] ?? expect.fail());
   expect([await cutFirst(), await cutFirst()]).toEqual([true, true]);
   expect(delivery.pieces().map(({ points }) => points)).toEqual([4, 2, 2]);
   restore();
@@ -266,7 +266,7 @@ test('a trial split can be undone until something is settled', async () => {
   expect(delivery.isSplit).toBe(false);
   const restoreAgain = delivery.mark();
   await cutFirst();
-  delivery.accept(0, delivery.next() ?? expect.fail());
+  delivery.accept(0, delivery.pieces()[0] ?? expect.fail());
   restoreAgain();
   expect(delivery.pieces().map(({ points }) => points)).toEqual([4]);
   // Answers to trial pieces do not count towards the limit of a refused row.
@@ -277,7 +277,7 @@ test('the number of trial splits of a row is bounded', async () => {
   const batch = metricsBatch({ a: 200 }, 0);
   const delivery = new Delivery(rowOf(batch));
   let cuts = 0;
-  for (let piece = delivery.next(); piece !== undefined; ) {
+  for (let piece = delivery.pieces()[0]; piece !== undefined; ) {
     if (await delivery.cut(piece)) cuts++;
     else expect(piece.isUncut).toBe(true);
     piece = delivery.pieces().find(({ isUncut }) => !isUncut);
@@ -295,7 +295,7 @@ test('a sample is bounded: the first point if the piece is too large, nothing if
       0,
     );
     const delivery = new Delivery(rowOf(batch));
-    for (let piece = delivery.next(); piece !== undefined; piece = delivery.next())
+    for (let piece = delivery.pieces()[0]; piece !== undefined; piece = delivery.pieces()[0])
       await delivery.refuse('no', 99, piece);
     const { aside } = delivery.takeOutcome();
     for (const { sample } of aside) {
