@@ -43,6 +43,7 @@ import { configWith, Discovery } from './discovery.ts';
 import {
   bringBack,
   forgotten,
+  type KnownSeries,
   runInSlices,
   type SeriesPlace,
   setAside,
@@ -260,10 +261,8 @@ export class Daemon {
   async #forgetUnowned(): Promise<void> {
     const ids = planTargets(this.config).map(({ id }) => id);
     const owned = new Set([...ids, ...(this.discovery?.keptSeries ?? [])]);
-    const state = [STARTS, MARKS].flatMap(kind => {
-      const keys = this.queue.stateKeys(kind).filter(key => !owned.has(key));
-      return keys.map(key => ({ kind, key, blob: null }));
-    });
+    const stored = new Set([STARTS, MARKS].flatMap(kind => this.queue.stateKeys(kind)));
+    const state = [...stored].filter(key => !owned.has(key)).flatMap(forgotten);
     if (state.length > 0) await this.queue.commit({ batches: [], state, reads: [] });
   }
 
@@ -276,7 +275,7 @@ export class Daemon {
     former: Daemon,
     target: Target,
     owners: ReadonlyMap<string, number>,
-  ): Promise<Known | null> {
+  ): Promise<KnownSeries | null> {
     const { queue, discovery } = this;
     const isAlike = (discovery === null) === (former.discovery === null);
     const alike = isAlike ? [...target.configured.keys()].map(id => owners.get(id)) : [];
@@ -304,7 +303,7 @@ export class Daemon {
   }
 
   /** The stored state of a target, also under the ids that it had while another service was its first. */
-  async #stored(target: Target): Promise<Known> {
+  async #stored(target: Target): Promise<KnownSeries> {
     const changes: StateChange[] = [];
     let state: RestoredState | null = null;
     for (const id of [target.id, ...otherIdsOf(target)]) {
@@ -508,12 +507,6 @@ async function loadModules({ telemetry, logs, backups }: Config) {
 function dealt({ shard, unconfiguredServices, services, elsewhere }: Config): unknown {
   const isAnyone = shard.count === 1 && unconfiguredServices === 'drop';
   return isAnyone ? [] : [services, elsewhere].map(list => list.map(({ id }) => id));
-}
-
-/** The known series of a target, and the changes of the queue's state that belong to them. */
-interface Known {
-  readonly state: RestoredState | null;
-  readonly changes: readonly StateChange[];
 }
 
 function joined(state: RestoredState | null, part: RestoredState | null): RestoredState | null {

@@ -23,6 +23,12 @@ export interface SeriesPlace {
   readonly id: string;
 }
 
+/** The known series of a target, and the changes of the queue's state that belong to them. */
+export interface KnownSeries {
+  readonly state: RestoredState | null;
+  readonly changes: readonly StateChange[];
+}
+
 /** Takes the series of services out of the target's state; returns the entries that store them. */
 export async function setAside(
   places: readonly SeriesPlace[],
@@ -50,7 +56,7 @@ export async function bringBack(
   queue: Pick<Queue, 'readState'>,
   places: readonly SeriesPlace[],
   state: RestoredState | null,
-): Promise<{ readonly state: RestoredState | null; readonly changes: readonly StateChange[] }> {
+): Promise<KnownSeries> {
   const known = state === null ? [] : [state];
   const changes: StateChange[] = [];
   for (const place of places) {
