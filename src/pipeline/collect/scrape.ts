@@ -69,25 +69,23 @@ export const SCRAPE_COUNTERS = {
 } as const;
 
 export class Scraper {
-  readonly target: Target;
-  readonly report: PullReport;
   readonly looks: Bell;
   readonly #options: ScraperOptions;
+  readonly #report: PullReport;
   readonly #counters: CountersOf<typeof SCRAPE_COUNTERS>;
   #buffer: BodyBuffer | null = null;
   #isRunning = false;
 
   constructor(options: ScraperOptions) {
     this.#options = options;
-    this.target = options.target;
-    this.report = options.report ?? new PullReport(scrapeReport(options.target, options));
-    this.looks = this.report.looks;
+    this.#report = options.report ?? new PullReport(scrapeReport(options.target, options));
+    this.looks = this.#report.looks;
     this.#counters = options.counters.of(SCRAPE_COUNTERS);
   }
 
   /** Polls once. Calling it again before it has finished is a bug. */
   async scrape(signal?: AbortSignal): Promise<ScrapeResult> {
-    if (this.#isRunning) bug(`the target ${this.target.id} is scraped twice at once`);
+    if (this.#isRunning) bug(`the target ${this.#options.target.id} is scraped twice at once`);
     this.#isRunning = true;
     try {
       const result = this.#heldOff() ?? (await this.#poll(signal));
@@ -107,7 +105,7 @@ export class Scraper {
 
   #heldOff(): ScrapeFailure | null {
     const { clock } = this.#options;
-    const failure = this.report.held();
+    const failure = this.#report.held();
     if (failure === null) return null;
     this.#counters.held.add(1, failure.reason);
     const [startedAtMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
@@ -116,10 +114,10 @@ export class Scraper {
   }
 
   async #poll(signal: AbortSignal | undefined): Promise<ScrapeResult> {
-    const { client, clock, buffers, bodyBytesMax } = this.#options;
+    const { target, client, clock, buffers, bodyBytesMax } = this.#options;
     this.#buffer ??= buffers.take();
     const startMs = clock.monotonicMs();
-    const result = await client.get(this.target.path, {
+    const result = await client.get(target.path, {
       accept: PAGE_ACCEPT,
       maxBodyBytes: bodyBytesMax(),
       into: this.#buffer,
@@ -141,7 +139,7 @@ export class Scraper {
     const isRefused = failure.reason === 'auth';
     // A scrape that was given up says nothing about the service.
     if (failure.reason !== 'aborted')
-      this.report.failed({ ...failure, hint }, { isRefused, startedMs: startMs });
+      this.#report.failed({ ...failure, hint }, { isRefused, startedMs: startMs });
     return { ...failure, ...time, kind: 'failure', hint };
   }
 
@@ -154,11 +152,11 @@ export class Scraper {
     const time = { startedAtMs, monotonicMs, durationMs, serverAtMs };
     const recognized = recognize(bytes, answer.contentType);
     if (recognized.kind === 'page') {
-      this.report.answered(monotonicMs);
+      this.#report.answered(monotonicMs);
       const page = { bytes, format: recognized.format, wireBytes, ...time };
       return { kind: 'page', page };
     }
-    const { api, path } = this.target;
+    const { api, path } = this.#options.target;
     const address = printableUrl(`${api.baseUrl}${path}`);
     const { kind: reason, what } = recognized;
     const error = {
@@ -171,7 +169,7 @@ export class Scraper {
       status,
       isOutcomeUnknown: false,
     };
-    this.report.failed(error);
+    this.#report.failed(error);
     return { ...error, ...time, kind: 'failure' };
   }
 }
