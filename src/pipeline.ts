@@ -89,7 +89,7 @@ export function* translate(
     if (isLarge) collectGarbage('regular');
     yield;
     path = layout !== null && layout === table.layout ? 'repeating' : 'full';
-    if (!page.isUsable) reason = page.limit === null ? 'not_metrics' : `limit_${page.limit}`;
+    if (page.limit !== null) reason = `limit_${page.limit}`;
   } else reason = scrape.reason;
   const { startedAtMs, monotonicMs, durationMs, serverAtMs } =
     scrape.kind === 'page' ? scrape.page : scrape;

@@ -93,8 +93,8 @@ async function seenBy(
   const decoding = new Decoding(result.page, table, limits);
   // Memory is judged after each step.
   while (!decoding.step(LINES_PER_STEP));
-  const { isUsable, problems } = decoding.report;
-  if (!isUsable) return `cannot use the page: ${problems[0]?.reason ?? 'it has no series'}`;
+  const { limit, problems } = decoding.report;
+  if (limit !== null) return `cannot use the page: ${problems[0]?.reason ?? 'it has no series'}`;
   return servicesIn(table, createCatalogLookup(prefixes));
 }
 

@@ -41,8 +41,6 @@ export interface Problem {
 
 /** Decode's report on a page, besides the columns. */
 export interface PageReport {
-  /** False when the page as a whole cannot be used; `problems[0]` says why. */
-  isUsable: boolean;
   lines: number;
   /** Sample lines, good and bad. */
   samples: number;
@@ -51,7 +49,10 @@ export interface PageReport {
   badByNamespace: Map<string, number>;
   /** The first problems of the page, in order; at most PROBLEMS_MAX. */
   problems: Problem[];
-  /** The limit that ended the page, as a key of metrics.limits, or null. */
+  /**
+   * The limit that ended the page, as a key of metrics.limits: the page cannot be used, and `problems[0]` says why. null
+   * for a page that can be used.
+   */
   limit: string | null;
 }
 
@@ -60,5 +61,5 @@ export const PROBLEMS_MAX = 100;
 /** The report of a page without problems. */
 export function newReport(lines = 0, samples = 0): PageReport {
   const badByNamespace = new Map<string, number>();
-  return { isUsable: true, lines, samples, badLines: 0, badByNamespace, problems: [], limit: null };
+  return { lines, samples, badLines: 0, badByNamespace, problems: [], limit: null };
 }

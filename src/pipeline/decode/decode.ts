@@ -95,7 +95,7 @@ export class Decoding {
   step(lines: number): boolean {
     const { bytes } = this.#page;
     for (let left = lines; left > 0; left--) {
-      if (this.#at >= bytes.length || !this.report.isUsable) {
+      if (this.#at >= bytes.length || this.report.limit !== null) {
         this.#finish();
         return true;
       }
@@ -329,7 +329,6 @@ export class Decoding {
   /** This line exceeds a limit: the page is unusable as a whole. */
   #endAt(limit: string, reason: string): void {
     const { report } = this;
-    report.isUsable = false;
     report.limit = limit;
     report.problems.unshift({ line: report.lines, column: 1, reason });
     report.problems.length = Math.min(report.problems.length, PROBLEMS_MAX);
@@ -344,7 +343,7 @@ export class Decoding {
 
   #finish(): void {
     // An unusable page has the same effects as a failed scrape.
-    if (this.report.isUsable) {
+    if (this.report.limit === null) {
       if (this.#metadata.movesRows()) this.#placeAgain();
       this.#metadata.finish();
       if (this.report.problems.length === 0) this.#layout.finish(this.report.lines);

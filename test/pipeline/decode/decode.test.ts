@@ -23,7 +23,7 @@ describe('captured pages decode without a problem', () => {
     readFileSync(new URL(`../../fixtures/captures/${name}.prom`, import.meta.url));
   const check = (name: string, samples: number): void => {
     const { report, samples: shown } = decodePage(capture(name));
-    expect(report, name).toMatchObject({ isUsable: true, samples, badLines: 0, problems: [] });
+    expect(report, name).toMatchObject({ limit: null, samples, badLines: 0, problems: [] });
     expect(shown).toHaveLength(samples);
   };
 
@@ -48,7 +48,7 @@ describe('bad lines', () => {
     const page = '# TYPE a counter\na{x="0"} 1\na{x="1"} 1,5\na{x="2"} 3\nb 4\n';
     expect(linesOf(page)).toStrictEqual(['a{"x":"0"} 1', 'a{"x":"2"} 3', 'b 4']);
     const problems = [{ line: 3, column: 10, reason: 'the value is no number' }];
-    const counts = { isUsable: true, lines: 5, samples: 4, badLines: 1 };
+    const counts = { limit: null, lines: 5, samples: 4, badLines: 1 };
     expect(decodePage(page).report).toMatchObject({ ...counts, problems });
   });
 
@@ -82,7 +82,7 @@ describe('bad lines', () => {
   test('a HELP beyond the limits is left out; the page is still replayed', () => {
     const long = 'x'.repeat(10_000);
     const { report, table } = decodePage(`# HELP a ${long}\n# TYPE a counter\na 1\n`);
-    expect(report).toMatchObject({ isUsable: true, badLines: 0, problems: [] });
+    expect(report).toMatchObject({ limit: null, badLines: 0, problems: [] });
     expect(table.metrics[0]).toMatchObject({ name: 'a', help: '', declared: 'counter' });
     expect(table.layout).not.toBeNull();
   });
@@ -258,7 +258,7 @@ describe('OpenMetrics', () => {
     for (const known of [{}, { table }]) {
       expect(linesOf(page, { ...options, ...known })).toStrictEqual(['a 1']);
       const cut = decodePage(page, { ...options, ...known }).report;
-      expect(cut).toMatchObject({ samples: 2, badLines: 1, isUsable: true });
+      expect(cut).toMatchObject({ samples: 2, badLines: 1, limit: null });
       expect(cut.problems).toStrictEqual([
         { line: 2, column: 1, reason: 'the page is cut off within this line' },
       ]);
@@ -299,8 +299,8 @@ describe('limits', () => {
     const { report } = decodePage('a 1\nb 2\nc 3\n', { limits: { samples: 2 } });
     const reason = 'more samples than metrics.limits.samples (2)';
     const problems = [{ line: 3, column: 1, reason }];
-    expect(report).toMatchObject({ isUsable: false, limit: 'samples', samples: 3, problems });
-    expect(decodePage('a 1\nb 2\n', { limits: { samples: 2 } }).report.isUsable).toBe(true);
+    expect(report).toMatchObject({ limit: 'samples', samples: 3, problems });
+    expect(decodePage('a 1\nb 2\n', { limits: { samples: 2 } }).report.limit).toBeNull();
   });
 
   test('labels, names and values beyond their limit cost the line, not the page', () => {
@@ -328,7 +328,7 @@ describe('slices', () => {
   });
 
   test('an empty page is done at once', () => {
-    expect(decodePage('').report).toMatchObject({ lines: 0, samples: 0, isUsable: true });
+    expect(decodePage('').report).toMatchObject({ lines: 0, samples: 0, limit: null });
   });
 });
 

@@ -108,7 +108,7 @@ describe('a page reads the same with a table that knows its series and with an e
       problems: [{ line: 3 }],
     });
     const limited = decodePage('a 1\nb 1\n', { table, limits: { samples: 1 } });
-    expect(limited.report).toMatchObject({ isUsable: false, limit: 'samples' });
+    expect(limited.report).toMatchObject({ limit: 'samples' });
   });
 
   test('with an exemplar, which leaves no layout', () => {
