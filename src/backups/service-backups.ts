@@ -167,8 +167,7 @@ export class ServiceBackups {
   }
 
   #batchOf(events: readonly BackupEvent[], madeAtMs: number): Batch {
-    const { identity, info } = this.#options.owner();
-    const request = new LogsRequest(this.#writer, identity, info, BACKUPS_SCOPE);
+    const request = new LogsRequest(this.#writer, this.#options.owner(), BACKUPS_SCOPE);
     for (const { record, uid } of events) request.add(record, madeAtMs, [['log.record.uid', uid]]);
     const payload = request.end();
     return batchOf(this.service.id, events.length, { signal: 'logs', payload, madeAtMs });

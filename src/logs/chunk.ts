@@ -99,8 +99,7 @@ export class LogSink {
   /** A new chunk; the last one must have been stored or copied. */
   chunk(partition: Partition): Chunk {
     const { resourceOf, clock } = this.#options;
-    const { identity, info } = resourceOf(partition.service);
-    const request = new LogsRequest(this.#writer, identity, info);
+    const request = new LogsRequest(this.#writer, resourceOf(partition.service));
     return new Chunk(request, partition, clock.nowMs());
   }
 

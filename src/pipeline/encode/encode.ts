@@ -204,8 +204,9 @@ class EncodeRun {
     const writer = this.#writer;
     this.#blockStart = writer.length;
     this.#begin(1);
+    const identity = this.#options.resourceOf(block.service);
     const { info } = this.#table.services[block.service]!;
-    writeResource(writer, this.#options.resourceOf(block.service), info);
+    writeResource(writer, { identity, info });
     this.#begin(2);
     writeScope(writer, block.scope);
     // The scope's schema_url comes before the metrics: protobuf allows any field order.

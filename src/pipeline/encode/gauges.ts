@@ -57,7 +57,7 @@ export function writeGauges(
   gauges: readonly Gauge[],
   timeMs: number,
 ): number {
-  const close = openEnvelope(writer, owner.identity, owner.info, owner.scope);
+  const close = openEnvelope(writer, owner, owner.scope);
   let count = 0;
   for (const { name, description, unit, points } of gauges) {
     if (points.length === 0) continue;

@@ -34,12 +34,11 @@ export interface ServiceResource {
 /** Opens an envelope with one Resource and one scope; returns a function that closes it. */
 export function openEnvelope(
   writer: WireWriter,
-  identity: ResourceIdentity,
-  info: ReadonlyMap<string, string>,
+  resource: ServiceResource,
   scope: string,
 ): () => void {
   const outer = writer.begin(1);
-  writeResource(writer, identity, info);
+  writeResource(writer, resource);
   const inner = writer.begin(2);
   writeScope(writer, { name: scope, version: '', schemaUrl: '', attributes: [] });
   return () => {
@@ -52,11 +51,7 @@ export function openEnvelope(
  * Writes a Resource as field 1. Attributes of the configuration override target_info, which overrides the scraped
  * address.
  */
-export function writeResource(
-  writer: WireWriter,
-  identity: ResourceIdentity,
-  info: ReadonlyMap<string, string>,
-): void {
+export function writeResource(writer: WireWriter, { identity, info }: ServiceResource): void {
   const mark = writer.begin(1);
   const written = new Set<string>();
   const write = (key: string, value: string | number): void => {

@@ -1,7 +1,7 @@
 // Encodes log records as OTLP: one request per database service and scope. Records are added one by one, so that the
 // caller can check the size. Equal records give equal bytes. It does no IO.
 
-import { openEnvelope, type ResourceIdentity, writeAttribute } from './identity.ts';
+import { openEnvelope, type ServiceResource, writeAttribute } from './identity.ts';
 import type { WireWriter } from './wire.ts';
 
 /** Numbers are sent as int64 (they must be safe integers), or as double if marked. */
@@ -41,16 +41,11 @@ export class LogsRequest {
   readonly #writer: WireWriter;
   readonly #close: () => void;
 
-  /** Resets the writer. `info`: the labels of the service's target_info. */
-  constructor(
-    writer: WireWriter,
-    resource: ResourceIdentity,
-    info: ReadonlyMap<string, string> = new Map(),
-    scope: string = LOGS_SCOPE,
-  ) {
+  /** Resets the writer. */
+  constructor(writer: WireWriter, resource: ServiceResource, scope: string = LOGS_SCOPE) {
     this.#writer = writer;
     writer.reset();
-    this.#close = openEnvelope(writer, resource, info, scope);
+    this.#close = openEnvelope(writer, resource, scope);
   }
 
   /** The size so far. */

@@ -4,7 +4,7 @@ import {
   type LogAttribute,
   type LogRecord,
 } from '../../../src/pipeline/encode/logs.ts';
-import { writeResource, type ResourceIdentity } from '../../../src/pipeline/encode/identity.ts';
+import { type ServiceResource, writeResource } from '../../../src/pipeline/encode/identity.ts';
 import { WireWriter } from '../../../src/pipeline/encode/wire.ts';
 import type { LogRecordJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { countPoints } from '../../../src/pipeline/queue/split.ts';
@@ -13,11 +13,14 @@ import { oracleDecodeLogs } from '../../reference/oracle.ts';
 const TIME_MS = Date.UTC(2026, 2, 4, 9, 5, 33, 120);
 const OBSERVED_MS = TIME_MS + 300_000;
 
-const ORDERS: ResourceIdentity = {
-  name: 'orders',
-  id: 'dbpgf1',
-  attributes: { 'deployment.environment.name': 'production' },
-  server: { address: 'api.example.com', port: 443, scheme: 'https' },
+const ORDERS: ServiceResource = {
+  identity: {
+    name: 'orders',
+    id: 'dbpgf1',
+    attributes: { 'deployment.environment.name': 'production' },
+    server: { address: 'api.example.com', port: 443, scheme: 'https' },
+  },
+  info: new Map([['engine', 'x']]),
 };
 
 const PLAIN: LogRecord = {
@@ -42,7 +45,7 @@ function encoded(
   records: readonly Partial<LogRecord>[],
   more: readonly LogAttribute[] = [],
 ): Buffer {
-  const request = new LogsRequest(new WireWriter(), ORDERS, new Map([['engine', 'x']]));
+  const request = new LogsRequest(new WireWriter(), ORDERS);
   for (const record of records) request.add({ ...PLAIN, ...record }, OBSERVED_MS, more);
   expect(request.count).toBe(records.length);
   return Buffer.from(request.end());
@@ -67,7 +70,7 @@ test('a request follows the official definitions', () => {
 
 test('the Resource has the same bytes as in the metrics of the service', () => {
   const metrics = new WireWriter();
-  writeResource(metrics, ORDERS, new Map([['engine', 'x']]));
+  writeResource(metrics, ORDERS);
   expect(encoded([{}]).includes(metrics.written())).toBe(true);
 });
 
