@@ -2,7 +2,7 @@
 // values come last and have a fixed width, so that the next page can be patched in.
 
 import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
-import type { Compound, Exemplar } from '../../model/memory.ts';
+import type { Compound, Exemplar, RepeatedSample } from '../../model/memory.ts';
 import { writeAttribute, writePointAttributes } from './identity.ts';
 import { TIME_MS_END, WIRE, type WireWriter } from './wire.ts';
 
@@ -19,15 +19,6 @@ const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/i;
 //                    6 quantile_values {1 quantile (double), 2 value (double)}
 // Exemplar           7 filtered_attributes, 2 time_unix_nano, 3 as_double, 4 span_id (bytes), 5 trace_id (bytes)
 
-/** Times and value of a number; startMs is NaN if the point has no start. */
-export interface NumberAt {
-  readonly startMs: number;
-  readonly timeMs: number;
-  readonly value: number;
-  /** The sample's line, by which its exemplar is found. */
-  readonly line: number;
-}
-
 /** Writes points as field 1. Each method returns the size of its point from the times to the end. */
 export class PointWriter {
   readonly #writer: WireWriter;
@@ -42,8 +33,11 @@ export class PointWriter {
     this.#dropLabels = dropLabels;
   }
 
-  /** The NumberDataPoint of a row. A stale one has the flag instead of a value. */
-  number(row: number, { startMs, timeMs, value, line }: NumberAt): number {
+  /** The NumberDataPoint of a row, without a start if that is NaN. A stale one has the flag instead of a value. */
+  number(
+    row: number,
+    { startMs, timeMs, value, line }: Omit<RepeatedSample, 'row' | 'outcome'>,
+  ): number {
     const { exemplars } = this.#table;
     const isStale = this.#begin(row, 7, 8);
     const exemplar = exemplars.size === 0 ? undefined : exemplars.get(line);
