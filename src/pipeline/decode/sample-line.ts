@@ -5,6 +5,8 @@
 //   name{label="value",…} value timestamp # {label="value"} value timestamp
 //   └────── key ────────┘ └ value ┘ └ time ┘ └─────────── exemplar ─────────┘
 
+import type { PageLimits } from '../../config/config.ts';
+
 const TAB = 0x09;
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
@@ -36,12 +38,8 @@ const DIGIT = 4;
 const HASH_SEED = 0x811c9dc5;
 const HASH_PRIME = 0x01000193;
 
-/** Limits of one line; see metrics.limits. */
-export interface LineLimits {
-  readonly labels: number;
-  readonly nameBytes: number;
-  readonly valueBytes: number;
-}
+/** The limits of one line. */
+type LineLimits = Pick<PageLimits, 'labels' | 'nameBytes' | 'valueBytes'>;
 
 /** A reused scanner: once scan() has returned true, its fields describe the line. */
 export class SampleLine {
