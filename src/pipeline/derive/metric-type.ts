@@ -8,16 +8,7 @@ import type { OverrideConfig } from '../../config/config.ts';
 import { isIncluded, isSummable, renamed } from '../../config/rename.ts';
 import { type DeclaredType, isCounting, type Metric, type PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
-
-/** prom2otlp's own series per service (I4); scraped series with these names are renamed. */
-export const SCRAPE_SERIES: readonly string[] = [
-  'up',
-  'scrape_duration_seconds',
-  'scrape_samples_scraped',
-  'scrape_samples_post_metric_relabeling',
-  'scrape_series_added',
-  'scrape_body_size_bytes',
-];
+import { SCRAPE_SERIES } from './scrape-series.ts';
 
 const DECLARED_KINDS: Readonly<Record<DeclaredType, PointKind>> = {
   counter: 'sum',
@@ -74,7 +65,7 @@ export function resolveMetric(metric: Metric, options: DeriveOptions): void {
   metric.family = options.lookup.familyOf(metric.name);
   const rename = renamed(metric.name, options.rename);
   const name = rename?.name ?? metric.name;
-  metric.sentName = SCRAPE_SERIES.includes(name) ? `exported_${name}` : name;
+  metric.sentName = SCRAPE_SERIES.some(([own]) => own === name) ? `exported_${name}` : name;
   metric.labelRules = rename?.labels ?? null;
   metric.isIncluded = isIncluded(metric.name, options);
   resolveKind(metric, entry, override);

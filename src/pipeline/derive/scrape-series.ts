@@ -4,20 +4,21 @@
 import { OUTCOME, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { addMetric } from '../decode/metadata.ts';
 import { insertRow } from '../decode/row-index.ts';
-import { SCRAPE_SERIES } from './metric-type.ts';
 import type { DeriveOptions, Judge } from './options.ts';
 import type { PageTime } from './page-time.ts';
 import { blockOf, scopeOfFamily } from './places.ts';
 
-const DESCRIPTIONS: readonly string[] = [
-  '1 when the last scrape of this service was good, else 0.',
-  'How long the scrape took.',
-  'Samples of this service on the page.',
-  'Samples of this service that the filters left.',
-  'Series of this service that were new on this page.',
-  'Size of the inflated page, which may hold other services too.',
+type OwnSeries = readonly [name: string, unit: string, description: string];
+
+/** Scraped series with these names are renamed. */
+export const SCRAPE_SERIES: readonly OwnSeries[] = [
+  ['up', '', '1 when the last scrape of this service was good, else 0.'],
+  ['scrape_duration_seconds', 's', 'How long the scrape took.'],
+  ['scrape_samples_scraped', '', 'Samples of this service on the page.'],
+  ['scrape_samples_post_metric_relabeling', '', 'Samples of this service that the filters left.'],
+  ['scrape_series_added', '', 'Series of this service that were new on this page.'],
+  ['scrape_body_size_bytes', 'By', 'Size of the inflated page, which may hold other services too.'],
 ];
-const UNITS: readonly string[] = ['', 's', '', '', '', 'By'];
 /** No name on a page can begin with this byte. */
 const KEY_MARK = '\u0001';
 
@@ -47,20 +48,19 @@ function ownRowsOf(table: SeriesTable, service: number, options: DeriveOptions):
   const slot = table.services[service]!;
   if (slot.ownRows.length > 0) return slot.ownRows;
   const block = blockOf(table, service, -1, scopeOfFamily('other', options));
-  slot.ownRows = SCRAPE_SERIES.map((name, index) => {
-    const key = Buffer.from(`${KEY_MARK}${service}${KEY_MARK}${name}`);
+  slot.ownRows = SCRAPE_SERIES.map((series, index) => {
+    const key = Buffer.from(`${KEY_MARK}${service}${KEY_MARK}${series[0]}`);
     const place = { keyStart: 0, keyEnd: key.length, hash: (service * 8 + index + 1) >>> 0 };
     const row = insertRow(table, key, place);
     table.role[row] = ROLE.synthetic;
-    table.metric[row] = metricOf(table, index);
+    table.metric[row] = metricOf(table, series);
     table.block[row] = block;
     return row;
   });
   return slot.ownRows;
 }
 
-function metricOf(table: SeriesTable, index: number): number {
-  const name = SCRAPE_SERIES[index]!;
+function metricOf(table: SeriesTable, [name, unit, description]: OwnSeries): number {
   const key = `${KEY_MARK}${name}`;
   const known = table.metricByKey.get(key);
   if (known !== undefined) return known;
@@ -68,8 +68,8 @@ function metricOf(table: SeriesTable, index: number): number {
   const metric = table.metrics[added]!;
   metric.changed = false;
   metric.hasType = true;
-  metric.sentUnit = UNITS[index]!;
-  metric.sentDescription = DESCRIPTIONS[index]!;
+  metric.sentUnit = unit;
+  metric.sentDescription = description;
   table.metricByKey.set(key, added);
   return added;
 }
