@@ -31,7 +31,7 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const NAMESPACE_LABEL = /[{,\s]namespace\s*=\s*"((?:[^"\\]|\\.)*)"/;
 
-/** Our own series begin with the first of these, and keys of metrics have the second; only a quoted name can. */
+/** Keys of metrics have the first of these, and our own series begin with the second; only a quoted name can. */
 const OWN_CHARACTERS = ['\u0000', '\u0001'];
 
 /** Room for the words of a comment line besides a name and a text. */

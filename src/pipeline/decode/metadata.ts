@@ -120,12 +120,8 @@ export class PageMetadata {
 
   /** The metric and role of a sample name; adds the metric if it is new. */
   placeOf(sampleName: string): NamePlace {
-    const table = this.#table;
     const { name, familyName, declared, role } = this.#homeOf(sampleName);
-    const key = familyName === name ? name : `${familyName}\u0000${name}`;
-    const metric = table.metricByKey.get(key) ?? addMetric(table, name, familyName, declared);
-    table.metricByKey.set(key, metric);
-    return { metric, role };
+    return { metric: metricOf(this.#table, name, familyName, declared), role };
   }
 
   /**
@@ -213,14 +209,18 @@ function metricNameOf(family: string, type: DeclaredType): string {
   return type === 'info' ? `${family}_info` : family;
 }
 
-/** Adds a metric; derive fills its derived half. */
-export function addMetric(
+/** The metric of a name in a family, added if it is new; derive fills its derived half. */
+export function metricOf(
   table: SeriesTable,
   name: string,
   familyName: string,
   declared: DeclaredType,
 ): number {
-  const metric: Metric = {
+  const key = familyName === name ? name : `${familyName}\u0000${name}`;
+  const known = table.metricByKey.get(key);
+  if (known !== undefined) return known;
+  const index = table.spare.metrics.pop() ?? table.metrics.length;
+  table.metrics[index] = {
     name,
     familyName,
     declared,
@@ -241,7 +241,6 @@ export function addMetric(
     isUptime: false,
     isIncluded: true,
   };
-  const index = table.spare.metrics.pop() ?? table.metrics.length;
-  table.metrics[index] = metric;
+  table.metricByKey.set(key, index);
   return index;
 }

@@ -2,7 +2,7 @@
 // rows of the table under keys that no page can contain, and are sent even if the scrape fails.
 
 import { OUTCOME, ROLE, type SeriesTable } from '../../model/series-table.ts';
-import { addMetric } from '../decode/metadata.ts';
+import { metricOf } from '../decode/metadata.ts';
 import { insertRow } from '../decode/row-index.ts';
 import type { DeriveOptions, Judge } from './options.ts';
 import type { PageTime } from './page-time.ts';
@@ -53,23 +53,19 @@ function ownRowsOf(table: SeriesTable, service: number, options: DeriveOptions):
     const place = { keyStart: 0, keyEnd: key.length, hash: (service * 8 + index + 1) >>> 0 };
     const row = insertRow(table, key, place);
     table.role[row] = ROLE.synthetic;
-    table.metric[row] = metricOf(table, series);
+    table.metric[row] = ownMetric(table, series);
     table.block[row] = block;
     return row;
   });
   return slot.ownRows;
 }
 
-function metricOf(table: SeriesTable, [name, unit, description]: OwnSeries): number {
-  const key = `${KEY_MARK}${name}`;
-  const known = table.metricByKey.get(key);
-  if (known !== undefined) return known;
-  const added = addMetric(table, name, key, 'gauge');
-  const metric = table.metrics[added]!;
+function ownMetric(table: SeriesTable, [name, unit, description]: OwnSeries): number {
+  const index = metricOf(table, name, `${KEY_MARK}${name}`, 'gauge');
+  const metric = table.metrics[index]!;
   metric.changed = false;
   metric.hasType = true;
   metric.sentUnit = unit;
   metric.sentDescription = description;
-  table.metricByKey.set(key, added);
-  return added;
+  return index;
 }
