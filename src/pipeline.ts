@@ -78,12 +78,10 @@ export function* translate(
   let page: PageReport | null = null;
   let path: Translated['path'] = null;
   let reason = '';
-  let bodyBytes = 0;
-  let isLarge = false;
+  const bodyBytes = scrape.kind === 'page' ? scrape.page.bytes.length : 0;
+  const isLarge = bodyBytes * LARGE_SHARE > limits.memoryBytes;
   if (scrape.kind === 'page') {
     const { layout } = table;
-    bodyBytes = scrape.page.bytes.length;
-    isLarge = bodyBytes * LARGE_SHARE > limits.memoryBytes;
     const memoryBytes = translation.derive.budget.bytesFor(table);
     page = yield* decodePage(scrape.page, table, { ...limits, memoryBytes });
     if (isLarge) collectGarbage('regular');
@@ -91,12 +89,10 @@ export function* translate(
     path = layout !== null && layout === table.layout ? 'repeating' : 'full';
     if (page.limit !== null) reason = `limit_${page.limit}`;
   } else reason = scrape.reason;
-  const { startedAtMs, monotonicMs, durationMs, serverAtMs } =
-    scrape.kind === 'page' ? scrape.page : scrape;
-  const time = { startedAtMs, monotonicMs, durationMs, serverAtMs };
-  const outcome = { ...time, bodyBytes, report: reason === '' ? page : null, reason };
-  const derived = yield* derive(table, outcome, translation.derive);
-  const batch = yield* encodePage(table, translation.encode, writer, startedAtMs);
+  const time: ScrapeTime = scrape.kind === 'page' ? scrape.page : scrape;
+  const report = reason === '' ? page : null;
+  const derived = yield* derive(table, { ...time, bodyBytes, report, reason }, translation.derive);
+  const batch = yield* encodePage(table, translation.encode, writer, time.startedAtMs);
   const state = translation.isKept ? yield* saveState(table) : null;
   translation.derive.budget.measure(table);
   if (SHORT_OF_MEMORY.has(reason)) collectGarbage('last-resort');
