@@ -38,7 +38,8 @@ function outcomeOfSum(judge: Judge, row: number): number {
   const isFirst = isFirstOf(table, row);
   const value = table.value[row]!;
   const last = table.lastValue[row]!;
-  const created = table.createdRows.size === 0 ? undefined : table.createdRows.get(row);
+  const { createdRows } = table;
+  const created = createdRows.size === 0 ? NO_ROW : (createdRows.get(row) ?? NO_ROW);
   const byCounts = value < last ? STREAM.began : STREAM.goesOn;
   const stream = judgeStream(judge, row, byCounts, created);
   if (!options.isDelta) return OUTCOME.point;

@@ -42,15 +42,10 @@ export const STREAM = {
 
 /**
  * Judges an accepted sample with its time in timeMs; returns one of STREAM. `byCounts`: the one
- * that its counts alone show. `created`: the row of its creation time, if it has one. Sets
+ * that its counts alone show. `created`: the row of its creation time, NO_ROW if it has none. Sets
  * processMs (NaN means that the series is unknown), and startMs for a cumulative or first sample.
  */
-export function judgeStream(
-  judge: Judge,
-  row: number,
-  byCounts: number,
-  created: number | undefined,
-): number {
+export function judgeStream(judge: Judge, row: number, byCounts: number, created: number): number {
   const { table, options } = judge;
   const timeMs = table.timeMs[row]!;
   const createdMs = createdMsOf(table, created, timeMs);
@@ -250,8 +245,8 @@ export function linkCreated(table: SeriesTable, row: number, key: SeriesKey): vo
 }
 
 /** Whether the series has a creation time that this page leaves out. */
-function lacksCreated(table: SeriesTable, created: number | undefined): boolean {
-  if (created === undefined || created === NO_ROW || isOnPage(table, created)) return false;
+function lacksCreated(table: SeriesTable, created: number): boolean {
+  if (created === NO_ROW || isOnPage(table, created)) return false;
   return table.role[created] === ROLE.created;
 }
 
@@ -262,8 +257,8 @@ function hasShownBefore(judge: Judge, row: number, evidence: UptimeEvidence | un
 }
 
 /** The start that a creation row of this page gives to a sample, in ms; NaN if there is none. */
-function createdMsOf(table: SeriesTable, created: number | undefined, timeMs: number): number {
-  if (created === undefined || !isOnPage(table, created)) return Number.NaN;
+function createdMsOf(table: SeriesTable, created: number, timeMs: number): number {
+  if (!isOnPage(table, created)) return Number.NaN;
   // In the text format the same name may be a metric of its own.
   if (table.role[created] !== ROLE.created) return Number.NaN;
   const createdMs = Math.round(table.value[created]! * 1000);
