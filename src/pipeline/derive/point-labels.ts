@@ -9,14 +9,19 @@ const SCOPE_LABEL = 'otel_scope_';
 /** Prometheus stores a series' name in this label: as an attribute it would be a second name. */
 export const NAME_LABEL = '__name__';
 
+/** True for a label that may be an attribute, of a point or of the Resource. */
+export function isAttribute(label: string): boolean {
+  const isOfSource = label === 'namespace' || label === 'job' || label === 'instance';
+  return !isOfSource && label !== NAME_LABEL;
+}
+
 /** True for a label that stays on the points of a row with this role. */
 export function isPointLabel(
   label: string,
   role: number | undefined,
   dropLabels: ReadonlySet<string>,
 ): boolean {
-  if (label === 'namespace' || label === 'job' || label === 'instance') return false;
-  if (label === NAME_LABEL) return false;
+  if (!isAttribute(label)) return false;
   if (label === 'le' && role === ROLE.bucket) return false;
   if (label === 'quantile' && role === ROLE.quantile) return false;
   return scopePart(label) === null && !dropLabels.has(label);

@@ -25,7 +25,7 @@ import {
   serviceOfRow,
   takeEvidence,
 } from './places.ts';
-import { doubtfulLabel, isPointLabel, NAME_LABEL, scopePart } from './point-labels.ts';
+import { doubtfulLabel, isAttribute, isPointLabel, NAME_LABEL, scopePart } from './point-labels.ts';
 import { linkCreated } from './reset.ts';
 import { forgetIdentities, moveIdentity, registerIdentity } from './duplicates.ts';
 
@@ -139,17 +139,10 @@ export function readTargetInfo(table: SeriesTable, row: number): void {
   if (isEarlier && table.seen[infoRow] === table.page) return;
   const { labels } = keyOfRow(table, row);
   slot.infoRow = row;
-  slot.info = new Map(labels.filter(([label]) => !NO_RESOURCE_LABELS.has(label)));
+  slot.info = new Map(labels.filter(([label]) => isAttribute(label)));
   // Each encoded block contains the Resource.
   table.orderVersion++;
 }
-
-const NO_RESOURCE_LABELS: ReadonlySet<string> = new Set([
-  'namespace',
-  'job',
-  'instance',
-  NAME_LABEL,
-]);
 
 // Plain rows are almost all rows: numbers whose labels need no special treatment. They are placed
 // without parsing their keys, and results are reused for the next row.
