@@ -75,10 +75,10 @@ export class Admission {
   serviceOf(namespace: string): number {
     const table = this.#table;
     const id = serviceIdOf(namespace, this.#options);
-    if (table.serviceById.has(id)) return serviceOf(table, namespace, this.#options);
-    const isStranger = !this.#options.configured.has(id);
-    if (isStranger && this.#strangers >= this.#budget.limits.services) return -1;
-    if (isStranger) this.#strangers++;
+    if (!table.serviceById.has(id) && !this.#options.configured.has(id)) {
+      if (this.#strangers >= this.#budget.limits.services) return -1;
+      this.#strangers++;
+    }
     return serviceOf(table, namespace, this.#options);
   }
 
@@ -125,11 +125,10 @@ export class Admission {
 
   #refuse(row: number, service: number): void {
     const { metrics, metric } = this.#table;
-    addTo(this.#counts, service, 1);
+    countOne(this.#counts, service);
     const name = metrics[metric[row]!]!.familyName;
     const hasOwn = this.#byFamily.has(name) || this.#byFamily.size < FAMILIES_MAX;
-    const family = hasOwn ? name : '';
-    addTo(this.#byFamily, family, 1);
+    countOne(this.#byFamily, hasOwn ? name : '');
   }
 
   /** Frees the refused rows, which have no place; returns their counts, null if there are none. */
@@ -139,7 +138,7 @@ export class Admission {
     const refused = table.fresh.filter(row => isUnplaced(table, row));
     const rest = table.repeats.filter(({ row, line }) => {
       if (!isUnplaced(table, row)) return true;
-      addTo(this.#counts, this.#knownService(row), 1);
+      countOne(this.#counts, this.#knownService(row));
       table.exemplars.delete(line);
       return false;
     });
@@ -170,7 +169,7 @@ export class Admission {
     const wanted = new Map<number, number>();
     for (const row of table.fresh) {
       const service = isUnplaced(table, row) ? this.#knownService(row) : -1;
-      if (service >= 0) addTo(wanted, service, 1);
+      if (service >= 0) countOne(wanted, service);
     }
     const held = countRows(table, 'all');
     this.#all = this.#countPlaced();
@@ -180,10 +179,7 @@ export class Admission {
       if (lack > 0) lacking.set(service, lack);
     }
     const gone = oldestEnded(table, lacking);
-    for (const row of gone) {
-      const service = serviceOfRow(table, row);
-      held[service]!--;
-    }
+    for (const row of gone) held[serviceOfRow(table, row)]!--;
     forgetEarly(table, gone);
     return held;
   }
@@ -213,8 +209,8 @@ function oldestEnded(table: SeriesTable, lacking: ReadonlyMap<number, number>): 
   });
 }
 
-function addTo<Key>(counts: Map<Key, number>, key: Key, count: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + count);
+function countOne<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
 /** A row that is not on this page and whose series is not open at a back end. */
