@@ -405,21 +405,11 @@ export function* restoreRows(
   if (restored.awaitedSinceMs === undefined) forgetOld(table, restored, time.nowMs);
   restored.awaitedSinceMs ??= time.monotonicMs;
   const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
-  if (isPatient && isServiceAwaited(table, restored)) return;
+  if (isPatient && restored.indexById.size > 0 && table.services.some(isAwaited)) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
 
-/**
- * Whether a configured service has shown no series since the restart: the rows that are left may be
- * its own.
- */
-function isServiceAwaited(
-  { services }: SeriesTable,
-  { indexById }: Pick<RestoredState, 'indexById'>,
-): boolean {
-  return indexById.size > 0 && services.some(isAwaited);
-}
-
+/** A configured service without a series since the restart: rows that are left may be its own. */
 function isAwaited({ configIndex, hasNamed, hasBare }: ServiceSlot): boolean {
   return configIndex >= 0 && !hasNamed && !hasBare;
 }
