@@ -153,14 +153,13 @@ function settle(judging: Judging, head: number, outcome: number, tally: Tally): 
 function missRow(judging: Judging, row: number, metric: Metric): void {
   const { table, time, tallies } = judging;
   const head = table.head[row]!;
-  // False for a number whose metric has become a distribution.
-  const isPart = isCompound(metric) && table.compounds.has(head);
-  if (!isPart && head === row && endIfStale(judging, row, true)) {
+  // A number whose metric has become a distribution is in none.
+  const compound = isCompound(metric) ? table.compounds.get(head) : undefined;
+  if (compound === undefined && head === row && endIfStale(judging, row, true)) {
     tallies[serviceOfRow(table, row)]!.stale++;
     return;
   }
   // Parts of an absent point are kept as long as its head, which still has to be ended.
-  const compound = isCompound(metric) ? table.compounds.get(head) : undefined;
   const owner = compound === undefined || isOnPage(table, compound.count) ? row : head;
   const movedAtMs = table.movedAtMs[owner]!;
   // The flags of a part are those of its head, which alone has a series to end.
