@@ -35,8 +35,6 @@ export interface LabelRules {
   readonly added: readonly (readonly [name: string, value: string])[];
 }
 
-export type TypeSource = 'declared' | 'catalog' | 'override' | 'none';
-
 /** Everything that all rows of one metric name share. decode owns the first half, derive the second. */
 export interface Metric {
   /** The name in OTLP: the sample's name, or the family's for histograms and summaries. */
@@ -59,7 +57,7 @@ export interface Metric {
   /** null: the labels are sent as they are. */
   labelRules: LabelRules | null;
   kind: PointKind;
-  typeSource: TypeSource;
+  typeSource: 'declared' | 'catalog' | 'override' | 'none';
   family: Family;
   /** After catalog and overrides. */
   sentUnit: string;
