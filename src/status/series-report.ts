@@ -1,7 +1,7 @@
 // The series of a target's last page for people: on the page of a service, and in `show derive`. In: a SeriesTable,
 // which is only read. Out: one entry per series, even if it made no point; a histogram or summary is one entry.
 
-import { isCompound, type Metric } from '../model/metric.ts';
+import { isCompound, isCounting, type Metric } from '../model/metric.ts';
 import { OUTCOME, OUTCOME_NAMES, NO_ROW, type SeriesTable } from '../model/series-table.ts';
 import { keyOfRow } from '../pipeline/decode/series-key.ts';
 import { instantOrNull } from './times.ts';
@@ -43,7 +43,6 @@ export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<Ser
     const isShown = table.seen[row] === table.page || table.outcome[row] === OUTCOME.stale;
     // The series that prom2otlp itself sends are no series of the page.
     if (!isShown || metric === undefined || metric.familyName.startsWith('\u0001')) continue;
-    const hasStart = metric.kind === 'sum' || isCompound(metric);
     const changedS = table.changedAtS[row] ?? 0;
     yield {
       name: metric.sentName,
@@ -58,7 +57,7 @@ export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<Ser
       declared: metric.declared,
       unit: metric.sentUnit,
       value: valueOf(table, row, metric),
-      start: hasStart ? instantOrNull(table.startMs[row]) : null,
+      start: isCounting(metric) ? instantOrNull(table.startMs[row]) : null,
       time: instantOrNull(table.timeMs[row]),
       changed: changedS === 0 ? null : instantOrNull(changedS * 1000),
       outcome: OUTCOME_NAMES[table.outcome[row] ?? 0] ?? '',
