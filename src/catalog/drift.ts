@@ -26,21 +26,20 @@ export interface FamilyDrift {
 export const DRIFT_ITEMS_MAX = 100;
 
 /**
- * Compares one service's page with the catalog. The result has only families with at least one series on the page. Names
- * of a table are only missing if others of it are present, because, for example, only a replica has replica status.
+ * Compares the names on one service's page, each with its declared type. The result has only families with a name on
+ * the page. Names of a table are only missing if others of it are present: only a replica, for example, has replica
+ * status.
  */
 export function driftOf(
   lookup: CatalogLookup,
-  seenNames: Iterable<string>,
-  declaredTypes: ReadonlyMap<string, DeclaredType>,
+  types: ReadonlyMap<string, DeclaredType>,
 ): ReadonlyMap<Family, FamilyDrift> {
   const drifts = new Map<Family, FamilyDrift>();
   const seen = new Set<string>();
-  for (const name of seenNames) {
+  for (const [name, declared] of types) {
     const drift = driftIn(drifts, lookup.familyOf(name));
     const entry = lookup.find(name)?.entry;
     const original = entry === undefined ? lookup.originalOf(name) : null;
-    const declared = declaredTypes.get(name) ?? 'unknown';
     if (original !== null) add(drift.mangled, { name, original });
     else if (entry === undefined) add(drift.appeared, name);
     else if (isContradiction(entry, declared)) add(drift.contradicted, { name, declared });

@@ -23,7 +23,7 @@ export function reportDrift(table: SeriesTable, options: DeriveOptions): DriftRe
   const declared = new Map<string, DeclaredType>();
   for (const metric of table.metrics)
     if (isOnPage(table, metric)) declared.set(metric.name, metric.declared);
-  const families = driftOf(options.lookup, declared.keys(), declared);
+  const families = driftOf(options.lookup, declared);
   const found = new Set<string>();
   const added = { appeared: 0, vanished: 0, contradicted: 0, mangled: 0 };
   for (const [family, lists] of families)

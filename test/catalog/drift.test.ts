@@ -16,7 +16,8 @@ function namesOf(family: Family): string[] {
 }
 
 function drift(names: readonly string[], types: Record<string, DeclaredType> = {}) {
-  return driftOf(lookup, names, new Map(Object.entries(types)));
+  const declared = names.map(name => [name, types[name] ?? 'unknown'] as const);
+  return driftOf(lookup, new Map(declared));
 }
 
 function only(family: Family, names: readonly string[]): FamilyDrift {
