@@ -22,8 +22,7 @@ export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
   readonly unconfigured: Config['unconfiguredServices'];
   /** The ids of the configured services of all targets, in one set: only a service's own target sends it. */
   readonly entries: ReadonlySet<string>;
-  /** Absent if there is one shard. */
-  readonly otherShards?: OtherShards;
+  readonly otherShards: OtherShards;
 }
 
 /** The common inputs for all rows of a page. */
@@ -38,12 +37,14 @@ export function entriesOf({ services }: Pick<Config, 'services'>): ReadonlySet<s
   return new Set(services.map(({ id }) => id));
 }
 
+const ONE_SHARD: OtherShards = { serviceCount: 0, takes: () => false };
+
 /** The options of one target; `configured`: its services in this process. */
 export function deriveOptions(
   config: Pick<Config, 'services' | 'metrics' | 'otlp' | 'unconfiguredServices'>,
   lookup: CatalogLookup,
   configured: ReadonlyMap<string, number>,
-  otherShards?: OtherShards,
+  otherShards: OtherShards = ONE_SHARD,
   budget: SeriesBudget = new SeriesBudget(config.metrics.limits),
   entries: ReadonlySet<string> = entriesOf(config),
 ): DeriveOptions {
@@ -57,7 +58,7 @@ export function deriveOptions(
     configured,
     unconfigured: config.unconfiguredServices,
     entries,
-    ...(otherShards === undefined ? {} : { otherShards }),
+    otherShards,
   };
 }
 
@@ -68,7 +69,7 @@ export function deriveOptions(
 export function serviceIdOf(namespace: string, options: DeriveOptions): string {
   if (namespace !== '') return namespace;
   const [only = ''] = options.configured.keys();
-  const count = options.configured.size + (options.otherShards?.serviceCount ?? 0);
+  const count = options.configured.size + options.otherShards.serviceCount;
   return count === 1 ? only : '';
 }
 

@@ -15,7 +15,7 @@ export function serviceOf(table: SeriesTable, namespace: string, options: Derive
   const known = table.serviceById.get(id);
   if (known !== undefined) return known;
   const configIndex = options.configured.get(id) ?? -1;
-  const isElsewhere = configIndex < 0 && id !== '' && options.otherShards?.takes(id) === true;
+  const isElsewhere = configIndex < 0 && id !== '' && options.otherShards.takes(id);
   const hasEntry = id === '' || options.entries.has(id);
   const isWelcome = options.unconfigured === 'send' && !hasEntry && !isElsewhere;
   const index = table.spare.services.pop() ?? table.services.length;
