@@ -2,7 +2,7 @@
 // which is only read. Out: one entry per series, even if it made no point; a histogram or summary is one entry.
 
 import { isCompound, isCounting, type Metric } from '../model/metric.ts';
-import { OUTCOME, OUTCOME_NAMES, NO_ROW, type SeriesTable } from '../model/series-table.ts';
+import { OUTCOME, OUTCOME_NAMES, NO_ROW, ROLE, type SeriesTable } from '../model/series-table.ts';
 import { keyOfRow } from '../pipeline/decode/series-key.ts';
 import { instantOrNull } from './times.ts';
 
@@ -42,7 +42,7 @@ export function* seriesOf(table: SeriesTable, serviceId?: string): Generator<Ser
     const metric = table.metrics[table.metric[row] ?? 0];
     const isShown = table.seen[row] === table.page || table.outcome[row] === OUTCOME.stale;
     // The series that prom2otlp itself sends are no series of the page.
-    if (!isShown || metric === undefined || metric.familyName.startsWith('\u0001')) continue;
+    if (!isShown || metric === undefined || table.role[row] === ROLE.synthetic) continue;
     const changedS = table.changedAtS[row] ?? 0;
     yield {
       name: metric.sentName,
