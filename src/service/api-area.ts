@@ -93,8 +93,8 @@ export class ApiArea {
   }
 
   /**
-   * Creates one item with a single POST. The specification leaves the answer open: any 2xx is a success, and `created`
-   * is null if the answer does not contain the item.
+   * Creates one item with a single POST. The specification leaves the answer open: any 2xx but a web page, which is not
+   * from the service, is a success. `created` is null if the answer does not contain the item.
    */
   protected async createOne<Item>(
     kind: Kind<Item>,

@@ -175,9 +175,11 @@ export class ServiceHttp {
     if (!result.ok) return result;
     const { body, ...answer } = result;
     const { isExact = method !== 'GET' } = options;
-    const json = isExact ? parseExactJson(body.toString()) : parseJson(body.toString());
-    if (json !== undefined || body.length === 0) return { ...answer, json };
-    return this.#fail(call, { reason: 'not_json', mayBeDone: true }, { status: answer.status });
+    const text = body.toString();
+    const json = isExact ? parseExactJson(text) : parseJson(text);
+    if (json !== undefined || text === '') return { ...answer, json };
+    const reason = text.trimStart().startsWith('<') ? 'web_page' : 'not_json';
+    return this.#fail(call, { reason, mayBeDone: true }, { status: answer.status });
   }
 
   /** The user's name for a setting: the option that replaces its key, or its key; `api.key` also with its source. */

@@ -244,7 +244,12 @@ const REASONS = {
   not_json: {
     kind: 'unreadable',
     cause: 'the answer is not JSON',
-    hint: 'check that api.base_url is the address of the API, not of a web page',
+    hint: 'check api.base_url and the path',
+  },
+  web_page: {
+    kind: 'unreadable',
+    cause: 'the answer is a web page',
+    hint: 'check that api.base_url is the address of the API',
   },
   not_stored: {
     kind: 'unreadable',

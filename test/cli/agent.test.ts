@@ -92,7 +92,7 @@ describe('agent chat with a question', () => {
     [{ status: 500 }, 'the service failed (500: Simulated failure)'],
     [{ status: 429, retryAfter: '0' }, 'too many requests'],
     [{ isSilent: true }, 'no complete answer within the timeout'],
-    [{ body: 'html', contentType: 'text/html' }, 'the answer is not JSON'],
+    [{ body: 'html', contentType: 'text/html' }, 'the answer is a web page'],
     [{ body: 'empty' }, 'holds no response'],
     [{ cut: 'length' }, 'ended before it was complete'],
   ])('reports each failure in its own words, and asks once: %j', async (faults, words) => {

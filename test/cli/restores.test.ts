@@ -91,6 +91,14 @@ describe('restores create', () => {
     expect(await restoresThere()).toHaveLength(before.length + 1);
   });
 
+  test('does not take a web page for an answer of the service', async () => {
+    shell.simulator.setFaults({ path: '/backup/v1/restores', body: 'html', method: 'POST' });
+    const { code, err } = await shell.type(CREATE);
+    expect(err).toContain('the answer is a web page: the restore may have begun anyway');
+    expect(err).toContain('it is not known whether it has begun');
+    expect(code).toBe(1);
+  });
+
   test('accepts an empty answer', async () => {
     shell.simulator.setFaults({ createdBody: 'empty' });
     const { code, err } = await shell.type(CREATE);

@@ -272,14 +272,16 @@ test('a path stays within the origin, and is encoded where HTTP requires it', as
 });
 
 test('an operation without an answer body returns no value, one that is not JSON fails', async () => {
-  await using service = await openService(({ method }, response) => {
+  await using service = await openService(({ method, url }, response) => {
     response.statusCode = method === 'DELETE' ? 204 : 200;
-    response.end(method === 'DELETE' ? undefined : '<html>');
+    response.end(method === 'DELETE' ? undefined : url === '/page' ? '\n<html>' : 'OK');
   });
   const deleted = await service.http.requestJson('DELETE', '/x');
   expect(deleted).toMatchObject({ ok: true, status: 204, json: undefined });
-  const page = await service.http.requestJson('GET', '/x');
-  expect(page).toMatchObject({ error: { kind: 'unreadable', reason: 'not_json' } });
+  const text = await service.http.requestJson('GET', '/x');
+  expect(text).toMatchObject({ error: { kind: 'unreadable', reason: 'not_json' } });
+  const page = await service.http.requestJson('GET', '/page');
+  expect(page).toMatchObject({ error: { kind: 'unreadable', reason: 'web_page' } });
 });
 
 test('a 400 means the key if nothing else can be wrong, else the request', async () => {

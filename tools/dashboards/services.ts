@@ -17,6 +17,12 @@ function now(metric: string, legend: string = SERVER): Query {
   return { expr: `${metric}{${OF}}`, legend };
 }
 
+/** The current value of each member of a cluster. Other servers may have the series, too, but no state of a member. */
+function member(metric: string, legend: string = SERVER): Query {
+  const { expr } = now(metric, legend);
+  return { expr: `${expr} and engine_global_status_wsrep_local_state`, legend };
+}
+
 /** The sum, minimum or maximum of the series with the same values of `labels`. */
 function all(how: 'sum' | 'min' | 'max', metric: string, ...labels: readonly string[]): Query {
   const by = ['job', ...labels];
@@ -46,7 +52,7 @@ const overview: readonly Panel[] = [
   states(
     'Servers up',
     now('engine_up'),
-    now('engine_global_status_wsrep_ready', `${SERVER} ready`),
+    member('engine_global_status_wsrep_ready', `${SERVER} ready`),
     now('proxy_up'),
   ),
   panel('Samples on the page', 'short', all('sum', 'scrape_samples_scraped')),
@@ -116,15 +122,19 @@ const engine: readonly Panel[] = [
     now('engine_slave_status_slave_sql_running', `${SERVER} applies`),
   ),
   panel('Ten largest tables', 'bytes', {
-    expr: `topk(10, sum by (job, schema, table) (engine_info_schema_table_size{${OF}}))`,
+    // A replica has the same tables, and the free space of a shared file is repeated for each table in it.
+    expr: `topk(10, max by (job, schema, table) (sum by (job, server_name, schema, table) (engine_info_schema_table_size{${OF}, component!="data_free"})))`,
     legend: '{{job}} {{schema}}.{{table}}',
   }),
   panel('Up for', 's', now('engine_global_status_uptime')),
 ];
 
 const multimaster: readonly Panel[] = [
-  panel('Cluster size', 'short', now('engine_global_status_wsrep_cluster_size')),
-  states('In the primary part of the cluster', now('engine_global_status_wsrep_cluster_status')),
+  panel('Cluster size', 'short', member('engine_global_status_wsrep_cluster_size')),
+  states(
+    'In the primary part of the cluster',
+    member('engine_global_status_wsrep_cluster_status'),
+  ),
   panel(
     'Share of time paused by flow control',
     'percentunit',
