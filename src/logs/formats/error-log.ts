@@ -4,6 +4,8 @@
 //   2026-03-04  9:05:33 41 [Warning] message      current versions
 //   260304  9:07:01 [ERROR] message               older versions, and crashes
 //   260304  9:07:01 audit_plugin: message         plugins: neither thread nor level
+//   2026-03-04 09:05:33 0x7f2f8c01  Part: message the storage engine, as for a failed assertion
+//   2026-03-04 09:05:33 0x7f2f8c01 … MONITOR OUTPUT
 //
 // A plugin sometimes omits the newline, so that the next header directly follows its message.
 
@@ -20,12 +22,12 @@ const STAMP_LENGTH = stampLength('YYYY-MM-DD');
 const SHORT_STAMP_LENGTH = stampLength('YYMMDD');
 /** After the stamp, which is 19 or 15 characters long. */
 const THREAD_AND_LEVEL = / (?:(\d+) )?\[(\w+)\](?: |$)/y;
-const COMPONENT = / {1,2}[\w.-]+: /y;
+const COMPONENT = /(?: 0x[\da-f]+)? {1,2}(?=[\w.-]+: |\w+ MONITOR OUTPUT)/y;
 /** A header directly after a word or punctuation; after a blank it is a time within the message. */
 const GLUED_HEADER =
   /(?<=[A-Za-z_.;:!?)\]])(?:\d{6} [ \d]\d:\d\d:\d\d (?:server_audit: |\[(?:ERROR|Warning|Note)\] )|\d{4}-\d\d-\d\d [ \d]\d:\d\d:\d\d \d+ \[(?:ERROR|Warning|Note)\] )/g;
 const GLUED_AT_MIN = 16;
-const CRASH = /^\S+ got (?:signal \d|exception 0x)/;
+const CRASH = /^(?:\S+ got (?:signal \d|exception 0x)|\w+: Assertion failure )/;
 const ABORTED =
   /^Aborted connection \d+ to db: '(.{0,300}?)' user: '(.{0,300}?)' host: '(.{0,300}?)'/;
 const DENIED = /^Access denied for user '(.{0,300}?)'@'(.{0,300}?)'/;
@@ -64,7 +66,7 @@ function headerOf(text: string): Header | null {
   }
   COMPONENT.lastIndex = stampEnd;
   return COMPONENT.test(text)
-    ? { localMs, thread: null, level: null, messageAt: stampEnd + 1 }
+    ? { localMs, thread: null, level: null, messageAt: COMPONENT.lastIndex }
     : null;
 }
 

@@ -281,7 +281,7 @@ function isEscaped(sql: string, from: number, at: number): boolean {
 
 /** The message without the literals of the statements and rows that it quotes. */
 export function redactMessage(text: string): string {
-  let redacted = text.replace(LOCKED_ROW, LOCKED_ROW_REDACTED);
+  let redacted = redactRows(text);
   for (const quoted of VALUES) {
     const place = placeOf(redacted, quoted);
     if (place !== null) {
@@ -302,7 +302,7 @@ export function redactMessage(text: string): string {
  * statement if its quotes have only this reading. Otherwise all of it is replaced.
  */
 export function redactRest(rest: string): string {
-  const text = rest.replace(LOCKED_ROW, LOCKED_ROW_REDACTED);
+  const text = redactRows(rest);
   const { text: redacted, end, isDoubtful } = redactSqlFrom('code', text, true);
   const isCode = !isDoubtful && end === 'code' && !text.includes('*/');
   return isCode && !mayBeginIn("'", text) && !mayBeginIn('"', text) ? redacted : PLACEHOLDER;
@@ -316,9 +316,22 @@ function mayBeginIn(quote: "'" | '"', text: string): boolean {
   return !BEGINS_WITH_NAME.test(text) || !redactSqlFrom(quote, text, true).isTouched;
 }
 
-/** A column of a locked record: `3: len 1; hex 62; asc b;;`; its text may contain anything but a newline. */
-const LOCKED_ROW = /(\b\d+: len \d+; hex ).*/g;
-const LOCKED_ROW_REDACTED = `$1${PLACEHOLDER}; asc ${PLACEHOLDER};;`;
+// Rows that the storage engine shows. Their text may contain anything but a newline.
+
+/** A column of a locked record, as `3: len 1; hex 62; asc b;;`, and a page, which has no number. */
+const COLUMN = /((?:\b\d+: |^ ?)len \d+; hex ).*/gm;
+const COLUMN_REDACTED = `$1${PLACEHOLDER}; asc ${PLACEHOLDER};;`;
+/** A row that was not found: `TUPLE (info_bits=0, 1 fields): {[3]abc(0x616263)} at: …`. */
+const ROW = /\b((?:TUPLE|RECORD) ?\(info_bits=).*/g;
+/** A line of a page in hexadecimal. */
+const PAGE_LINE = /(: )[\da-f]{64}$/gim;
+
+function redactRows(text: string): string {
+  return text
+    .replace(COLUMN, COLUMN_REDACTED)
+    .replace(ROW, `$1${PLACEHOLDER}`)
+    .replace(PAGE_LINE, `$1${PLACEHOLDER}`);
+}
 
 interface Quoted {
   readonly opener: string;
@@ -349,12 +362,13 @@ function placeOf(text: string, { opener, closers }: Quoted): { start: number; en
 /** A statement begins after an announcement, or with its first words. */
 const ANNOUNCED = [
   String.raw`\bQuery \(\w+\): `,
-  String.raw`\b(?:Statement|SQL|query): (?!')`,
+  String.raw`\b(?:Statement|SQL|query|stmt): (?!')`,
   String.raw`, query id \d+ [^\n]{0,1000}\n`,
 ];
 const BEGUN = [
   String.raw`select\s+(?!command denied)`,
   String.raw`(?:insert|replace)\s+(?:\w+\s+){0,3}into\s`,
+  String.raw`(?:insert|replace)\s+(?:\w+\s+){0,2}\S+\s+set\s`,
   String.raw`update\s[^]{1,200}?\sset\s`,
   String.raw`delete\s+(?:\w+\s+){0,3}from\s`,
   String.raw`values\s*\(`,

@@ -13,12 +13,14 @@ test.each([
   ['an older stamp and a level', '260304  9:07:01 [ERROR] engined got signal 11 ;'],
   ['an older stamp and no level', '260304  9:07:01 server_audit: STOPPED'],
   ['a level and no message', '2026-03-04  9:05:33 0 [Note]'],
+  ['the address of a thread', '2026-03-04 09:05:33 0x7f2f8c01  Part: Assertion failure in file x'],
+  ['the report of a monitor', '2026-03-04 09:05:33 0x7f2f PART MONITOR OUTPUT\n==========\nmore'],
 ])('a record begins with a stamp, %s', (_, record) => check([NOTE, record, NOTE]));
 
 test.each([
   "Version: '11.4.5'  socket: '/run/engine.sock'  port: 3306",
   '\n})\nWSREP_SST: [INFO] Streaming (20260304 09:05:33.123)\n',
-  '2026-03-04 09:05:33 0x7f2f INNODB MONITOR OUTPUT\n==========',
+  '2026-03-04 09:05:33 0x7f2f\n*** (1) TRANSACTION:',
   '2026-03-04 09:05:33\n260304\n2026-13-04  9:05:33 0 [Note] x',
   ' 2026-03-04  9:05:33 0 [Note] indented',
 ])('every other line belongs to the previous record: %j', lines =>
@@ -81,6 +83,8 @@ describe('of a record it reads', () => {
     ['260304  9:06:10 [ERROR] engined got signal 11 ;', 21],
     ['260304  9:06:10 [ERROR] engined got exception 0xc0000005 ;', 21],
     ['260304  9:06:10 [ERROR] got it: signal', 17],
+    ['2026-03-04 09:06:10 0x7f2f8c01  Part: Assertion failure in file x.cc line 7', 21],
+    ['2026-03-04 09:06:10 0x7f2f8c01  Part: ready', 9],
     ['260304  9:06:10 server_audit: STARTED', 9],
     ['2026-03-04  9:06:10 0 [constructor] x', 0],
   ])('the severity of %s', (text, want) => expect(read(text)?.severityNumber).toBe(want));

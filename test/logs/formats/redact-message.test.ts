@@ -36,6 +36,7 @@ describe('statements lose their literals', () => {
     check("set password for u = 'x'", 'set password for u = ?');
     check("SET @a = 'x'", 'SET @a = ?');
     check("INSERT t VALUES ('x')", 'INSERT t VALUES (?)');
+    check("replace low_priority shop.t set a='x'", 'replace low_priority shop.t set a=?');
     check('kill connection 75', 'kill connection ?');
   });
 
@@ -45,6 +46,7 @@ describe('statements lose their literals', () => {
       'Query (0x7f2f8c01): with a as (select ?) table a -- ?',
     );
     check("Statement is unsafe. Statement: do f('x')", 'Statement is unsafe. Statement: do f(?)');
+    check("[router] stmt: execute p using 'x'", '[router] stmt: execute p using ?');
     check(
       "conflict at seqno 10, SQL: optimize table t /* 'x' */",
       'conflict at seqno 10, SQL: optimize table t /* ? */',
@@ -89,6 +91,17 @@ describe('values that messages quote are redacted', () => {
       ' 0: len 4; hex 8000; asc     ;;\n 1: len 4; hex 8001; asc abcd;;',
       ' 0: len 4; hex ?; asc ?;;\n 1: len 4; hex ?; asc ?;;',
     );
+  });
+
+  test('of damaged tables', () => {
+    check(
+      'in index `mail` was not found on update: TUPLE (info_bits=0, 2 fields): {[3]u1}(0x75),[1] (0x8)} at: COMPACT RECORD(info_bits=0, 1 fields): {[2]u2(0x7532)}\nnext 5',
+      'in index `mail` was not found on update: TUPLE (info_bits=?\nnext 5',
+    );
+    check('Part: Page dump:\n len 16384; hex 7531; asc u1;', 'Part: Page dump:\n len 16384; hex ?; asc ?;;');
+    const line = '2026-03-04  9:05:33 0 [Note] Part: ';
+    check(line + '00c0ffee'.repeat(8), `${line}?`);
+    checkSame(`${line}${'00c0ffee'.repeat(5)} is the checksum`);
   });
 
   test('of errors about values', () => {
