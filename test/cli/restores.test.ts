@@ -95,8 +95,11 @@ describe('restores create', () => {
     shell.simulator.setFaults({ path: '/backup/v1/restores', body: 'html', method: 'POST' });
     const { code, err } = await shell.type(CREATE);
     expect(err).toContain('the answer is a web page: the restore may have begun anyway');
-    expect(err).toContain('it is not known whether it has begun');
-    expect(code).toBe(1);
+    expect(err).toContain('it has begun: it is in the list of restores, and was not before');
+    expect(code).toBe(0);
+    shell.simulator.resetFaults();
+    shell.simulator.setFaults({ path: '/backup/v1/restores', body: 'html' });
+    await shell.fails(CREATE, 'it is not known whether it has begun');
   });
 
   test('accepts an empty answer', async () => {

@@ -272,9 +272,9 @@ test('a path stays within the origin, and is encoded where HTTP requires it', as
 });
 
 test('an operation without an answer body returns no value, one that is not JSON fails', async () => {
-  await using service = await openService(({ method, url }, response) => {
+  await using service = await openService(({ method, path }, response) => {
     response.statusCode = method === 'DELETE' ? 204 : 200;
-    response.end(method === 'DELETE' ? undefined : url === '/page' ? '\n<html>' : 'OK');
+    response.end(method === 'DELETE' ? undefined : path.endsWith('/page') ? '\n<html>' : 'OK');
   });
   const deleted = await service.http.requestJson('DELETE', '/x');
   expect(deleted).toMatchObject({ ok: true, status: 204, json: undefined });

@@ -106,7 +106,6 @@ interface Point {
 /** The history of a point since its page. */
 class PointOutcome {
   readonly point: Point;
-  readonly page: number;
   readonly poison: number | null;
   state: 'waiting' | 'taken' | 'aside' = 'waiting';
   takenCount = 0;
@@ -122,9 +121,8 @@ class PointOutcome {
   /** The last request with this point: the time of its answer, whether that was a hold, and its number of points. */
   last: { readonly atMs: number; readonly isHeld: boolean; readonly points: number } | null = null;
 
-  constructor(point: Point, page: number, poison: number | null) {
+  constructor(point: Point, poison: number | null) {
     this.point = point;
-    this.page = page;
     this.poison = poison;
   }
 }
@@ -181,14 +179,13 @@ class Judge {
   readonly #isOrdered: boolean;
   readonly #newest = new Map<string, number>();
   readonly #bySeries = new Map<string, PointOutcome[]>();
-  #lastPass = { page: -1, atMs: -Infinity };
 
   constructor(isOrdered: boolean) {
     this.#isOrdered = isOrdered;
   }
 
-  made(point: Point, page: number, poison: number | null): void {
-    const outcome = new PointOutcome(point, page, poison);
+  made(point: Point, poison: number | null): void {
+    const outcome = new PointOutcome(point, poison);
     this.outcomes.set(point.key, outcome);
     const known = this.#bySeries.get(point.series) ?? [];
     known.push(outcome);
@@ -257,18 +254,16 @@ class Judge {
     for (const older of this.#bySeries.get(series) ?? []) {
       if (older.state !== 'waiting' || older.point.timeMs >= timeMs || older.isRefused) continue;
       if (points.some(point => point.key === older.point.key)) continue;
-      const page = this.outcomes.get(key)?.page ?? -1;
-      const why = isInFlush ? 'in a flush' : this.#whyForbidden(older, page, nowMs);
+      const why = isInFlush ? 'in a flush' : this.#whyForbidden(older, nowMs);
       if (why !== null) {
         this.wrong.push(`${key} passed ${older.point.key}: ${why}`);
       } else if (older.poison === null) this.passedInVain++;
       older.isRefused = true;
-      this.#lastPass = { page, atMs: nowMs };
     }
   }
 
-  /** J3: only a point that cannot be split is passed: once a minute, directly after its refusal, never in a flush. */
-  #whyForbidden(outcome: PointOutcome, page: number, nowMs: number): string | null {
+  /** J3: only a point that cannot be split is passed, directly after its refusal, never in a flush. */
+  #whyForbidden(outcome: PointOutcome, nowMs: number): string | null {
     const { last, heldSinceMs, firstHeldMs, heldCount } = outcome;
     // A row of which nothing is accepted in five rounds counts as one piece. A later row is sent whole in four of these
     // rounds, and twice in the fifth, with its parts between.
@@ -283,8 +278,7 @@ class Judge {
     if (last.points > 1 && !isOne) return 'it could have been split';
     // The refusal must be of this round; rounds are a minute apart.
     if (nowMs - last.atMs >= MINUTE_MS) return 'it was not refused directly before';
-    const isOften = nowMs - this.#lastPass.atMs < MINUTE_MS && page !== this.#lastPass.page;
-    return isOften ? 'another one passed within a minute' : null;
+    return null;
   }
 
   #outcomesOf(points: readonly Point[]): readonly PointOutcome[] {
@@ -493,7 +487,7 @@ class Run implements Transport {
       ({ service, series, from, to }) =>
         service === at.service && series === at.index && page >= from && page < to,
     );
-    this.#judge.made(point, page, poison?.status ?? null);
+    this.#judge.made(point, poison?.status ?? null);
   }
 
   async #happen(kind: 'flush' | 'stop' | 'kill', lengthMs: number): Promise<void> {

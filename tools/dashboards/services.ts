@@ -131,10 +131,7 @@ const engine: readonly Panel[] = [
 
 const multimaster: readonly Panel[] = [
   panel('Cluster size', 'short', member('engine_global_status_wsrep_cluster_size')),
-  states(
-    'In the primary part of the cluster',
-    member('engine_global_status_wsrep_cluster_status'),
-  ),
+  states('In the primary part of the cluster', member('engine_global_status_wsrep_cluster_status')),
   panel(
     'Share of time paused by flow control',
     'percentunit',

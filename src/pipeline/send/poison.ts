@@ -6,7 +6,8 @@
 //   2. search   the oldest row with other pieces is cut and sent,            accepted ─▶ settled
 //               older points first                                           refused  ─▶ cut again; a piece that cannot
 //                                                                                        be cut becomes a suspect
-//   3. pass     if only suspects are left, one later row is sent             the same as 2
+//   3. pass     if only suspects are left, later rows are sent, up to the    the same as 2
+//               first of which something is refused
 //   4. close    once 2 or 3 get a piece accepted, each suspect is            refused  ─▶ the round counts against it;
 //               sent once more                                                           after ROUNDS it is set aside
 //
@@ -97,9 +98,24 @@ export class Round {
       }
       if (this.acceptedCount > 0) return delivery;
     }
-    if (!this.#port.mayPass() || this.#lane.length >= SUSPECT_ROWS_MAX) return null;
-    const later = await this.#port.takeLater();
-    return later !== null && (await this.#search(later)) ? later : null;
+    return this.#passRows();
+  }
+
+  /**
+   * Sends later rows past the suspects, which were refused directly before and are all that is left of the lane: up to the
+   * first row of which something is refused, because nothing may pass that before the next round. Returns the last row.
+   */
+  async #passRows(): Promise<Delivery | null> {
+    const endCount = this.#requestCount + REQUESTS_MAX;
+    let last: Delivery | null = null;
+    while (this.#requestCount < endCount && this.#lane.length < SUSPECT_ROWS_MAX) {
+      const later = this.#port.mayPass() ? await this.#port.takeLater() : null;
+      if (later === null) break;
+      if (!(await this.#search(later))) return null;
+      last = later;
+      if (later.pieces().length > 0) break;
+    }
+    return last;
   }
 
   /** True when a row counts as one piece, and all its pieces that are no suspects were refused once more. */

@@ -98,7 +98,10 @@ describe('values that messages quote are redacted', () => {
       'in index `mail` was not found on update: TUPLE (info_bits=0, 2 fields): {[3]u1}(0x75),[1] (0x8)} at: COMPACT RECORD(info_bits=0, 1 fields): {[2]u2(0x7532)}\nnext 5',
       'in index `mail` was not found on update: TUPLE (info_bits=?\nnext 5',
     );
-    check('Part: Page dump:\n len 16384; hex 7531; asc u1;', 'Part: Page dump:\n len 16384; hex ?; asc ?;;');
+    check(
+      'Part: Page dump:\n len 16384; hex 7531; asc u1;',
+      'Part: Page dump:\n len 16384; hex ?; asc ?;;',
+    );
     const line = '2026-03-04  9:05:33 0 [Note] Part: ';
     check(line + '00c0ffee'.repeat(8), `${line}?`);
     checkSame(`${line}${'00c0ffee'.repeat(5)} is the checksum`);
