@@ -369,6 +369,8 @@ interface UptimeSample {
   readonly value: number;
   readonly timeMs: number;
   readonly atMs: number;
+  /** How much later than both it may have been measured: without a timestamp, during the whole scrape. */
+  readonly slackMs: number;
 }
 
 /** A component whose uptime shows a new process. */
@@ -382,20 +384,20 @@ interface Turn {
 export function weighUptimes(judge: Judge): void {
   const { table, time, options } = judge;
   const turns: Turn[] = [];
-  const timeOf = (stampMs: number): number =>
-    !options.honorTimestamps || Number.isNaN(stampMs) ? time.nowMs : stampMs;
-  const firstOf = (row: number): UptimeSample => {
-    const atMs = time.monotonicMs;
-    return { value: table.value[row]!, timeMs: timeOf(table.timeMs[row]!), atMs };
+  const sampleOf = (value: number, stampMs: number): UptimeSample => {
+    const isDated = options.honorTimestamps && !Number.isNaN(stampMs);
+    const [timeMs, slackMs] = isDated ? [stampMs, 0] : [time.nowMs, time.durationMs];
+    return { value, timeMs, atMs: time.monotonicMs, slackMs };
   };
+  const firstOf = (row: number): UptimeSample => sampleOf(table.value[row]!, table.timeMs[row]!);
   // Of several samples on this page the newest one counts, unless a wrong clock dated it.
   const newest = new Map<number, UptimeSample>();
   for (const { row, value, timeMs: stampMs } of table.repeats) {
     if (!table.metrics[table.metric[row]!]!.isUptime) continue;
     const before = newest.get(row) ?? firstOf(row);
-    const timeMs = timeOf(stampMs);
-    if (timeMs <= time.futureMs && (timeMs > before.timeMs || before.timeMs > time.futureMs))
-      newest.set(row, { value, timeMs, atMs: before.atMs });
+    const sample = sampleOf(value, stampMs);
+    const isNewer = sample.timeMs > before.timeMs || before.timeMs > time.futureMs;
+    if (sample.timeMs <= time.futureMs && isNewer) newest.set(row, sample);
   }
   for (const component of table.components)
     for (const evidence of component.uptimes.values()) {
@@ -445,7 +447,7 @@ function rowOnPage(table: SeriesTable, evidence: UptimeEvidence): number {
 
 /** Accepts a sample of an uptime; true if it shows a new process. */
 function weigh(evidence: UptimeEvidence, sample: UptimeSample, futureMs: number): boolean {
-  const { value, timeMs } = sample;
+  const { value, timeMs, slackMs } = sample;
   if (!(value >= 0 && timeMs - value * 1000 > 0) || timeMs > futureMs) return false;
   // The last sample was dated by a wrong clock.
   if (evidence.timeMs > futureMs) Object.assign(evidence, NO_EVIDENCE);
@@ -460,7 +462,7 @@ function weigh(evidence: UptimeEvidence, sample: UptimeSample, futureMs: number)
     return false;
   }
   // An older process shows at once even if the uptime was stuck: no uptime grows faster than time.
-  const isOlder = timeMs - value * 1000 < evidence.beginMs - JITTER_MS;
+  const isOlder = timeMs - value * 1000 < evidence.beginMs - JITTER_MS - slackMs;
   if (isInDoubt(evidence, before.value, sample) && !isOlder) return false;
   // An unchanged value may be left over from an ended process: it does not prove a running one.
   if (value === before.value) return false;
@@ -488,18 +490,20 @@ function isInDoubt(evidence: UptimeEvidence, before: number, sample: UptimeSampl
  * Compares with the newest certain sample. Unless the uptime fell, both clocks must show a change.
  */
 function isAnother(evidence: UptimeEvidence, lastMs: number, sample: UptimeSample): boolean {
-  const { value, timeMs, atMs } = sample;
+  const { value, timeMs, atMs, slackMs } = sample;
   const beginMs = timeMs - value * 1000;
   const laterMs = beginMs - evidence.beginMs;
-  if (Math.abs(laterMs) > JITTER_MS) {
+  // A slow page without timestamps seems to show an older process, and the page after it a younger one.
+  const jitterMs = JITTER_MS + (laterMs > 0 ? evidence.provenSlackMs : slackMs);
+  if (Math.abs(laterMs) > jitterMs) {
     const grownMs = value * 1000 - (evidence.provenMs - evidence.beginMs);
     // A late uptime lags by one poll, which may have been longer than usual.
-    const isLate = evidence.lag > 0 && laterMs > 0 && laterMs <= JITTER_MS + timeMs - lastMs;
+    const isLate = evidence.lag > 0 && laterMs > 0 && laterMs <= jitterMs + timeMs - lastMs;
     if (isLate && grownMs >= 0) return false;
     // NaN after a restart of prom2otlp.
     const passedMs = atMs - evidence.provenAtMs;
     // By our own clock it grew normally: the clock of the timestamps was set.
-    const isStep = laterMs > 0 ? passedMs - grownMs <= JITTER_MS : grownMs - passedMs <= JITTER_MS;
+    const isStep = laterMs > 0 ? passedMs - grownMs <= jitterMs : grownMs - passedMs <= jitterMs;
     if (grownMs < 0 || !isStep) {
       evidence.unsure = grownMs >= 0 && Number.isNaN(passedMs) ? 1 : 0;
       return true;
@@ -508,13 +512,15 @@ function isAnother(evidence: UptimeEvidence, lastMs: number, sample: UptimeSampl
   evidence.beginMs = beginMs;
   evidence.provenMs = timeMs;
   evidence.provenAtMs = atMs;
+  evidence.provenSlackMs = slackMs;
   return false;
 }
 
 /** The evidence that the first sample of a process gives. */
-function knownFrom({ value, timeMs, atMs }: UptimeSample): Partial<UptimeEvidence> {
+function knownFrom({ value, timeMs, atMs, slackMs }: UptimeSample): Partial<UptimeEvidence> {
   const beginMs = Math.round(timeMs - value * 1000);
-  return { processMs: beginMs, beginMs, shownMs: timeMs, provenMs: timeMs, provenAtMs: atMs };
+  const proven = { provenMs: timeMs, provenAtMs: atMs, provenSlackMs: slackMs };
+  return { processMs: beginMs, beginMs, shownMs: timeMs, ...proven };
 }
 
 /** Finds the components whose counters fell since the previous poll. */

@@ -541,6 +541,26 @@ describe('F5: the start is derived from the uptime', () => {
     }
   });
 
+  test('F5: a slow page without timestamps shows the same process, and so does the page after it', () => {
+    const target = new Target();
+    for (const [seconds, slowS, queries, start] of [
+      [0, 0, 5, -100],
+      [60, 4, 6, -100],
+      [120, 0, 7, -100],
+      [180, 9, 8, -100],
+      [240, 9, 9, -100],
+      [300, 0, 10, -100],
+      // In a page that takes a second, 5 seconds more are another process.
+      [360, 5, 12, 360],
+    ] as const) {
+      const uptime = seconds + 100 + slowS;
+      const text = `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}\n`;
+      const durationMs = seconds === 360 ? 1000 : slowS * 1000;
+      const { shown } = target.page(seconds, text, { durationMs });
+      expect(shown.at(-1)).toMatch(` ${queries} @${seconds} from ${start}`);
+    }
+  });
+
   test('F5: honor_timestamps: false gives the uptime the time of the scrape, too', () => {
     checkWith({ metrics: { honorTimestamps: false } }, '60: 100@0 5@0 from -40');
   });
