@@ -83,8 +83,8 @@ export const ENGINE_TABLES: readonly CatalogTable[] = [
   ]),
 
   // Status of an engine server as a member of a multi-master cluster. The series have the engine's prefix. A server outside
-  // a cluster may have some of them, with 0, but never `local_state`. Every member reports the cluster's size, view and position, and receives its own copy of a write
-  // set, so hardly any of them may be summed over servers.
+  // a cluster may have some of them, with 0, but never `local_state`. Every member reports the cluster's size, view and
+  // position, and receives its own copy of a write set, so hardly any of them may be summed over servers.
   table('engine_global_status_wsrep_', UNTYPED, [
     // Membership.
     gauge('cluster_size', '{node}', 'Members of the cluster in the view of this node.'),

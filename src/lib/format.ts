@@ -12,7 +12,10 @@ export function formatCount(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
-/** A finite float as Go prints it, zero without its sign: the shortest text for this number, with an exponent below 1e-4 and from 1e6. */
+/**
+ * A finite float as Go prints it, but zero without its sign: the shortest text for this number, with an exponent below
+ * 1e-4 and from 1e6.
+ */
 export function formatGoFloat(value: number): string {
   const size = Math.abs(value);
   if (size === 0 || (size >= 1e-4 && size < 1e6)) return String(value);

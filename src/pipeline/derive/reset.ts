@@ -493,10 +493,11 @@ function isAnother(evidence: UptimeEvidence, lastMs: number, sample: UptimeSampl
   const { value, timeMs, atMs, slackMs } = sample;
   const beginMs = timeMs - value * 1000;
   const laterMs = beginMs - evidence.beginMs;
+  const grownMs = value * 1000 - (evidence.provenMs - evidence.beginMs);
   // A slow page without timestamps seems to show an older process, and the page after it a younger one.
-  const jitterMs = JITTER_MS + (laterMs > 0 ? evidence.provenSlackMs : slackMs);
+  const ownMs = laterMs > 0 ? evidence.beginSlackMs : slackMs;
+  const jitterMs = JITTER_MS + (grownMs < 0 ? 0 : ownMs);
   if (Math.abs(laterMs) > jitterMs) {
-    const grownMs = value * 1000 - (evidence.provenMs - evidence.beginMs);
     // A late uptime lags by one poll, which may have been longer than usual.
     const isLate = evidence.lag > 0 && laterMs > 0 && laterMs <= jitterMs + timeMs - lastMs;
     if (isLate && grownMs >= 0) return false;
@@ -509,17 +510,19 @@ function isAnother(evidence: UptimeEvidence, lastMs: number, sample: UptimeSampl
       return true;
     }
   }
-  evidence.beginMs = beginMs;
   evidence.provenMs = timeMs;
   evidence.provenAtMs = atMs;
-  evidence.provenSlackMs = slackMs;
+  // An earlier begin that only the slow page explains may be of another process: the next page shows it.
+  if (laterMs < -JITTER_MS && laterMs >= -jitterMs) return false;
+  evidence.beginMs = beginMs;
+  evidence.beginSlackMs = slackMs;
   return false;
 }
 
 /** The evidence that the first sample of a process gives. */
 function knownFrom({ value, timeMs, atMs, slackMs }: UptimeSample): Partial<UptimeEvidence> {
   const beginMs = Math.round(timeMs - value * 1000);
-  const proven = { provenMs: timeMs, provenAtMs: atMs, provenSlackMs: slackMs };
+  const proven = { provenMs: timeMs, provenAtMs: atMs, beginSlackMs: slackMs };
   return { processMs: beginMs, beginMs, shownMs: timeMs, ...proven };
 }
 

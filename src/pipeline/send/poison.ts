@@ -28,6 +28,8 @@ export const ROUNDS = 5;
 const VAIN_ROUNDS = 5;
 /** With this many rows of suspects in the lane, no further row passes them. */
 const SUSPECT_ROWS_MAX = 64;
+/** At most this many rows pass in a round: they stay in memory until its end, and the suspects' last answer gets old. */
+const PASSED_ROWS_MAX = 16;
 
 /** The parts of the sender that a round uses. */
 export interface RoundPort {
@@ -98,22 +100,22 @@ export class Round {
       }
       if (this.acceptedCount > 0) return delivery;
     }
-    return this.#passRows();
+    return this.#lane.length < SUSPECT_ROWS_MAX ? this.#passRows() : null;
   }
 
   /**
-   * Sends later rows past the suspects, which were refused directly before and are all that is left of the lane: up to the
-   * first row of which something is refused, because nothing may pass that before the next round. Returns the last row.
+   * Sends later rows past the rest of the lane, which was refused directly before: up to the first row of which something
+   * is refused, because nothing may pass that before the next round. If the rest is more than suspects, only one row
+   * passes before it is searched again. Returns the last row.
    */
   async #passRows(): Promise<Delivery | null> {
-    const endCount = this.#requestCount + REQUESTS_MAX;
     let last: Delivery | null = null;
-    while (this.#requestCount < endCount && this.#lane.length < SUSPECT_ROWS_MAX) {
+    for (let count = 0; count < PASSED_ROWS_MAX; count++) {
       const later = this.#port.mayPass() ? await this.#port.takeLater() : null;
       if (later === null) break;
       if (!(await this.#search(later))) return null;
       last = later;
-      if (later.pieces().length > 0) break;
+      if (later.pieces().length > 0 || this.#lane.some(isOpen)) break;
     }
     return last;
   }

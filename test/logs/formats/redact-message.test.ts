@@ -105,6 +105,8 @@ describe('values that messages quote are redacted', () => {
     const line = '2026-03-04  9:05:33 0 [Note] Part: ';
     check(line + '00c0ffee'.repeat(8), `${line}?`);
     checkSame(`${line}${'00c0ffee'.repeat(5)} is the checksum`);
+    checkSame(`[Note] Part: sha256: ${'00c0ffee'.repeat(8)}`);
+    checkSame('failed to insert row 5, set autocommit to 0');
   });
 
   test('of errors about values', () => {

@@ -561,6 +561,19 @@ describe('F5: the start is derived from the uptime', () => {
     }
   });
 
+  test('F5: a failover on a slow page without timestamps is found on the next page', () => {
+    const target = new Target();
+    const see = (seconds: number, uptime: number, queries: number, durationMs: number): string => {
+      const text = `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}\n`;
+      return target.page(seconds, text, { durationMs }).shown.at(-1) ?? '';
+    };
+    see(0, 100, 900, 100);
+    see(60, 160, 910, 100);
+    // The other server began 5 seconds earlier.
+    see(120, 225, 2000, 6000);
+    expect(see(180, 285, 2010, 100)).toMatch(' 2010 @180 from 180');
+  });
+
   test('F5: honor_timestamps: false gives the uptime the time of the scrape, too', () => {
     checkWith({ metrics: { honorTimestamps: false } }, '60: 100@0 5@0 from -40');
   });

@@ -66,6 +66,20 @@ test('nor does it grow if three other rows come between two such pages', async (
   expect(drainedMs).toBeLessThan(15 * MINUTE_MS);
 });
 
+test('a row of which nothing is accepted is passed by one row only before it is searched again', async () => {
+  // Rows of two services in turn: the row of the other service is the first that is accepted.
+  const alternating = Array.from({ length: 24 }, (_, i) => ({
+    afterMs: i === 0 ? 0 : 30_000,
+    services: [0, 1].map(service => ({ series: i % 2 === service ? 3 : 0, lagMs: 0 })),
+    isDouble: false,
+  }));
+  for (let count = 1; count <= 60; count++) {
+    const answers = Array.from({ length: count }, () => always);
+    const { aside } = await run({ pages: alternating, answers });
+    expect([count, aside]).toEqual([count, 0]);
+  }
+});
+
 test('a back end that answers 500 to every second request costs nothing', async () => {
   for (const first of [0, 1]) {
     const answers = Array.from({ length: 400 }, (_, i) => (i % 2 === first ? always : null));
