@@ -170,8 +170,10 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
   const finished = backups.ok ? finishedOf(backups.backups) : [];
   const found = [...schedules.map(({ type }) => type), ...finished.map(([type]) => type)];
   const types = addTypes(before?.types ?? [], found);
-  // A failed or incomplete list may lack the newest backup.
-  const newest: Record<string, number> = backupsError === null ? {} : { ...before?.finishedAtMs };
+  // A list may lack the newest backup: it failed, it is not whole, or the backup was deleted after its time. Nothing is
+  // known where the service has no such list.
+  const hasNone = !backups.ok && backupsError === null;
+  const newest: Record<string, number> = hasNone ? {} : { ...before?.finishedAtMs };
   for (const [type, endMs] of finished) {
     const counted = typeAmong(types, type);
     newest[counted] = Math.max(endMs, newest[counted] ?? endMs);

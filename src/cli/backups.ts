@@ -136,7 +136,7 @@ async function listAll(
   signal: AbortSignal,
 ): Promise<Listed> {
   const all = await client.schedules.list({ service_id: serviceId, signal });
-  if (all.ok || serviceId !== undefined || all.error.status !== 400) return all;
+  if (all.ok || serviceId !== undefined || ![400, 422].includes(all.error.status ?? 0)) return all;
   const ids = baseUrl === undefined ? target.services.map(({ id }) => id) : [];
   let isComplete = true;
   const schedules: Schedule[] = [];

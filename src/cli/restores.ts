@@ -146,7 +146,7 @@ function requestOf({ command, values }: Call<typeof CREATE_OPTIONS>): RestoreReq
 /** Throws unless the id of the service was given once more. */
 async function confirm(
   { command, values }: Call<typeof CREATE_OPTIONS>,
-  { terminal, err }: Pick<VerbContext, 'terminal' | 'err'>,
+  { terminal, err, stop }: Pick<VerbContext, 'terminal' | 'err' | 'stop'>,
 ): Promise<void> {
   const { 'service-id': serviceId, 'yes-erase': confirmed } = values;
   const warning = `this erases all data of the database service ${serviceId}`;
@@ -160,22 +160,24 @@ async function confirm(
   if (input.isTTY !== true || screen.isTTY !== true)
     throw usageError(command, `${warning}: confirm it with --yes-erase ${serviceId}`);
   err.line(`${warning}, and puts the backup in its place.`);
-  const typed = await ask(terminal, `Type ${serviceId} to go on: `);
+  const typed = await ask(terminal, `Type ${serviceId} to go on: `, stop);
   if (typed !== serviceId)
     throw usageError(command, 'that is not the id of the service: nothing was sent');
 }
 
-/** The typed text; null after Ctrl-C or Ctrl-D. */
+/** The typed text; null after Ctrl-C, Ctrl-D or `stop`. */
 async function ask(
   { input, screen }: VerbContext['terminal'],
   question: string,
+  stop: AbortSignal,
 ): Promise<string | null> {
   const lines = createInterface({ input, output: screen, terminal: true });
   const left = new Promise<null>(resolve => {
     lines.once('close', () => resolve(null));
   });
-  // Ctrl-C rejects the question, Ctrl-D leaves it open.
-  const typed = await Promise.race([lines.question(question).catch(() => null), left]);
+  // Ctrl-C and `stop` reject the question, Ctrl-D leaves it open.
+  const asked = lines.question(question, { signal: stop }).catch(() => null);
+  const typed = await Promise.race([asked, left]);
   lines.close();
   if (typed === null) screen.write('\n');
   return typed?.trim() ?? null;

@@ -291,9 +291,10 @@ export function tellError({ err }: Pick<VerbContext, 'err'>, error: ServiceError
   return 1;
 }
 
-/** The error of a request for something that the user named: after a 404, that name is checked first. */
+/** The error of a request with names from the user: after a 404, 400 or 422 they are checked first. */
 export function namedError(error: ServiceError, check: string): ServiceError {
-  return error.kind === 'not_found' ? { ...error, hint: `${check}; else ${error.hint}` } : error;
+  const mayBeName = error.kind === 'not_found' || error.kind === 'bad_request';
+  return mayBeName ? { ...error, hint: `${check}; else ${error.hint}` } : error;
 }
 
 /** Prints a failure to read; returns null instead of the items. */
@@ -304,19 +305,19 @@ export function tellNone(context: VerbContext, error: ServiceError): null {
 
 // Answers of the service as JSON. All JSON of this program spells its members alike: serviceId, not service_id.
 
-/** Members whose own members were named by users and databases: metadata of a session, rows of an answer. */
+/** Members whose own members were named by users and databases, and keep their names: metadata of a session, rows of an answer. */
 const FOREIGN: ReadonlySet<string> = new Set(['metadata', 'data']);
 
 export function printJson({ out }: Pick<VerbContext, 'out'>, value: unknown): void {
   out.line(printableJson(respelled(value)));
 }
 
-/** Members that a service may echo, and that nobody may see. */
-const SECRETS: ReadonlySet<string> = new Set(['credentials', 'encryption_key']);
+/** Members that a service may echo, in any spelling, and that nobody may see. */
+const SECRETS: ReadonlySet<string> = new Set(['credentials', 'encryptionkey']);
 
-function shownOf(name: string, value: unknown): unknown {
-  if (SECRETS.has(name)) return '[secret]';
-  return FOREIGN.has(name) ? value : respelled(value);
+function shownOf(name: string, value: unknown, isForeign = false): unknown {
+  if (SECRETS.has(name.replaceAll('_', '').toLowerCase())) return '[secret]';
+  return respelled(value, isForeign || FOREIGN.has(name));
 }
 
 /** A value of the service in a table. */
@@ -324,12 +325,14 @@ export function cellOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function respelled(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(respelled);
+function respelled(value: unknown, isForeign = false): unknown {
+  if (Array.isArray(value)) return value.map(one => respelled(one, isForeign));
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).map(([name, one]: [string, unknown]) => [
-    name.replaceAll(/(?<=[a-z\d])_([a-z\d])/g, (_, letter: string) => letter.toUpperCase()),
-    shownOf(name, one),
+    isForeign
+      ? name
+      : name.replaceAll(/(?<=[a-z\d])_([a-z\d])/g, (_, letter: string) => letter.toUpperCase()),
+    shownOf(name, one, isForeign),
   ]);
   return Object.fromEntries(members);
 }

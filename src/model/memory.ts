@@ -30,8 +30,6 @@ export interface UptimeEvidence extends Record<SavedNumber, number> {
   hasFallenNow: boolean;
   /** When the newest certain sample arrived, by the monotonic clock. */
   provenAtMs: number;
-  /** How much later than `beginMs` says the process may have begun; see UptimeSample. */
-  beginSlackMs: number;
 }
 
 /** The numbers that are saved for our next process, in this order. */
@@ -75,7 +73,6 @@ export const NO_EVIDENCE: Omit<UptimeEvidence, 'rows'> = {
   isSplit: false,
   hasFallenNow: false,
   provenAtMs: Number.NaN,
-  beginSlackMs: 0,
 };
 
 /** A histogram or summary point: the rows that its head represents. */

@@ -145,7 +145,7 @@ export class AgentApi extends ApiArea {
   /** Ends a session. The specification only recommends it; a service without this operation answers 404. */
   async endSession(id: string, { signal }: ReadOptions = {}): Promise<Result<object>> {
     const path = `${this.path}/session/${encodeURIComponent(id)}`;
-    const answer = await this.http.requestJson('DELETE', path, { signal });
+    const answer = await this.http.requestJson('DELETE', path, { signal, isPlain: false });
     return answer.ok ? { ok: true } : answer;
   }
 

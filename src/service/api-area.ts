@@ -57,7 +57,8 @@ export class ApiArea {
     let last = '';
     for (let page = 1; ; page++) {
       const paged = page === 1 ? query : { ...query, page };
-      const answer = await this.http.requestJson('GET', this.path, { query: paged, signal });
+      const options = { query: paged, signal, isExact: true };
+      const answer = await this.http.requestJson('GET', this.path, options);
       if (!answer.ok) return answer;
       const found = itemsIn(answer.json, name);
       if (found === null)

@@ -92,6 +92,11 @@ export interface RequestOptions extends ReadOptions {
   readonly secrets?: readonly string[];
   /** For the whole request, including the wait for the token bucket; `api.timeout` if absent. */
   readonly timeoutMs?: number;
+  /**
+   * False if the path names something, such as an id, or a parameter may be missing: a 400 is then not about the key. By
+   * default true without a query and a body.
+   */
+  readonly isPlain?: boolean;
   /** Numbers in JSON that JavaScript would round remain texts, such as ids of 64 bits. True if the method is not GET. */
   readonly isExact?: boolean;
   /** The limit of the unpacked body; 16 MiB if absent. A larger one fails as `too_large`. */
@@ -178,7 +183,9 @@ export class ServiceHttp {
     const text = body.toString();
     const json = isExact ? parseExactJson(text) : parseJson(text);
     if (json !== undefined || text === '') return { ...answer, json };
-    const reason = text.trimStart().startsWith('<') ? 'web_page' : 'not_json';
+    // A 303 has a page for people, and was carried out.
+    const isPage = result.status < 300 && text.trimStart().startsWith('<');
+    const reason = isPage ? 'web_page' : 'not_json';
     return this.#fail(call, { reason, mayBeDone: true }, { status: answer.status });
   }
 
@@ -201,6 +208,7 @@ export class ServiceHttp {
   /** `path` begins with a slash, so that it cannot change the origin. */
   #prepare(method: Method, path: string, options: RequestOptions): Call {
     const { body, secrets = [], query = {}, sink = null } = options;
+    const hasNone = body === undefined && Object.values(query).every(value => value === undefined);
     const atLeastMs = sink === null ? 0 : DOWNLOAD_TIMEOUT_MS;
     const { timeoutMs = Math.max(atLeastMs, this.#options.api.timeoutMs) } = options;
     if (!path.startsWith('/')) bug(`the path ${JSON.stringify(path)} does not begin with a slash`);
@@ -214,7 +222,7 @@ export class ServiceHttp {
       accept: options.accept ?? '*/*',
       body: body === undefined ? null : JSON.stringify(body),
       secrets,
-      isPlain: body === undefined && Object.values(query).every(value => value === undefined),
+      isPlain: options.isPlain ?? hasNone,
       timeoutMs,
       deadlineMs: this.#options.clock.monotonicMs() + timeoutMs,
       idleTimeoutMs: sink === null ? 0 : this.#options.api.timeoutMs,
@@ -405,6 +413,9 @@ export function redirectOf(outcome: Outcome, options: RedirectOptions): string |
   });
   const location = headerText(headers, 'location');
   const target = URL.parse(location, `${options.origin}${options.path}`);
+  // A service behind a proxy that ends TLS may name this origin with http.
+  const asked = new URL(options.origin);
+  if (target?.protocol === 'http:' && target.host === asked.host) target.protocol = asked.protocol;
   // The request was carried out and its result is at the target, unless the target is a login page.
   const isResult = target?.origin === options.origin && !LOGIN.test(target.pathname);
   if (isRewriting && status === 303 && isResult) return outcome;

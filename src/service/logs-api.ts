@@ -158,7 +158,8 @@ export class LogsApi extends ApiArea {
     query: Readonly<Record<string, string>> = {},
     options: ReadOptions = {},
   ): Promise<Retention> {
-    return retentionOf(await this.#get(this.endpoints.retention, options, Object.entries(query)));
+    const pairs = Object.entries(query);
+    return retentionOf(await this.#get(this.endpoints.retention, options, pairs, false));
   }
 
   async setRetention(request: RetentionRequest, { signal }: ReadOptions = {}): Promise<Retention> {
@@ -186,9 +187,15 @@ export class LogsApi extends ApiArea {
     return { query, accept: ACCEPT, maxBodyBytes: maxBytes, signal };
   }
 
-  #get(path: string, { signal }: ReadOptions, pairs: Pairs): Promise<Result<JsonAnswer>> {
+  #get(
+    path: string,
+    { signal }: ReadOptions,
+    pairs: Pairs,
+    isPlain?: boolean,
+  ): Promise<Result<JsonAnswer>> {
     const query = Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
-    const limits = { priority: this.#priority, maxBodyBytes: LIST_BYTES_MAX };
+    const more = isPlain === undefined ? {} : { isPlain };
+    const limits = { priority: this.#priority, maxBodyBytes: LIST_BYTES_MAX, ...more };
     // Archives are downloaded by their ids.
     return this.http.requestJson('GET', path, { query, signal, isExact: true, ...limits });
   }

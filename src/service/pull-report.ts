@@ -74,6 +74,8 @@ export class PullReport {
   readonly #watch: KeyWatch | null;
   /** The last failure; null after a success. */
   #error: ServiceError | BadContent | null = null;
+  /** The failure before the successes of the running attempt: the attempt may fail again for the same reason. */
+  #former: { readonly reason: string; readonly sinceAtMs: number | null } | null = null;
   #times: PullTimes = {
     lastAttemptAtMs: null,
     lastSuccessAtMs: null,
@@ -132,6 +134,7 @@ export class PullReport {
       this.#startedMs = clock.monotonicMs();
       await attempt(this.held());
       this.#startedMs = Infinity;
+      this.#former = null;
       const dueMs = schedule.nextMs(startedMs, clock.nowMs());
       await this.#wait(Math.max(dueMs, this.heldMs()), seen, stop);
     }
@@ -169,6 +172,8 @@ export class PullReport {
   succeeded(startedMs: number, isWhole = true): void {
     this.#times.lastAttemptAtMs = this.#times.lastSuccessAtMs = this.options.clock.nowMs();
     if (this.#wasRefusedSince(startedMs)) return;
+    if (this.#error !== null && this.#startedMs < Infinity)
+      this.#former ??= { reason: this.#reason, sinceAtMs: this.#times.failingSinceAtMs };
     this.#times.failingSinceAtMs = null;
     this.#error = null;
     this.answered(startedMs);
@@ -198,7 +203,9 @@ export class PullReport {
     const before = this.#reason;
     this.#error = error;
     this.#times.lastAttemptAtMs = clock.nowMs();
-    if (before !== this.#reason) this.#times.failingSinceAtMs = this.#times.lastAttemptAtMs;
+    const reason = this.#reason;
+    const sinceAtMs = this.#former?.reason === reason ? this.#former.sinceAtMs : null;
+    if (before !== reason) this.#times.failingSinceAtMs = sinceAtMs ?? this.#times.lastAttemptAtMs;
     // If the attempt began before the key worked again, its refusal is outdated.
     const startedMs = Math.min(this.#startedMs, attempt?.startedMs ?? Infinity);
     const mayBeKey = error.reason === 'auth' || this.#isInDoubt;

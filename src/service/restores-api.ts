@@ -107,8 +107,10 @@ export class RestoresApi extends ApiArea {
     id: string | number,
     { signal }: ReadOptions = {},
   ): Promise<Result<{ readonly restore: Restore }>> {
-    const path = `${this.path}/${encodeURIComponent(String(id))}`;
-    const answer = await this.http.requestJson('GET', path, { signal });
+    // The configured path may have a query.
+    const path = this.path.replace(/(?=\?|$)/, `/${encodeURIComponent(String(id))}`);
+    const options = { signal, isPlain: false, isExact: true };
+    const answer = await this.http.requestJson('GET', path, options);
     if (!answer.ok) return answer;
     const found = readOne(answer.json, RESTORES);
     if (found !== null) return { ok: true, restore: found };

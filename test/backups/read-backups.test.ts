@@ -166,6 +166,11 @@ describe('the last backup', () => {
     expect(finishedAtMs).toEqual({});
   });
 
+  test('does not change once the newest backup was deleted', async () => {
+    const { finishedAtMs } = await knownOf({ schedules, backups: { body: [] } }, before);
+    expect(finishedAtMs).toEqual(before.finishedAtMs);
+  });
+
   test('does not change while the list cannot be read, and the failure is reported', async () => {
     const result = await read({ schedules, backups: { status: 503 } }, before);
     expect(result).toMatchObject({

@@ -65,6 +65,9 @@ describe('secrets that the service echoes', () => {
     ['a table', 'show 7', echo],
     ['JSON', 'show 7 --json', { ...echo, status: 'Running' }],
     ['the JSON of a list', 'list --json', [echo]],
+    ['a member that keeps its names', 'show 7', { data: echo }],
+    ['the JSON of such a member', 'show 7 --json', { id: 7, metadata: echo }],
+    ['another spelling', 'show 7', { encryptionKey: 'canary', Credentials: 'canary' }],
   ])('are hidden in %s', async (_, args, answer) => {
     const { out } = await ask(restores, args, answer);
     expect(out).toContain('[secret]');

@@ -77,6 +77,26 @@ describe('the state of a part', () => {
     expect(report.status.lastSuccessAtMs).toBe(startMs + 10_000);
   });
 
+  test('keeps the time of the first failure if later attempts fail after a success in part', async () => {
+    const clock = new FakeClock();
+    const report = testReport(clock);
+    const stop = new AbortController();
+    const startMs = clock.nowMs();
+    const attempt = (): Promise<void> => {
+      report.succeeded(clock.monotonicMs(), false);
+      report.failed(failure, { isRefused: false, startedMs: clock.monotonicMs() });
+      return Promise.resolve();
+    };
+    const schedule = new PullSchedule({ intervalMs: 60_000 }, 'id');
+    const running = report.run(schedule, attempt, stop.signal);
+    await clock.advance(600_000);
+    const sinceMs = report.status.failingSinceAtMs ?? 0;
+    expect(sinceMs - startMs).toBeLessThan(120_000);
+    expect((report.status.lastAttemptAtMs ?? 0) - startMs).toBeGreaterThan(400_000);
+    stop.abort();
+    await running;
+  });
+
   test('does not change when this program gives a request up', () => {
     const report = testReport(new FakeClock());
     report.failed(requestError({ reason: 'aborted' }, REQUEST, {}));

@@ -85,8 +85,14 @@ test('the same origin in any spelling is followed', () => {
   check('https://user:password@api.example.com/c', '/c');
 });
 
+test('the same host with http, as a service behind a proxy names it, is followed over https', () => {
+  check('http://api.example.com/c', '/c');
+  check('http://api.example.com:8443/c', '/c', { origin: 'https://api.example.com:8443' });
+});
+
 test('an origin that only looks the same is not', () => {
-  check('http://api.example.com/c', '307 to http://api.example.com');
+  check('http://api.example.com:8080/c', '307 to http://api.example.com:8080');
+  check('http://b.example.com/c', '307 to http://b.example.com');
   check('https://api.example.com:8443/c', '307 to https://api.example.com:8443');
   check('https://api.example.com.evil.example/c', '307 to https://api.example.com.evil.example');
   check('https://api.example.com@evil.example/c', '307 to https://evil.example');

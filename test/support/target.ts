@@ -45,8 +45,6 @@ export interface Clocks {
   readonly wall?: number;
   readonly monotonic?: number;
   readonly server?: number;
-  /** How long the scrape takes; 250 unless told. */
-  readonly durationMs?: number;
   readonly format?: ExpositionFormat;
 }
 
@@ -154,11 +152,11 @@ function timesOf(
   seconds: number,
   clocks: Clocks,
 ): { startedAtMs: number; monotonicMs: number; durationMs: number; serverAtMs: number } {
-  const { wall = seconds, monotonic = seconds, server = Number.NaN, durationMs = 250 } = clocks;
+  const { wall = seconds, monotonic = seconds, server = Number.NaN } = clocks;
   return {
     startedAtMs: T0 + wall * 1000,
     monotonicMs: 5_000_000 + monotonic * 1000,
-    durationMs,
+    durationMs: 250,
     serverAtMs: T0 + server * 1000,
   };
 }

@@ -109,9 +109,10 @@ const queue: readonly Panel[] = [
     's',
     mean('queue_write_seconds_total', 'queue_writes_total', 'instance'),
   ),
-  panel('Points given up', 'short', {
-    expr: `sum by (instance, service, reason) (increase(prom2otlp_queue_evicted_points_total{${OF}}[$__rate_interval])) or vector(0)`,
-    legend: '{{instance}} {{service}} {{reason}}',
+  // The series appears with its first count, which a rate would miss.
+  panel('Points given up so far', 'short', {
+    expr: `sum by (instance, signal, service, reason) (prom2otlp_queue_evicted_points_total{${OF}}) or vector(0)`,
+    legend: '{{instance}} {{signal}} {{service}} {{reason}}',
   }),
 ];
 

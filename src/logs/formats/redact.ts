@@ -323,8 +323,8 @@ const COLUMN = /((?:\b\d+: |^ ?)len \d+; hex ).*/gm;
 const COLUMN_REDACTED = `$1${PLACEHOLDER}; asc ${PLACEHOLDER};;`;
 /** A row that was not found: `TUPLE (info_bits=0, 1 fields): {[3]abc(0x616263)} at: …`. */
 const ROW = /\b((?:TUPLE|RECORD) ?\(info_bits=).*/g;
-/** A line of a page in hexadecimal, after the level and the name of the part. */
-const PAGE_LINE = /(\] \w+: )[\da-f]{64}$/gim;
+/** A line of a page in hexadecimal, after the name of the part. */
+const PAGE_LINE = /((?:\] |^|\d {1,2})\w+: )[\da-f]{64}$/gim;
 
 function redactRows(text: string): string {
   return text
@@ -368,7 +368,7 @@ const ANNOUNCED = [
 const BEGUN = [
   String.raw`select\s+(?!command denied)`,
   String.raw`(?:insert|replace)\s+(?:\w+\s+){0,3}into\s`,
-  String.raw`(?:insert|replace)\s+(?:\w+\s+){0,2}\S+\s+set\s+[\w.$\x60@]+\s*=`,
+  String.raw`(?:insert|replace)\s+(?:\w+\s+){0,2}\S+\s+set\s+(?:\x60[^\x60]*\x60|"[^"]*"|[\w.$@\u0080-\uffff])+\s*:?=`,
   String.raw`update\s[^]{1,200}?\sset\s`,
   String.raw`delete\s+(?:\w+\s+){0,3}from\s`,
   String.raw`values\s*\(`,

@@ -27,13 +27,11 @@ export interface PageTime {
   readonly monotonicMs: number;
   /** Since the page before; 0 for the first one. */
   readonly elapsedMs: number;
-  /** How long the scrape took: a sample without its own time may be this much newer than `nowMs`. */
-  readonly durationMs: number;
 }
 
 /** Reads the time of a scrape and notes it for the next one. */
 export function readPageTime(clock: PageClock, scrape: ScrapeTime): PageTime {
-  const { startedAtMs: wallMs, monotonicMs, durationMs } = scrape;
+  const { startedAtMs: wallMs, monotonicMs } = scrape;
   const elapsedMs = monotonicMs - clock.monotonicMs;
   const serverAtMs = Number.isNaN(scrape.serverAtMs)
     ? clock.serverAtMs + elapsedMs
@@ -41,8 +39,7 @@ export function readPageTime(clock: PageClock, scrape: ScrapeTime): PageTime {
   const nowMs = Math.round(believedMs(wallMs, clock.nowMs, elapsedMs, serverAtMs));
   Object.assign(clock, { nowMs, monotonicMs, serverAtMs });
   const latestMs = serverAtMs > nowMs ? serverAtMs : nowMs;
-  const futureMs = latestMs + FUTURE_MS_MAX;
-  return { nowMs, futureMs, monotonicMs, elapsedMs: elapsedMs || 0, durationMs };
+  return { nowMs, futureMs: latestMs + FUTURE_MS_MAX, monotonicMs, elapsedMs: elapsedMs || 0 };
 }
 
 /**

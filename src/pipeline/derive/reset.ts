@@ -369,8 +369,6 @@ interface UptimeSample {
   readonly value: number;
   readonly timeMs: number;
   readonly atMs: number;
-  /** How much later than both it may have been measured: without a timestamp, during the whole scrape. */
-  readonly slackMs: number;
 }
 
 /** A component whose uptime shows a new process. */
@@ -384,20 +382,20 @@ interface Turn {
 export function weighUptimes(judge: Judge): void {
   const { table, time, options } = judge;
   const turns: Turn[] = [];
-  const sampleOf = (value: number, stampMs: number): UptimeSample => {
-    const isDated = options.honorTimestamps && !Number.isNaN(stampMs);
-    const [timeMs, slackMs] = isDated ? [stampMs, 0] : [time.nowMs, time.durationMs];
-    return { value, timeMs, atMs: time.monotonicMs, slackMs };
+  const timeOf = (stampMs: number): number =>
+    !options.honorTimestamps || Number.isNaN(stampMs) ? time.nowMs : stampMs;
+  const firstOf = (row: number): UptimeSample => {
+    const atMs = time.monotonicMs;
+    return { value: table.value[row]!, timeMs: timeOf(table.timeMs[row]!), atMs };
   };
-  const firstOf = (row: number): UptimeSample => sampleOf(table.value[row]!, table.timeMs[row]!);
   // Of several samples on this page the newest one counts, unless a wrong clock dated it.
   const newest = new Map<number, UptimeSample>();
   for (const { row, value, timeMs: stampMs } of table.repeats) {
     if (!table.metrics[table.metric[row]!]!.isUptime) continue;
     const before = newest.get(row) ?? firstOf(row);
-    const sample = sampleOf(value, stampMs);
-    const isNewer = sample.timeMs > before.timeMs || before.timeMs > time.futureMs;
-    if (sample.timeMs <= time.futureMs && isNewer) newest.set(row, sample);
+    const timeMs = timeOf(stampMs);
+    if (timeMs <= time.futureMs && (timeMs > before.timeMs || before.timeMs > time.futureMs))
+      newest.set(row, { value, timeMs, atMs: before.atMs });
   }
   for (const component of table.components)
     for (const evidence of component.uptimes.values()) {
@@ -447,7 +445,7 @@ function rowOnPage(table: SeriesTable, evidence: UptimeEvidence): number {
 
 /** Accepts a sample of an uptime; true if it shows a new process. */
 function weigh(evidence: UptimeEvidence, sample: UptimeSample, futureMs: number): boolean {
-  const { value, timeMs, slackMs } = sample;
+  const { value, timeMs } = sample;
   if (!(value >= 0 && timeMs - value * 1000 > 0) || timeMs > futureMs) return false;
   // The last sample was dated by a wrong clock.
   if (evidence.timeMs > futureMs) Object.assign(evidence, NO_EVIDENCE);
@@ -462,7 +460,7 @@ function weigh(evidence: UptimeEvidence, sample: UptimeSample, futureMs: number)
     return false;
   }
   // An older process shows at once even if the uptime was stuck: no uptime grows faster than time.
-  const isOlder = timeMs - value * 1000 < evidence.beginMs - JITTER_MS - slackMs;
+  const isOlder = timeMs - value * 1000 < evidence.beginMs - JITTER_MS;
   if (isInDoubt(evidence, before.value, sample) && !isOlder) return false;
   // An unchanged value may be left over from an ended process: it does not prove a running one.
   if (value === before.value) return false;
@@ -490,40 +488,33 @@ function isInDoubt(evidence: UptimeEvidence, before: number, sample: UptimeSampl
  * Compares with the newest certain sample. Unless the uptime fell, both clocks must show a change.
  */
 function isAnother(evidence: UptimeEvidence, lastMs: number, sample: UptimeSample): boolean {
-  const { value, timeMs, atMs, slackMs } = sample;
+  const { value, timeMs, atMs } = sample;
   const beginMs = timeMs - value * 1000;
   const laterMs = beginMs - evidence.beginMs;
-  const grownMs = value * 1000 - (evidence.provenMs - evidence.beginMs);
-  // A slow page without timestamps seems to show an older process, and the page after it a younger one.
-  const ownMs = laterMs > 0 ? evidence.beginSlackMs : slackMs;
-  const jitterMs = JITTER_MS + (grownMs < 0 ? 0 : ownMs);
-  if (Math.abs(laterMs) > jitterMs) {
+  if (Math.abs(laterMs) > JITTER_MS) {
+    const grownMs = value * 1000 - (evidence.provenMs - evidence.beginMs);
     // A late uptime lags by one poll, which may have been longer than usual.
-    const isLate = evidence.lag > 0 && laterMs > 0 && laterMs <= jitterMs + timeMs - lastMs;
+    const isLate = evidence.lag > 0 && laterMs > 0 && laterMs <= JITTER_MS + timeMs - lastMs;
     if (isLate && grownMs >= 0) return false;
     // NaN after a restart of prom2otlp.
     const passedMs = atMs - evidence.provenAtMs;
     // By our own clock it grew normally: the clock of the timestamps was set.
-    const isStep = laterMs > 0 ? passedMs - grownMs <= jitterMs : grownMs - passedMs <= jitterMs;
+    const isStep = laterMs > 0 ? passedMs - grownMs <= JITTER_MS : grownMs - passedMs <= JITTER_MS;
     if (grownMs < 0 || !isStep) {
       evidence.unsure = grownMs >= 0 && Number.isNaN(passedMs) ? 1 : 0;
       return true;
     }
   }
+  evidence.beginMs = beginMs;
   evidence.provenMs = timeMs;
   evidence.provenAtMs = atMs;
-  // An earlier begin that only the slow page explains may be of another process: the next page shows it.
-  if (laterMs < -JITTER_MS && laterMs >= -jitterMs) return false;
-  evidence.beginMs = beginMs;
-  evidence.beginSlackMs = slackMs;
   return false;
 }
 
 /** The evidence that the first sample of a process gives. */
-function knownFrom({ value, timeMs, atMs, slackMs }: UptimeSample): Partial<UptimeEvidence> {
+function knownFrom({ value, timeMs, atMs }: UptimeSample): Partial<UptimeEvidence> {
   const beginMs = Math.round(timeMs - value * 1000);
-  const proven = { provenMs: timeMs, provenAtMs: atMs, beginSlackMs: slackMs };
-  return { processMs: beginMs, beginMs, shownMs: timeMs, ...proven };
+  return { processMs: beginMs, beginMs, shownMs: timeMs, provenMs: timeMs, provenAtMs: atMs };
 }
 
 /** Finds the components whose counters fell since the previous poll. */

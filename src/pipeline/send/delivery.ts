@@ -96,6 +96,7 @@ export class Delivery {
 
   /** Drops all pieces, because the row has left the queue. */
   drop(): void {
+    this.#decisionCount++;
     this.#waiting = [];
   }
 

@@ -29,7 +29,7 @@ const VAIN_ROUNDS = 5;
 /** With this many rows of suspects in the lane, no further row passes them. */
 const SUSPECT_ROWS_MAX = 64;
 /** At most this many rows pass in a round: they stay in memory until its end, and the suspects' last answer gets old. */
-const PASSED_ROWS_MAX = 16;
+const PASSED_ROWS_MAX = 8;
 
 /** The parts of the sender that a round uses. */
 export interface RoundPort {

@@ -37,6 +37,7 @@ describe('statements lose their literals', () => {
     check("SET @a = 'x'", 'SET @a = ?');
     check("INSERT t VALUES ('x')", 'INSERT t VALUES (?)');
     check("replace low_priority shop.t set a='x'", 'replace low_priority shop.t set a=?');
+    check("insert t set `first name` = 'x'", 'insert t set `first name` = ?');
     check('kill connection 75', 'kill connection ?');
   });
 

@@ -541,39 +541,6 @@ describe('F5: the start is derived from the uptime', () => {
     }
   });
 
-  test('F5: a slow page without timestamps shows the same process, and so does the page after it', () => {
-    const target = new Target();
-    for (const [seconds, slowS, queries, start] of [
-      [0, 0, 5, -100],
-      [60, 4, 6, -100],
-      [120, 0, 7, -100],
-      [180, 9, 8, -100],
-      [240, 9, 9, -100],
-      [300, 0, 10, -100],
-      // In a page that takes a second, 5 seconds more are another process.
-      [360, 5, 12, 360],
-    ] as const) {
-      const uptime = seconds + 100 + slowS;
-      const text = `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}\n`;
-      const durationMs = seconds === 360 ? 1000 : slowS * 1000;
-      const { shown } = target.page(seconds, text, { durationMs });
-      expect(shown.at(-1)).toMatch(` ${queries} @${seconds} from ${start}`);
-    }
-  });
-
-  test('F5: a failover on a slow page without timestamps is found on the next page', () => {
-    const target = new Target();
-    const see = (seconds: number, uptime: number, queries: number, durationMs: number): string => {
-      const text = `engine_global_status_uptime ${uptime}\nengine_global_status_queries ${queries}\n`;
-      return target.page(seconds, text, { durationMs }).shown.at(-1) ?? '';
-    };
-    see(0, 100, 900, 100);
-    see(60, 160, 910, 100);
-    // The other server began 5 seconds earlier.
-    see(120, 225, 2000, 6000);
-    expect(see(180, 285, 2010, 100)).toMatch(' 2010 @180 from 180');
-  });
-
   test('F5: honor_timestamps: false gives the uptime the time of the scrape, too', () => {
     checkWith({ metrics: { honorTimestamps: false } }, '60: 100@0 5@0 from -40');
   });
