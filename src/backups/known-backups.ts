@@ -2,7 +2,7 @@
 // time. Answers are read tolerantly. But an incomplete list counts as no answer, and a schedule has vanished only if two
 // lists in a row lack it. Otherwise schedules would seem to vanish.
 
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, HOUR_MS } from '../lib/clock.ts';
 import { nextCronRun } from '../lib/cron.ts';
 import { printableLine } from '../lib/printable.ts';
 import type { Backup, Schedule } from '../service/backups-api.ts';
@@ -149,6 +149,8 @@ const NOT_WHOLE = 'is not the whole list';
 const SCHEDULES_MAX = 1000;
 const TYPE_LENGTH_MAX = 40;
 const TEXT_LENGTH_MAX = 200;
+/** The clocks of the service and of this machine may differ by this much. */
+const AHEAD_MS_MAX = HOUR_MS;
 
 export async function readBackups(options: ReadBackupsOptions): Promise<BackupsRead> {
   const { client, serviceId, before, clock, signal } = options;
@@ -173,8 +175,12 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
   // A list may lack the newest backup: it failed, it is not whole, or the backup was deleted after its time. Nothing is
   // known where the service has no such list.
   const hasNone = !backups.ok && backupsError === null;
-  const newest: Record<string, number> = hasNone ? {} : { ...before?.finishedAtMs };
-  for (const [type, endMs] of finished) {
+  // A time that is ahead is wrong, and would hide that later backups are missing.
+  const isPast = ([, endMs]: readonly [string, number]): boolean =>
+    endMs <= clock.nowMs() + AHEAD_MS_MAX;
+  const kept = hasNone ? [] : Object.entries(before?.finishedAtMs ?? {});
+  const newest: Record<string, number> = Object.fromEntries(kept.filter(isPast));
+  for (const [type, endMs] of finished.filter(isPast)) {
     const counted = typeAmong(types, type);
     newest[counted] = Math.max(endMs, newest[counted] ?? endMs);
   }

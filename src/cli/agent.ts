@@ -275,7 +275,7 @@ function printAnswer(
   { out, err }: Pick<VerbContext, 'out' | 'err'>,
 ): boolean {
   const { response, sql, data, columns, failure } = answer;
-  if (isJson) printJson({ out }, answer);
+  if (isJson) printJson({ out }, answer, { data });
   else {
     const parts = [
       response === '' ? '' : printableText(response),

@@ -161,8 +161,9 @@ async function confirm(
     throw usageError(command, `${warning}: confirm it with --yes-erase ${serviceId}`);
   err.line(`${warning}, and puts the backup in its place.`);
   const typed = await ask(terminal, `Type ${serviceId} to go on: `, stop);
-  if (typed !== serviceId)
-    throw usageError(command, 'that is not the id of the service: nothing was sent');
+  if (typed === serviceId) return;
+  const cause = stop.aborted ? 'it was stopped' : 'that is not the id of the service';
+  throw usageError(command, `${cause}: nothing was sent`);
 }
 
 /** The typed text; null after Ctrl-C, Ctrl-D or `stop`. */

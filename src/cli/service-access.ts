@@ -308,15 +308,21 @@ export function tellNone(context: VerbContext, error: ServiceError): null {
 /** Members whose own members were named by users and databases, and keep their names: metadata of a session, rows of an answer. */
 const FOREIGN: ReadonlySet<string> = new Set(['metadata', 'data']);
 
-export function printJson({ out }: Pick<VerbContext, 'out'>, value: unknown): void {
-  out.line(printableJson(respelled(value)));
+/** `own`: members of the value that are the user's data, and are printed as they are. */
+export function printJson(
+  { out }: Pick<VerbContext, 'out'>,
+  value: unknown,
+  own: Readonly<Record<string, unknown>> | null = null,
+): void {
+  const json = respelled(value);
+  out.line(printableJson(own === null ? json : { ...(json as object), ...own }));
 }
 
 /** Members that a service may echo, in any spelling, and that nobody may see. */
 const SECRETS: ReadonlySet<string> = new Set(['credentials', 'encryptionkey']);
 
 function shownOf(name: string, value: unknown, isForeign = false): unknown {
-  if (SECRETS.has(name.replaceAll('_', '').toLowerCase())) return '[secret]';
+  if (SECRETS.has(name.replaceAll(/[^a-z]/gi, '').toLowerCase())) return '[secret]';
   return respelled(value, isForeign || FOREIGN.has(name));
 }
 

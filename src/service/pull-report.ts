@@ -74,7 +74,7 @@ export class PullReport {
   readonly #watch: KeyWatch | null;
   /** The last failure; null after a success. */
   #error: ServiceError | BadContent | null = null;
-  /** The failure before the successes of the running attempt: the attempt may fail again for the same reason. */
+  /** The failure before the running attempt, which may succeed in part and fail again for the same reason. */
   #former: { readonly reason: string; readonly sinceAtMs: number | null } | null = null;
   #times: PullTimes = {
     lastAttemptAtMs: null,
@@ -132,6 +132,8 @@ export class PullReport {
       const seen = this.looks.rings;
       this.#times.nextAttemptAtMs = null;
       this.#startedMs = clock.monotonicMs();
+      const { state, reason, failingSinceAtMs: sinceAtMs } = this.status;
+      this.#former = state === 'failed' ? { reason, sinceAtMs } : null;
       await attempt(this.held());
       this.#startedMs = Infinity;
       this.#former = null;
@@ -172,8 +174,6 @@ export class PullReport {
   succeeded(startedMs: number, isWhole = true): void {
     this.#times.lastAttemptAtMs = this.#times.lastSuccessAtMs = this.options.clock.nowMs();
     if (this.#wasRefusedSince(startedMs)) return;
-    if (this.#error !== null && this.#startedMs < Infinity)
-      this.#former ??= { reason: this.#reason, sinceAtMs: this.#times.failingSinceAtMs };
     this.#times.failingSinceAtMs = null;
     this.#error = null;
     this.answered(startedMs);
