@@ -175,12 +175,11 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
   // A list may lack the newest backup: it failed, it is not whole, or the backup was deleted after its time. Nothing is
   // known where the service has no such list.
   const hasNone = !backups.ok && backupsError === null;
-  // A time that is ahead is wrong, and would hide that later backups are missing.
-  const isPast = ([, endMs]: readonly [string, number]): boolean =>
-    endMs <= clock.nowMs() + AHEAD_MS_MAX;
-  const kept = hasNone ? [] : Object.entries(before?.finishedAtMs ?? {});
-  const newest: Record<string, number> = Object.fromEntries(kept.filter(isPast));
-  for (const [type, endMs] of finished.filter(isPast)) {
+  const newest: Record<string, number> = hasNone ? {} : { ...before?.finishedAtMs };
+  const limitMs = clock.nowMs() + AHEAD_MS_MAX;
+  for (const [type, endMs] of finished) {
+    // A time that is ahead is wrong, and would hide that later backups are missing.
+    if (endMs > limitMs) continue;
     const counted = typeAmong(types, type);
     newest[counted] = Math.max(endMs, newest[counted] ?? endMs);
   }

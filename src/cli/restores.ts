@@ -162,7 +162,7 @@ async function confirm(
   err.line(`${warning}, and puts the backup in its place.`);
   const typed = await ask(terminal, `Type ${serviceId} to go on: `, stop);
   if (typed === serviceId) return;
-  const cause = stop.aborted ? 'it was stopped' : 'that is not the id of the service';
+  const cause = typed === null ? 'it was stopped' : 'that is not the id of the service';
   throw usageError(command, `${cause}: nothing was sent`);
 }
 
