@@ -305,7 +305,10 @@ export function tellNone(context: VerbContext, error: ServiceError): null {
 
 // Answers of the service as JSON. All JSON of this program spells its members alike: serviceId, not service_id.
 
-/** Members whose own members were named by users and databases, and keep their names: metadata of a session, rows of an answer. */
+/**
+ * Members whose own members were named by users and databases, and keep their names: metadata of a session, rows of an
+ * answer.
+ */
 const FOREIGN: ReadonlySet<string> = new Set(['metadata', 'data']);
 
 /** `own`: members of the value that are the user's data, and are printed as they are. */

@@ -166,6 +166,12 @@ describe('the last backup', () => {
     expect(finishedAtMs).toEqual({});
   });
 
+  test('is no time that is hours ahead', async () => {
+    const ahead = { ...backup, end_time: new Date(NOW + 2 * 3_600_000).toISOString() };
+    const { finishedAtMs } = await knownOf({ schedules, backups: { body: [ahead] } }, before);
+    expect(finishedAtMs).toEqual(before.finishedAtMs);
+  });
+
   test('does not change once the newest backup was deleted', async () => {
     const { finishedAtMs } = await knownOf({ schedules, backups: { body: [] } }, before);
     expect(finishedAtMs).toEqual(before.finishedAtMs);

@@ -57,6 +57,23 @@ describe('an answer that lacks fields', () => {
   });
 });
 
+describe('a 400 or 422 about something else than the key', () => {
+  test.each<[verb: Verb, args: string, status: number, said: string]>([
+    [restores, 'show abc', 400, 'check the id: '],
+    [backups, 'schedules list', 400, 'name a service with --service-id '],
+    [backups, 'schedules list', 422, 'name a service with --service-id '],
+  ])('%#: says what to check', async (verb, args, status, said) => {
+    const { code, err } = await ask(verb, args, { message: 'no' }, { status });
+    expect([code, err]).toEqual([1, expect.stringContaining(`; ${said}`)]);
+  });
+});
+
+test('rows of the agent are printed as they are, whatever the names of their columns', async () => {
+  const data = [{ credentials: 'none', user_name: 'a' }];
+  const { out } = await ask(agent, `${CHAT} --json`, { response: 'x', data });
+  expect(JSON.parse(out)).toMatchObject({ data });
+});
+
 describe('secrets that the service echoes', () => {
   const source = { bucket: 's3://backups', credentials: 'canary', encryption_key: 'canary' };
   const echo = { id: 7, external_source: source };

@@ -64,6 +64,15 @@ describe('restores create', () => {
     expect(await restoresThere()).toHaveLength(before + 1);
   });
 
+  test('asks no longer once the program is stopped', async () => {
+    const before = (await restoresThere()).length;
+    const { terminal } = fakeTerminal('');
+    const stop = AbortSignal.timeout(50);
+    const { code, err } = await shell.type(UNCONFIRMED, { terminal, stop });
+    expect([code, err]).toEqual([2, expect.stringContaining('it was stopped: nothing was sent')]);
+    expect(await restoresThere()).toHaveLength(before);
+  });
+
   test('reports a refusal of the service', async () => {
     const unknown = 'dbpgf99999999';
     const command = `${CREATE} --service-id ${unknown} --yes-erase ${unknown}`;

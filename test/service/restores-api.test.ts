@@ -56,6 +56,15 @@ test('one restore is read by its id, wrapped or not', async () => {
   expect(service.server.requests[0]?.path).toBe('/backup/v1/restores/a%3Ab');
 });
 
+test('a restore is read below a path with a query, and its long id is exact', async () => {
+  const body = Buffer.from('{"id": 9007199254740993, "status": "Running"}');
+  await using service = await scriptedService(() => ({ body }));
+  const paths = { restores: '/v9/restore?tenant=1' } as const;
+  const { restores } = new ServiceClient({ http: service.http, paths });
+  expect(await restores.show('7')).toMatchObject({ restore: { id: '9007199254740993' } });
+  expect(service.server.requests[0]?.path).toBe('/v9/restore/7?tenant=1');
+});
+
 test('a request is refused for each field that the specification forbids', () => {
   const check = (changes: object, path: string, why: string): void =>
     expect(restoreProblems({ ...REQUEST, ...changes })).toEqual([
