@@ -10,7 +10,7 @@ import { blockOf, scopeOfFamily } from './places.ts';
 
 type OwnSeries = readonly [name: string, unit: string, description: string];
 
-/** Scraped series with these names are renamed. */
+/** The own series of each service (I4). Scraped series with these names are renamed. */
 export const SCRAPE_SERIES: readonly OwnSeries[] = [
   ['up', '', '1 when the last scrape of this service was good, else 0.'],
   ['scrape_duration_seconds', 's', 'How long the scrape took.'],
