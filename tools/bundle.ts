@@ -44,7 +44,7 @@ function bundle(input: Readonly<Record<string, string>>): Promise<RolldownBuild>
     cwd: root,
     input: { ...input },
     platform: 'node',
-    plugins: [leanUndici, leanBuiltins, asciiOnly],
+    plugins: [leanUndici(), leanBuiltins, asciiOnly],
     // Reading a property of one of Node's modules has no effect, so an unused one is left out.
     treeshake: { propertyReadSideEffects: false },
     transform: {
