@@ -44,13 +44,15 @@ function bundle(input: Readonly<Record<string, string>>): Promise<RolldownBuild>
     cwd: root,
     input: { ...input },
     platform: 'node',
-    plugins: [leanUndici, leanBuiltins, asciiOnly],
+    plugins: [leanUndici(), leanBuiltins, asciiOnly],
     // Reading a property of one of Node's modules has no effect, so an unused one is left out.
     treeshake: { propertyReadSideEffects: false },
     transform: {
       define: {
         // Tells undici that it is bundled, so that it leaves its second parser out.
         esbuildDetection: 'true',
+        // Drops the failpoints, which are for tests of a checkout.
+        PROM2OTLP_IS_SHIPPED: 'true',
         PROM2OTLP_VERSION: JSON.stringify(manifest.version),
         // The image is built without a repository.
         PROM2OTLP_COMMIT: JSON.stringify(process.env['PROM2OTLP_COMMIT'] ?? commit()),

@@ -4,6 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { FAILPOINTS, LOG_FAILPOINTS } from '../../src/lib/failpoint.ts';
+import { bundles } from '../../tools/bundle.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -86,6 +88,15 @@ test('the list of components names what the bundles contain, with versions and d
   expect(components.flatMap(({ hashes }) => hashes).map(({ content }) => content.length)).toEqual(
     components.map(() => 128),
   );
+});
+
+test('the build drops the failpoints', async () => {
+  const outputs = await bundles({ write: false });
+  const chunks = outputs.flatMap(({ output }) => output).filter(file => file.type === 'chunk');
+  const code = chunks.map(chunk => chunk.code).join('\n');
+  expect(code).toContain('PROM2OTLP_TERMINATION_MESSAGE');
+  const words = [...FAILPOINTS, ...LOG_FAILPOINTS, 'lose-row', 'failpoint', 'PROM2OTLP_FAILPOINT'];
+  expect(words.filter(word => code.includes(word))).toEqual([]);
 });
 
 describe('a page of a registry', () => {

@@ -121,7 +121,7 @@ export class Scraper {
       accept: PAGE_ACCEPT,
       maxBodyBytes: bodyBytesMax(),
       into: this.#buffer,
-      priority: 'metrics',
+      part: 'metrics',
       signal,
     });
     if (result.ok) {
@@ -187,7 +187,7 @@ export function scrapeReport(
   const asked = {
     accept: PAGE_ACCEPT,
     maxBodyBytes: PROBE_BYTES_MAX,
-    priority: 'metrics',
+    part: 'metrics',
   } as const;
   return {
     kind: 'metrics',
