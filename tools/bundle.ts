@@ -52,6 +52,8 @@ export async function bundled({ write }: { readonly write: boolean }): Promise<R
       define: {
         // Tells undici that it is bundled, so that it leaves its second parser out.
         esbuildDetection: 'true',
+        // Drops the failpoints, which are for tests of a checkout.
+        PROM2OTLP_IS_SHIPPED: 'true',
         PROM2OTLP_VERSION: JSON.stringify(manifest.version),
         // The image is built without a repository.
         PROM2OTLP_COMMIT: JSON.stringify(process.env['PROM2OTLP_COMMIT'] ?? commit()),

@@ -8,6 +8,7 @@ import type { Backups } from '../backups/backups.ts';
 import { isSame } from '../config/changes.ts';
 import type { Config, ServiceConfig } from '../config/config.ts';
 import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
+import { formatMistake } from '../errors.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
@@ -148,7 +149,8 @@ export class Daemon {
     const entries = entriesOf(config);
     const context = { config, clock, parts, budget, entries, timeline, meter, discovery };
     const targets = logged.map(target => pipelineTarget(target, context));
-    for (const warning of memoryWarnings(config.memory)) logger.warn({}, warning);
+    const warnings = [...config.warnings.map(formatMistake), ...memoryWarnings(config.memory)];
+    for (const warning of warnings) logger.warn({}, warning);
     for (const note of memoryNotes(config.memory)) logger.info({}, note);
     // A large archive has gigabytes of lines, each of them in memory for a short time.
     if (limits.memoryBytes < SMALL_MEMORY_BYTES || this.logs !== null) keepHeapSmall();

@@ -68,12 +68,11 @@ export interface Call extends Request {
   readonly secrets: readonly string[];
   /** True if it has neither body nor query, so that only the key can be wrong. */
   readonly isPlain: boolean;
-  readonly priority: Priority;
+  readonly part: Part;
 }
 
-/** The order in which requests of one key leave the token bucket. */
-export const PRIORITY = { metrics: 0, command: 1, logs: 2 } as const;
-export type Priority = keyof typeof PRIORITY;
+/** What asks the service; a label of the counter of requests. */
+export type Part = 'metrics' | 'command' | 'logs';
 
 /** How a request is sent. */
 interface Way extends Link {

@@ -12,6 +12,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { FAILPOINTS, LOG_FAILPOINTS } from '../../src/lib/failpoint.ts';
+import { bundled } from '../../tools/bundle.ts';
 import { tempDirectory } from '../support/program.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -136,7 +138,7 @@ describe('one version', () => {
   });
 });
 
-test('the list of components names what the bundles contain, with versions and digests', () => {
+test('the list of components names what the bundle contains, with versions and digests', () => {
   const { metadata, components } = JSON.parse(npm('run', '-s', 'sbom')) as {
     metadata: { component: { purl: string } };
     components: { purl: string; hashes: { content: string }[] }[];
@@ -152,6 +154,15 @@ test('the list of components names what the bundles contain, with versions and d
   expect(components.flatMap(({ hashes }) => hashes).map(({ content }) => content.length)).toEqual(
     components.map(() => 128),
   );
+});
+
+test('the build drops the failpoints', async () => {
+  const { output } = await bundled({ write: false });
+  const chunks = output.filter(file => file.type === 'chunk');
+  const code = chunks.map(chunk => chunk.code).join('\n');
+  expect(code).toContain('PROM2OTLP_TERMINATION_MESSAGE');
+  const words = [...FAILPOINTS, ...LOG_FAILPOINTS, 'lose-row', 'failpoint', 'PROM2OTLP_FAILPOINT'];
+  expect(words.filter(word => code.includes(word))).toEqual([]);
 });
 
 describe('a page of a registry', () => {
