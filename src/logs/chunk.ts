@@ -95,7 +95,7 @@ export class LogSink {
     return this.#chunkIn(this.#writer, partition);
   }
 
-  /** The record of a gap, in its own memory: it is committed together with a chunk. */
+  /** The record of a gap, in a writer of its own: the chunk to be stored with it is still in the other one. */
   gapBatch(gap: Gap): Batch {
     const chunk = this.#chunkIn(new WireWriter(), gap.partition);
     chunk.addGap(gap);
