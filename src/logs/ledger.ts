@@ -25,6 +25,14 @@ export async function forgetLogs(queue: Queue, service: ServiceConfig): Promise<
   return ledger?.removal() ?? [];
 }
 
+/** Deletes what versions with `logs.shape: records` have stored. Returns the number of blobs. */
+export async function dropRecordsState(queue: Queue): Promise<number> {
+  const keys = queue.stateKeys(STATE_KIND).filter(key => /^(?:records|uids)\//.test(key));
+  const state = keys.map(key => ({ kind: STATE_KIND, key, blob: null }));
+  if (keys.length > 0) await queue.commit({ batches: [], state, reads: [] });
+  return keys.length;
+}
+
 /** The oldest archive that is behind, of each partition of these types ([]: all): all earlier ones were read. */
 export function oldestBehind(
   archives: readonly KnownArchive[],

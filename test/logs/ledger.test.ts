@@ -1,12 +1,14 @@
 // A state in the first stored form is read without pulling anything again. A state that does not fit is lost: that is told,
 // and reading begins anew.
 
+import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { DAY_MS } from '../../src/lib/clock.ts';
-import { Ledger, type LedgerOptions } from '../../src/logs/ledger.ts';
+import { dropRecordsState, Ledger, type LedgerOptions } from '../../src/logs/ledger.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { testService } from '../support/log-api.ts';
-import { AUDIT, ERRORS, HOUR, LogSite, MINUTE, NOW } from '../support/log-site.ts';
+import type { LogPlace } from '../support/log-book.ts';
+import { AUDIT, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
 
 const DAY = Date.UTC(2026, 2, 4);
 const START = { lowMs: DAY, floorMs: NOW };
@@ -87,6 +89,40 @@ describe('archives', () => {
     expect(site.bodies.toSorted()).toEqual(['audit', 'new', 'open\n tail']);
     expect(site.count('rewritten_entries_total')).toBe(0);
     expect(site.gaps).toEqual([]);
+  });
+});
+
+describe('the state of an earlier version', () => {
+  const file = new URL('../fixtures/logs-state.old.json', import.meta.url);
+  const old = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as object);
+
+  test('is continued: nothing repeats, what was given up is tried again, and nothing is lost', async () => {
+    await using site = await LogSite.open();
+    // Times and texts are part of the bytes that were read.
+    const write = (place: LogPlace, atMs: number, ...texts: readonly string[]): void => {
+      for (const text of texts) site.book.write(place, { text, atMs });
+    };
+    write(ERRORS, NOW - MINUTE, 'one', 'two', 'three\n tail');
+    write(AUDIT, NOW - MINUTE, 'audit', 'open');
+    write(OTHER, NOW - MINUTE, 'other', 'end');
+    write(ERRORS, NOW + 9 * MINUTE, 'more');
+    await store(site.queue, Object.fromEntries(old.map(([k, v]) => [k, JSON.stringify(v)])));
+    site.clock.forward(2 * HOUR);
+    site.write(ERRORS, 'new', 'end');
+    await site.pulls(4);
+    expect(site.logs.meter.lostStates).toEqual([]);
+    expect(site.bodies.toSorted()).toEqual(['end', 'end', 'more', 'new', 'open', 'other']);
+    expect(site.count('rewritten_entries_total')).toBe(0);
+    expect(site.gaps).toEqual([]);
+  });
+
+  test('of lists of records is deleted', async () => {
+    await using site = await LogSite.open();
+    const records = { 'records/["dbpgf1",""]': '{}', 'uids/["dbpgf1",""]/7': 'x' };
+    await store(site.queue, { ...ARCHIVES, ...records });
+    expect(await dropRecordsState(site.queue)).toBe(2);
+    expect(new Set(site.queue.stateKeys('logs'))).toEqual(new Set(Object.keys(ARCHIVES)));
+    expect(await dropRecordsState(site.queue)).toBe(0);
   });
 });
 
