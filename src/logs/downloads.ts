@@ -3,13 +3,13 @@
 import { tmpdir } from 'node:os';
 import type { LogsConfig } from '../config/config.ts';
 import { type Clock, HOUR_MS } from '../lib/clock.ts';
-import { Permits } from '../lib/bell.ts';
+import { Semaphore } from '../lib/semaphore.ts';
 
 const ARCHIVES_AT_ONCE = 2;
 
 export class Downloads {
   readonly directory: string;
-  readonly permits: Permits = new Permits(ARCHIVES_AT_ONCE);
+  readonly permits: Semaphore = new Semaphore(ARCHIVES_AT_ONCE);
   readonly budget: ByteBudget;
 
   /** `directory` null: uses the temporary directory. */

@@ -4,7 +4,7 @@
 import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { DAY_MS } from '../lib/clock.ts';
-import { parseJson } from '../lib/json-pointer.ts';
+import { parseJson } from '../lib/json.ts';
 import type { Span } from './cursor.ts';
 
 /** How far an entry has been read. */

@@ -2,7 +2,7 @@
 // same id; archives go back as far as the retention. The paths are the observed ones.
 
 import { gzipSync } from 'node:zlib';
-import { membersOf } from '../lib/json-pointer.ts';
+import { membersOf } from '../lib/json.ts';
 import {
   type Answer,
   type Endpoint,
