@@ -12,6 +12,7 @@ import { Bell } from './lib/bell.ts';
 import { systemClock } from './lib/clock.ts';
 import { compileWell } from './lib/footprint.ts';
 import { armFailpoint } from './lib/failpoint.ts';
+import { printableText } from './lib/printable.ts';
 
 const output = openOutput(process.stdout, process.stderr, process.env);
 
@@ -96,7 +97,7 @@ function leaveReason(lines: readonly string[]): void {
   if (file === undefined || file === '') return;
   try {
     // Writes only to an existing file: a wrong name must not create a new one.
-    const text = Buffer.from(`${lines.join('\n')}\n`);
+    const text = Buffer.from(printableText(`${lines.join('\n')}\n`));
     // Does not wait: a FIFO that nobody reads would block the exit for ever.
     const opened = openSync(file, constants.O_WRONLY | constants.O_TRUNC | constants.O_NONBLOCK);
     writeSync(opened, text.subarray(0, REASON_BYTES_MAX));
