@@ -311,18 +311,6 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     that you write here stay. \`prom2otlp check\` shows the limits.`),
 });
 
-export const logWindow: Block<LogsConfig['window']> = block({
-  maxMs: key('max', duration({ min: 1000 }), '24h').about('The longest range of one request.'),
-  minMs: key('min', duration({ min: 1000 }), '5m').about(`
-    A range that fails is halved down to this, then skipped with a gap record.`),
-  settleDelayMs: key('settle_delay', duration({ min: 0 }), '2m').about(`
-    Lines younger than this may not have reached the service yet.`),
-  overlapMs: key('overlap', duration({ min: 0 }), '15m').about(`
-    Each pull reads this range again for late lines; it sends nothing twice.`),
-  dayCloseGraceMs: key('day_close_grace', duration({ min: 0 }), '6h').about(`
-    How long a day's archive may grow after the end of the day.`),
-});
-
 const logLimits: Block<LogsConfig['limits']> = block({
   downloadPerHourBytes: key('download_per_hour', size(), '2GiB').about(`
     Downloads in an hour; above this, pulling slows down.`),
@@ -335,8 +323,6 @@ const logLimits: Block<LogsConfig['limits']> = block({
     One line; a longer one is cut and marked.`),
   recordBytes: key('record', size({ max: 2 ** 28 }), '256KiB').about(`
     One record: a line and its continuation lines; a longer one is cut and marked.`),
-  setAsideBytes: key('set_aside', size({ min: 0 }), '256MiB').about(`
-    Given-up archives, kept below queue.directory; 0B keeps none.`),
 });
 
 const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
@@ -346,22 +332,19 @@ const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
   schedule: key('schedule', schedule(), '5m').about(`
     When to pull: a duration of at least 30s, or a cron expression in UTC, in quotes:
     "*/10 * * * *".`),
-  shape: key('shape', choice(['archives', 'records']), 'archives').about(`
-    archives: the service lists archives, and prom2otlp downloads them. records: the answer
-    contains the lines.`),
   types: key('types', list(text({ expected: 'the name of a log type' })), LOG_TYPES).about(`
     The types of logs to pull. An empty list means all types that the service has.`),
   firstStart: key('first_start', startPoint(), '1h').about(`
     Where the first start of all begins: this long before now, \`beginning\`, or a time such as
-    2026-03-01T00:00:00Z. Later starts continue where the previous one ended. With
-    \`shape: records\` the first start goes back 90 days at most.`),
-  window: key('window', logWindow).about('The time ranges of the requests.'),
+    2026-03-01T00:00:00Z. Later starts continue where the previous one ended.`),
+  dayCloseGraceMs: key('day_close_grace', duration({ min: 0 }), '6h').about(`
+    How long the archives of a day may grow after the end of the day.`),
   sourceTimezone: key('source_timezone', timeZone(), 'UTC').about(`
     The time zone of times in the lines that have no zone: UTC, Europe/Berlin, …`),
   redactLiterals: key('redact_literals', flag(), true).about(`
     Replace literals in SQL statements with \`?\`, so that the logs contain no data of your users.`),
   limits: key('limits', logLimits).about(`
-    Limits of pulling. Logs over a limit are cut and marked, or set aside with a gap record.`),
+    Limits of pulling. Logs over a limit are cut and marked, or given up with a gap record.`),
   endpoints: key('endpoints', logEndpoints).about(`
     The shape of the log API. Change these keys only if your service's API differs. Paths are
     below base_url.`),

@@ -127,7 +127,7 @@ export class Unwrapper {
   }
 }
 
-export function withoutLineEnd(text: string): string {
+function withoutLineEnd(text: string): string {
   if (text.endsWith('\r\n')) return text.slice(0, -2);
   return text.endsWith('\n') ? text.slice(0, -1) : text;
 }
