@@ -87,8 +87,9 @@ const apiKeys = {
     The timeout of one request. It must not exceed metrics.interval; if the interval is shorter,
     so is the default.`),
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's, for a private certificate
-    authority.`),
+    A PEM file with the certificates to trust instead of the usual ones, which are those of Node.js
+    and of the system's store (SSL_CERT_FILE and SSL_CERT_DIR name another). An intermediate
+    authority alone is enough.`),
   proxy: key('proxy', orNull(proxyUrl()), null).about(`
     An HTTP proxy for requests to the service: http://proxy.example:3128. It may contain a user
     and a password.`),
@@ -374,7 +375,7 @@ export const GRPC_ENDPOINT = 'http://localhost:4317';
 
 export const otlpTls: Block<OtlpKeys['tls']> = block({
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's.`),
+    A PEM file with the certificates to trust instead of the usual ones, as in api.ca.`),
   cert: key('cert', orNull(certificates()), null).about(`
     A PEM file with the client certificate.`),
   key: key('key', orNull(privateKey()), null).about(`
