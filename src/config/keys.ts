@@ -527,7 +527,8 @@ export const CONFIG: Block<ConfigKeys> = block({
     OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, _CERTIFICATE,
     _CLIENT_CERTIFICATE and _CLIENT_KEY apply (also those for one signal, such as
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), and OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE;
-    then these defaults. A key set here overrides the variables.`),
+    then these defaults. A key set here overrides the variables. A variable whose word or number is
+    not understood is ignored, with a warning.`),
   queue: key('queue', queue).aboutFixed(`
     The queue holds data until the back end accepts it. It survives a crash.`),
   status: key('status', status).aboutFixed(`
