@@ -10,7 +10,7 @@ export type { Secret };
 
 export interface Config {
   readonly file: string;
-  /** What the file says that no longer counts (removed.ts). */
+  /** What does not count: removed keys of the file (removed.ts), and variables that are not understood. */
   readonly warnings: readonly Mistake[];
   /** The services of this process: all of them, unless `shard` divides them. */
   readonly services: readonly ServiceConfig[];

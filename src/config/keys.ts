@@ -87,8 +87,9 @@ const apiKeys = {
     The timeout of one request. It must not exceed metrics.interval; if the interval is shorter,
     so is the default.`),
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's, for a private certificate
-    authority.`),
+    A PEM file with the certificates to trust instead of the usual ones, which are those of Node.js
+    and of the system's store (SSL_CERT_FILE and SSL_CERT_DIR name another). An intermediate
+    authority alone is enough.`),
   proxy: key('proxy', orNull(proxyUrl()), null).about(`
     An HTTP proxy for requests to the service: http://proxy.example:3128. It may contain a user
     and a password.`),
@@ -357,7 +358,7 @@ export const GRPC_ENDPOINT = 'http://localhost:4317';
 
 export const otlpTls: Block<OtlpKeys['tls']> = block({
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's.`),
+    A PEM file with the certificates to trust instead of the usual ones, as in api.ca.`),
   cert: key('cert', orNull(certificates()), null).about(`
     A PEM file with the client certificate.`),
   key: key('key', orNull(privateKey()), null).about(`
@@ -509,7 +510,8 @@ export const CONFIG: Block<ConfigKeys> = block({
     OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, _CERTIFICATE,
     _CLIENT_CERTIFICATE and _CLIENT_KEY apply (also those for one signal, such as
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), and OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE;
-    then these defaults. A key set here overrides the variables.`),
+    then these defaults. A key set here overrides the variables. A variable whose word or number is
+    not understood is ignored, with a warning.`),
   queue: key('queue', queue).aboutFixed(`
     The queue holds data until the back end accepts it. It survives a crash.`),
   status: key('status', status).aboutFixed(`
