@@ -9,9 +9,9 @@ import { bug } from '../errors.ts';
 import type { LabelRules } from '../model/metric.ts';
 import type { MetricsConfig, OverrideConfig, RenameConfig } from './config.ts';
 
-type Filters = Pick<MetricsConfig, 'include' | 'exclude'>;
+export type NameFilters = Pick<MetricsConfig, 'include' | 'exclude'>;
 
-export function isIncluded(name: string, { include, exclude }: Filters): boolean {
+export function isIncluded(name: string, { include, exclude }: NameFilters): boolean {
   if (exclude.some(pattern => pattern.test(name))) return false;
   return include.length === 0 || include.some(pattern => pattern.test(name));
 }
@@ -58,7 +58,7 @@ export interface Collision {
   readonly areOfOneType: boolean;
 }
 
-interface CollisionRules extends Filters {
+interface CollisionRules extends NameFilters {
   readonly rename: readonly RenameConfig[];
   readonly overrides: readonly OverrideConfig[];
   readonly dropLabels: readonly string[];

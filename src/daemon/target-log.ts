@@ -2,7 +2,7 @@
 // logged at once, a lasting failure through a throttle.
 
 import type { ThrottledLog } from '../lib/log.ts';
-import type { Problem } from '../model/page.ts';
+import type { Problem, SeriesLimit } from '../model/page.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
@@ -20,11 +20,14 @@ export const UPTIME_STUCK = {
   hint: 'A counter that falls is still a reset. Check the exporter of the uptime series.',
 };
 
-/** New series for which metrics.limits had no room. */
-export const SERIES_REFUSED = {
-  message: 'new series are dropped: metrics.limits allows no more (series, services, memory)',
-  hint: 'Look for a label whose values change without end, and have the service leave it out; or raise the limit if there is memory for it.',
-};
+/** New series for which these keys of metrics.limits had no room. */
+export function seriesRefused(limits: Iterable<SeriesLimit>): typeof CLOCK_SKEWED {
+  const keys = [...limits].map(limit => `metrics.limits.${limit}`).join(' and ');
+  return {
+    message: `new series are dropped: ${keys} allows no more`,
+    hint: 'Look for a label whose values change without end, and leave its series out with metrics.exclude; or raise the limit if there is memory for it.',
+  };
+}
 
 /** The clock of this machine and the one of the service are far apart. */
 export const CLOCK_SKEWED = {
@@ -47,10 +50,11 @@ export interface TargetStatus {
   readonly hint: string;
   readonly firstProblem: Problem | null;
   /**
-   * New series of the last page that were dropped because there was no room, in all and by family;
-   * null if none was.
+   * New series of the last page that were dropped because there was no room: the limits, and the
+   * samples in all and by family; null if none was.
    */
   readonly refused: {
+    readonly limits: readonly SeriesLimit[];
     readonly samples: number;
     readonly families: Readonly<Record<string, number>>;
   } | null;
@@ -129,7 +133,8 @@ export class TargetLog {
         { target, badLines, ...firstProblem },
         'dropped lines of the page that cannot be read; the first is named',
       );
-    if (refused !== null) this.#warn(`series ${target}`, { target, ...refused }, SERIES_REFUSED);
+    if (refused !== null)
+      this.#warn(`series ${target}`, { target, ...refused }, seriesRefused(refused.limits));
     if (isSkewed(clockSkewMs)) this.#warn(`clock ${target}`, { target, clockSkewMs }, CLOCK_SKEWED);
   }
 
@@ -200,7 +205,8 @@ function refusedReport(
   const families = [...refused.byFamily].sort(([, a], [, b]) => b - a);
   const shown = families.filter(([name]) => name !== '').slice(0, FAMILIES_SHOWN_MAX);
   return {
-    samples: families.reduce((sum, [, count]) => sum + count, 0),
+    limits: [...refused.limits],
+    samples: refused.samples,
     families: Object.fromEntries(shown.map(([name, count]) => [name.slice(0, NAME_LENGTH), count])),
   };
 }

@@ -7,7 +7,7 @@ import { type Change, HELD_BACK, LEFT_OUT } from '../daemon/discovery.ts';
 import {
   CLOCK_SKEWED,
   isSkewed,
-  SERIES_REFUSED,
+  seriesRefused,
   type TargetLog,
   type TargetStatus,
   UPTIME_STUCK,
@@ -226,10 +226,6 @@ export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
     message: 'it has more bad lines than metrics.bad_share allows',
     hint: 'Save the page and run prom2otlp show decode on it.',
   },
-  service_samples: {
-    message: 'it has more samples than metrics.limits.service_samples',
-    hint: 'Raise the limit if this many are expected.',
-  },
 };
 
 /** By the reason why samples made no point. Reasons that the configuration asks for are not problems. */
@@ -295,11 +291,12 @@ function targetProblems(target: TargetReport): readonly Finding[] {
   const { name, badLines, firstProblem, clockSkewMs } = target;
   const found: Finding[] = [];
   if (target.refused !== null) {
-    const { samples, families } = target.refused;
+    const { limits, samples, families } = target.refused;
+    const advice = seriesRefused(limits);
     const named = Object.entries(families).map(([name, count]) => `${name} ${formatCount(count)}`);
-    const message = `${SERIES_REFUSED.message}: ${counted(samples, 'sample')} of the last page, most of ${named.join(', ')}`;
+    const message = `${advice.message}: ${counted(samples, 'sample')} of the last page, most of ${named.join(', ')}`;
     const cause = `series refused ${name}`;
-    found.push(problem('warning', name, { message, hint: SERIES_REFUSED.hint }, { cause }));
+    found.push(problem('warning', name, { message, hint: advice.hint }, { cause }));
   }
   if (isSkewed(clockSkewMs)) {
     const where = clockSkewMs > 0 ? 'ahead' : 'behind';

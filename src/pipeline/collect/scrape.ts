@@ -31,11 +31,8 @@ export type ScrapeResult =
 export interface ScraperOptions {
   readonly target: Target;
   readonly client: ServiceHttp;
-  /**
-   * Limit of the inflated page: `metrics.limits.body`, or less when memory is short. Read at each
-   * poll.
-   */
-  readonly bodyBytesMax: () => number;
+  /** Limit of the inflated page: `metrics.limits.body`. */
+  readonly bodyBytesMax: number;
   /** Shared by all targets. */
   readonly buffers: BodyBufferPool;
   readonly clock: Clock;
@@ -119,7 +116,7 @@ export class Scraper {
     const startMs = clock.monotonicMs();
     const result = await client.get(target.path, {
       accept: PAGE_ACCEPT,
-      maxBodyBytes: bodyBytesMax(),
+      maxBodyBytes: bodyBytesMax,
       into: this.#buffer,
       part: 'metrics',
       signal,

@@ -5,17 +5,17 @@
 // on input.
 
 import type { SampleCount } from '../../model/batch.ts';
-import type { PageReport, ScrapeTime } from '../../model/page.ts';
-import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
-import { endedRows, isUnplaced, type Refused } from './admission.ts';
+import type { PageReport, Refused, ScrapeTime } from '../../model/page.ts';
+import { OUTCOME, type SeriesTable } from '../../model/series-table.ts';
+import { isUnplaced } from './admission.ts';
 import { isOnPage } from './compound.ts';
-import { forgetEarly, forgetRows, keepMsOf, noteCrowding, stopAgeing } from './forget.ts';
+import { forgetRows, keepMsOf, stopAgeing } from './forget.ts';
 import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietKinds } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
 import { resolveRows } from './resolve.ts';
-import { isWorthSaving, restoreRows, setStartMode } from './state.ts';
+import { restoreRows, setStartMode } from './state.ts';
 import { setScrapeSeries } from './scrape-series.ts';
 import { countAdded, readsOf, samplesOf, tallyPage } from './tally.ts';
 import { settleDuplicates } from './duplicates.ts';
@@ -37,7 +37,7 @@ export interface ServiceOutcome {
   readonly id: string;
   readonly configIndex: number;
   readonly isUp: boolean;
-  /** '' if up; else the scrape's reason, `absent`, `bad_lines` or `service_samples`. */
+  /** '' if up; else the scrape's reason, `absent` or `bad_lines`. */
   readonly reason: string;
   readonly samples: number;
   readonly badLines: number;
@@ -80,22 +80,20 @@ export function* derive(
   setStartMode(table, options);
   for (const id of options.configured.keys()) serviceOf(table, id, options);
   const addedRows = report === null ? [] : table.fresh.filter(row => !table.filedBefore.has(row));
-  let refused: Refused | null = null;
-  if (report === null) forgetUnused(table, scrape.reason);
+  if (report === null) forgetUnplaced(table);
   else {
-    refused = yield* resolveRows(table, options);
-    yield* restoreRows(judge, addedRows, refused !== null);
+    yield* resolveRows(table, options, report);
+    yield* restoreRows(judge, addedRows, report.refused.samples > 0);
   }
   yield;
-  const tallies = tallyPage(judge, report, scrape.reason, refused);
+  const tallies = tallyPage(judge, report, scrape.reason);
   countAdded(table, tallies, addedRows);
   settleDuplicates(table);
   weighUptimes(judge);
-  const isCrowded = noteCrowding(judge, report?.samples ?? Infinity);
   const judging: Judging = {
     ...judge,
     tallies,
-    keepMs: keepMsOf(options, isCrowded),
+    keepMs: keepMsOf(options),
     gone: [],
     repeated: new Set(table.repeats.map(({ row }) => row)),
     surroundings: [],
@@ -107,7 +105,7 @@ export function* derive(
   }
   yield* judgeCompounds(judging, SLICE_ROWS);
   judgeRepeats(judging);
-  const reads = readsOf(table, tallies, report, refused);
+  const reads = readsOf(table, tallies, report);
   for (const tally of tallies)
     if (tally.reason === '' && samplesOf(tally) === 0) tally.reason = 'absent';
   // A configured service that is down keeps its series for its return.
@@ -122,34 +120,21 @@ export function* derive(
   const named = [...table.named].filter(row => isOnPage(table, row));
   return {
     services,
-    refused,
+    refused: report !== null && report.refused.samples > 0 ? report.refused : null,
     reads,
     nameLabels: named.length,
     clockSkewMs: scrape.startedAtMs - scrape.serverAtMs,
   };
 }
 
-/**
- * After an unusable page, frees its new rows. If memory is short, also frees ended rows that have
- * their marker or no state. (On such a page all rows are absent.)
- */
-function forgetUnused(table: SeriesTable, reason: string): void {
-  const isOver = (row: number): boolean =>
-    (table.flags[table.head[row]!]! & ROW_FLAG.staleSent) !== 0 || !isWorthSaving(table, row);
-  // A page with too many samples says nothing about the table's size.
-  const isShort = SHORT_OF_MEMORY.has(reason) && reason !== 'limit_samples';
-  const gone = isShort ? endedRows(table).filter(isOver) : [];
-  const fresh = table.fresh.splice(0);
-  for (const row of fresh) (isUnplaced(table, row) ? gone : table.fresh).push(row);
-  forgetEarly(table, gone);
+/** After an unusable page, frees its new rows. */
+function forgetUnplaced(table: SeriesTable): void {
+  const unplaced = table.fresh.filter(row => isUnplaced(table, row));
+  const placed = table.fresh.filter(row => !isUnplaced(table, row));
+  table.fresh.length = 0;
+  table.fresh.push(...placed);
+  forgetRows(table, unplaced);
 }
-
-/** The reasons for which a page is refused for lack of memory. */
-export const SHORT_OF_MEMORY: ReadonlySet<string> = new Set([
-  'limit_memory',
-  'limit_samples',
-  'too_large',
-]);
 
 /** Makes each sent service's outcome and its own series. */
 function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {

@@ -38,7 +38,7 @@ function setUp(baseUrl: string, options: SettingOptions = {}): Setting {
   const others = { configured: new Map(), otherShards: { serviceCount: 0, takes: () => false } };
   const target = { id: 'id', name: 'name', services: [], ...others, api, path, intervalMs: 60_000 };
   const parts = { target, client: clients.get(api), buffers, clock, counters };
-  const scraper = new Scraper({ ...parts, bodyBytesMax: () => bodyBytesMax });
+  const scraper = new Scraper({ ...parts, bodyBytesMax: bodyBytesMax });
   return { scraper, counters, buffers, [Symbol.asyncDispose]: () => clients.close() };
 }
 
