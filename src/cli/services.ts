@@ -63,7 +63,7 @@ export function scrapeOnce(
   client: ServiceHttp,
   { config, clock }: { readonly config: Config; readonly clock: Clock },
 ): Promise<ScrapeResult> {
-  const { bodyBytes: bodyBytesMax } = config.metrics.limits;
+  const bodyBytesMax = (): number => config.metrics.limits.bodyBytes;
   const [buffers, counters] = [new BodyBufferPool(), new Counters()];
   return new Scraper({ target, client, bodyBytesMax, buffers, clock, counters }).scrape();
 }

@@ -275,8 +275,9 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     unit: "{event}"}.`),
   rename: key('rename', list(rename), []).about(`
     Other names for series and labels, for dashboards that expect them; the first match wins. Types,
-    units and filters follow from the name on the page. Two series that become one are refused where
-    the catalog knows them; elsewhere the second one is dropped and counted as \`duplicate\`.
+    units and filters follow from the name on the page. A series never replaces one that has the name
+    on the page: it is dropped, and counted as \`duplicate\`; nor does a label replace one that the
+    series has: it keeps its own name, which is counted and told.
     config/collector-names.yaml has rules for the names of the OpenTelemetry Collector's receiver for
     this kind of database.`),
   include: key('include', list(expression()), []).about(`

@@ -29,6 +29,20 @@ export function seriesRefused(limits: Iterable<SeriesLimit>): typeof CLOCK_SKEWE
   };
 }
 
+/** A series has a label under the name that metrics.rename gives another of its labels. */
+export const LABELS_TAKEN = {
+  message:
+    'series have a label of the name that metrics.rename gives another one: that one is not renamed',
+  hint: 'Give it another name in metrics.rename.',
+};
+
+/** Timestamps in seconds where milliseconds belong. */
+export const TIMES_EARLY = {
+  message:
+    'samples are stamped before the year 2000, as with seconds where milliseconds belong: they get the time of the scrape',
+  hint: 'Have the exporter stamp in milliseconds, or not at all.',
+};
+
 /** The clock of this machine and the one of the service are far apart. */
 export const CLOCK_SKEWED = {
   message: 'the clock of this machine and the one of the service differ',
@@ -58,6 +72,9 @@ export interface TargetStatus {
     readonly samples: number;
     readonly families: Readonly<Record<string, number>>;
   } | null;
+  /** Series whose label metrics.rename could not rename, and samples stamped too early, on the last page. */
+  readonly takenLabels: number;
+  readonly earlyTimes: number;
   /** The size of the page, unpacked. */
   readonly bodyBytes: number;
   /** Sample lines of the page, and those of them that cannot be read. */
@@ -79,6 +96,8 @@ const NOT_SCRAPED: TargetStatus = {
   hint: '',
   firstProblem: null,
   refused: null,
+  takenLabels: 0,
+  earlyTimes: 0,
   bodyBytes: 0,
   samples: 0,
   badLines: 0,
@@ -135,6 +154,9 @@ export class TargetLog {
       );
     if (refused !== null)
       this.#warn(`series ${target}`, { target, ...refused }, seriesRefused(refused.limits));
+    const { takenLabels, earlyTimes } = this.status;
+    if (takenLabels > 0) this.#warn(`labels ${target}`, { target, takenLabels }, LABELS_TAKEN);
+    if (earlyTimes > 0) this.#warn(`early ${target}`, { target, earlyTimes }, TIMES_EARLY);
     if (isSkewed(clockSkewMs)) this.#warn(`clock ${target}`, { target, clockSkewMs }, CLOCK_SKEWED);
   }
 
@@ -190,6 +212,8 @@ function statusAfter(
     hint: isFailed ? failure.hint : '',
     firstProblem,
     refused: derived.refused && refusedReport(derived.refused),
+    takenLabels: derived.takenLabels,
+    earlyTimes: derived.earlyTimes,
     bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
     samples: page?.samples ?? 0,
     badLines: page?.badLines ?? 0,

@@ -53,7 +53,7 @@ export function pipelineTarget(
   const { counters, buffers } = parts;
   const client = parts.clients.get(target.api);
   const report = parts.clients.report(target.api, scrapeReport(target, { client, clock }));
-  const { bodyBytes: bodyBytesMax } = config.metrics.limits;
+  const bodyBytesMax = (): number => context.budget.bodyBytesFor(log.table);
   const translation = translationOf(target, config, log.table, context.budget, context.entries);
   return {
     id: target.id,

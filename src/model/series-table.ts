@@ -190,6 +190,8 @@ export class SeriesTable {
   readonly duplicates: Map<number, Identity> = new Map();
   /** Rows with a label `__name__`, which is dropped. */
   readonly named: Set<number> = new Set();
+  /** Rows with a label that keeps its name, because they have one of the name that metrics.rename gives it. */
+  readonly unrenamed: Set<number> = new Set();
   readonly spare: SpareIndexes = { metrics: [], services: [], components: [], blocks: [] };
   readonly clock: PageClock = {
     nowMs: Number.NaN,
@@ -388,6 +390,12 @@ export const COST = {
   /** A series that a previous process knew and no page has shown yet. */
   restored: 150,
 } as const;
+
+/**
+ * A page may take this share (1/N) of limits.memory above the limit: known series go on when there is no room for new
+ * ones.
+ */
+export const SPARE_SHARE = 16;
 
 /** The memory that a target's table takes between pages, in bytes. */
 export function tableBytes(table: SeriesTable): number {

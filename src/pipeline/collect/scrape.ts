@@ -31,8 +31,8 @@ export type ScrapeResult =
 export interface ScraperOptions {
   readonly target: Target;
   readonly client: ServiceHttp;
-  /** Limit of the inflated page: `metrics.limits.body`. */
-  readonly bodyBytesMax: number;
+  /** Limit of the inflated page: `metrics.limits.body`, or what the memory leaves. Read at each poll. */
+  readonly bodyBytesMax: () => number;
   /** Shared by all targets. */
   readonly buffers: BodyBufferPool;
   readonly clock: Clock;
@@ -116,7 +116,7 @@ export class Scraper {
     const startMs = clock.monotonicMs();
     const result = await client.get(target.path, {
       accept: PAGE_ACCEPT,
-      maxBodyBytes: bodyBytesMax,
+      maxBodyBytes: bodyBytesMax(),
       into: this.#buffer,
       part: 'metrics',
       signal,
@@ -129,7 +129,7 @@ export class Scraper {
     const { error: failure, startedAtMs, durationMs } = result;
     const hint =
       failure.reason === 'too_large'
-        ? 'raise metrics.limits.body if pages of this size are expected'
+        ? 'raise metrics.limits.body, or give the process more memory, if pages of this size are expected'
         : failure.hint;
     const time = { startedAtMs, monotonicMs: startMs, durationMs, serverAtMs: Number.NaN };
     // After any failure but a refused key the next due scrape runs: unread metrics are lost.

@@ -7,7 +7,14 @@
 import { isUtf8 } from 'node:buffer';
 import type { MetricsConfig, PageLimits } from '../../config/config.ts';
 import { newReport, type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
-import { COST, NO_ROW, ROLE, type SeriesTable, tableBytes } from '../../model/series-table.ts';
+import {
+  COST,
+  NO_ROW,
+  ROLE,
+  type SeriesTable,
+  SPARE_SHARE,
+  tableBytes,
+} from '../../model/series-table.ts';
 import { ExpectedRows } from './expected-rows.ts';
 import { LastTime } from './same-text.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
@@ -48,9 +55,6 @@ function expectedLines(bytes: Buffer): number {
 
 /** The limits, and what does not count against them. */
 export type DecodeRules = Pick<MetricsConfig, 'limits' | 'include' | 'exclude'>;
-
-/** A page may take this share (1/N) of limits.memory above the limit: known series go on when there is no room for more. */
-const SPARE_SHARE = 8;
 
 /** A new series that is refused. */
 const REFUSED = -2;

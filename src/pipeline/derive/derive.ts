@@ -60,6 +60,10 @@ export interface DeriveReport {
   readonly reads: readonly SampleCount[];
   /** Rows on this page with a label `__name__`, which is dropped. */
   readonly nameLabels: number;
+  /** Rows on this page that have a label under the name that metrics.rename gives another one. */
+  readonly takenLabels: number;
+  /** Samples of this page stamped before 2000, which got the time of the scrape. */
+  readonly earlyTimes: number;
   /**
    * How far our clock is ahead of the service's, less the time that the answer took; NaN if
    * unknown.
@@ -75,10 +79,11 @@ export function* derive(
 ): Generator<void, DeriveReport> {
   const { report } = scrape;
   if (report === null) table.turnPage();
-  const time = readPageTime(table.clock, scrape);
+  const time = readPageTime(table.clock, scrape, options.intervalMs);
   const judge = { table, options, time };
   setStartMode(table, options);
   for (const id of options.configured.keys()) serviceOf(table, id, options);
+  const earlyTimes = report === null || !options.honorTimestamps ? 0 : dropEarlyTimes(table);
   const addedRows = report === null ? [] : table.fresh.filter(row => !table.filedBefore.has(row));
   if (report === null) forgetUnplaced(table);
   else {
@@ -117,14 +122,37 @@ export function* derive(
   const gone = judging.gone.filter(row => isDown[serviceOfRow(table, row)] !== true);
   forgetRows(table, gone);
   const services = outcomesOf(judging, scrape);
-  const named = [...table.named].filter(row => isOnPage(table, row));
+  const shown = (rows: ReadonlySet<number>): number =>
+    [...rows].filter(row => isOnPage(table, row)).length;
   return {
     services,
     refused: report !== null && report.refused.samples > 0 ? report.refused : null,
     reads,
-    nameLabels: named.length,
+    nameLabels: shown(table.named),
+    takenLabels: shown(table.unrenamed),
+    earlyTimes,
     clockSkewMs: scrape.startedAtMs - scrape.serverAtMs,
   };
+}
+
+/** A stamp before this is none: it has seconds where milliseconds belong, or its clock was never set. */
+const EARLIEST_MS = Date.UTC(2000);
+
+/** Removes the times of samples stamped before EARLIEST_MS; returns their number. */
+function dropEarlyTimes(table: SeriesTable): number {
+  const { timeMs, seen, page } = table;
+  let count = 0;
+  for (let row = 0; row < table.count; row++) {
+    if (!(timeMs[row]! < EARLIEST_MS) || seen[row] !== page) continue;
+    timeMs[row] = Number.NaN;
+    count++;
+  }
+  for (const sample of table.repeats) {
+    if (!(sample.timeMs < EARLIEST_MS)) continue;
+    sample.timeMs = Number.NaN;
+    count++;
+  }
+  return count;
 }
 
 /** After an unusable page, frees its new rows. */

@@ -132,7 +132,8 @@ function dropLinks(table: SeriesTable): void {
       evidence.rows = evidence.rows.filter(row => !isFree(row));
   for (const [counter, created] of table.createdRows)
     if (isFree(counter) || isFree(created)) table.createdRows.delete(counter);
-  for (const row of table.named) if (isFree(row)) table.named.delete(row);
+  for (const rows of [table.named, table.unrenamed])
+    for (const row of rows) if (isFree(row)) rows.delete(row);
   for (const slot of table.services) if (isFree(slot.infoRow)) slot.infoRow = NO_ROW;
 }
 

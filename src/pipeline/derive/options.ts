@@ -4,7 +4,14 @@
 import type { CatalogLookup } from '../../catalog/lookup.ts';
 import type { Config, MetricsConfig, PageLimits } from '../../config/config.ts';
 import type { OtherShards } from '../../model/page.ts';
-import { NO_ROW, ROLE, type SeriesTable, tableBytes } from '../../model/series-table.ts';
+import {
+  COST,
+  NO_ROW,
+  ROLE,
+  type SeriesTable,
+  SPARE_SHARE,
+  tableBytes,
+} from '../../model/series-table.ts';
 import type { PageTime } from './page-time.ts';
 
 export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
@@ -103,6 +110,13 @@ export class SeriesBudget {
   /** The memory left for a table and its page, in bytes. */
   bytesFor(table: SeriesTable): number {
     return this.limits.memoryBytes - this.#bytes + (this.#tables.get(table)?.bytes ?? 0);
+  }
+
+  /** The largest page of a target that decode would take, in bytes. */
+  bodyBytesFor(table: SeriesTable): number {
+    const leftBytes = Math.max(this.bytesFor(table) - tableBytes(table), 0);
+    const pageBytes = leftBytes + this.limits.memoryBytes / SPARE_SHARE;
+    return Math.min(this.limits.bodyBytes, Math.floor(pageBytes / COST.body));
   }
 }
 

@@ -26,7 +26,14 @@ import {
   serviceOfRow,
   takeEvidence,
 } from './places.ts';
-import { doubtfulLabel, isAttribute, isPointLabel, NAME_LABEL, scopePart } from './point-labels.ts';
+import {
+  doubtfulLabel,
+  hasTaken,
+  isAttribute,
+  isPointLabel,
+  NAME_LABEL,
+  scopePart,
+} from './point-labels.ts';
 import { linkCreated } from './reset.ts';
 import { forgetIdentities, moveIdentity, registerIdentity } from './duplicates.ts';
 
@@ -197,6 +204,8 @@ class Placing {
     const names = [labelValue(key, 'service_name'), labelValue(key, 'server_name')] as const;
     const component = componentOf(table, service, ...names);
     if (labelValue(key, NAME_LABEL) !== '') table.named.add(row);
+    if (metric.labelRules !== null && hasTaken(key.labels, metric.labelRules))
+      table.unrenamed.add(row);
     table.block[row] = blockOf(table, service, component, scopeOf(key, metric.family, options));
     this.#noteName(row);
     // From now on, this row may become the head of a point that another row leaves.
