@@ -8,7 +8,7 @@ import { readProblem } from '../config/text-file.ts';
 import { seriesRefused } from '../daemon/target-log.ts';
 import { bug, OperatorError } from '../errors.ts';
 import { formatCount } from '../lib/format.ts';
-import { printableJson } from '../lib/printable.ts';
+import { escapeHarmful, printableJson } from '../lib/printable.ts';
 import type { Metric } from '../model/metric.ts';
 import { type ExpositionFormat, type Page, type Problem, PROBLEMS_MAX } from '../model/page.ts';
 import type { Exemplar, RepeatedSample } from '../model/memory.ts';
@@ -264,7 +264,7 @@ function showEncode({ values, words }: Call<typeof ENCODE_OPTIONS>, context: Ver
   };
   let exitCode = 0;
   for (const { file, translated } of translateFiles(words, options)) {
-    context.out.line(otlpJson('metrics', translated.batch.payload));
+    context.out.line(escapeHarmful(otlpJson('metrics', translated.batch.payload)));
     if (tellPage(context.err, file, translated)) exitCode = 1;
   }
   return exitCode;

@@ -123,10 +123,7 @@ const RESERVED_BYTES_MAX = 16 * 1024 * 1024;
 const BOMB_BYTES_MIN = 16 * 1024 * 1024;
 const BOMB_RATIO = 200;
 
-/**
- * Sends one request and reads the whole answer.
- * @internal Not part of the library's types, which refer to no other package.
- */
+/** Sends one request and reads the whole answer. */
 export function exchange(call: Request, way: Way): Promise<Outcome> {
   if (call.signal?.aborted === true)
     return Promise.resolve({ kind: 'fault', fault: { reason: 'aborted' } });
