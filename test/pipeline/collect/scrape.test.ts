@@ -85,7 +85,7 @@ test('a page has its format, times and sizes, and the request prefers the right 
   expect(page.durationMs).toBeGreaterThan(0);
   expect(setting.requests[0]?.path).toBe(path);
   expect(setting.requests[0]?.headers.accept).toBe(
-    'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+    'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
   );
   const rendered = renderCounters(setting.counters);
   expect(rendered).toContain('prom2otlp_collect_scrapes_total{result="ok"} 1');

@@ -123,6 +123,24 @@ describe('series', () => {
     expect(target.page(120, gauges(0, 6)).translated.page?.limit).toBe('samples');
   });
 
+  test('15,000 tables that exclude leaves out cost nothing but their lines (a field report)', () => {
+    const target = new Target({ metrics: { exclude: [/^engine_info_schema_.*$/u] } });
+    const tables = upTo(0, 15_000).flatMap(i =>
+      ['data_length', 'index_length', 'data_free', 'rows'].map(
+        part =>
+          `engine_info_schema_table_size{server_name="db-0",schema="tenant_${i}",component="${part}"} ${i}\n`,
+      ),
+    );
+    const kept =
+      'engine_global_status_queries{server_name="db-0"} 5\nengine_global_status_uptime{server_name="db-0"} 500\n';
+    for (const seconds of [0, 60]) {
+      const seen = target.page(seconds, kept + tables.join(''));
+      expect(seen.reads).toEqual({ used: 2, excluded: 60_000 });
+      expect(seen.translated.derived.services).toMatchObject([{ isUp: true }]);
+      expect(seen.translated.path).toBe(seconds === 0 ? 'full' : 'repeating');
+    }
+  });
+
   test('above service_samples, new ones of that service alone are refused', () => {
     const options = { services: ['a', 'b'] };
     const target = targetOf({ serviceSamples: 5 }, options);
