@@ -11,9 +11,7 @@ import { Received, type ReceivedReport } from './sink/received.ts';
 
 export interface SinkCounts {
   readonly samples: number;
-  readonly requests: number;
   readonly bodyBytes: number;
-  readonly rawBytes: number;
   /** When the first and the last request with samples of the pages were read, by the wall clock; 0 before. */
   readonly firstSampleAtMs: number;
   readonly lastSampleAtMs: number;
@@ -28,9 +26,7 @@ class Sink {
   readonly received = new Received();
   /** Whether requests are taken; otherwise the answer is 503. */
   isOpen = true;
-  #requests = 0;
   #bodyBytes = 0;
-  #rawBytes = 0;
   #firstSampleAtMs = 0;
   #lastSampleAtMs = 0;
   readonly #failures: string[] = [];
@@ -44,9 +40,7 @@ class Sink {
   counts(): SinkCounts {
     return {
       samples: this.received.samples,
-      requests: this.#requests,
       bodyBytes: this.#bodyBytes,
-      rawBytes: this.#rawBytes,
       firstSampleAtMs: this.#firstSampleAtMs,
       lastSampleAtMs: this.#lastSampleAtMs,
       failures: this.#failures,
@@ -80,9 +74,7 @@ class Sink {
     else if (url !== '/v1/metrics') return;
     else if (String(headers['content-type']).includes('json')) readOtlpJson(raw, this.received);
     else readOtlpProtobuf(raw, this.received);
-    this.#requests++;
     this.#bodyBytes += body.length;
-    this.#rawBytes += raw.length;
     if (this.received.samples === samplesBefore) return;
     this.#lastSampleAtMs = Date.now();
     this.#firstSampleAtMs ||= this.#lastSampleAtMs;

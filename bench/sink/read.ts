@@ -3,8 +3,7 @@
 // million points at every poll must cost the bench little.
 
 import protobuf from 'protobufjs';
-import { isAdded, isFollowed, type Received } from './received.ts';
-import { SeriesHash } from './series.ts';
+import { isAdded, type Received, SeriesHash } from './received.ts';
 
 const { root } = protobuf.parse(`
   syntax = "proto3";
@@ -45,15 +44,12 @@ const { root } = protobuf.parse(`
     uint32 flags = 8;
   }
   message Quantile { double value = 2; }
-  message KeyValue { string key = 1; AnyValue value = 2; }
-  message AnyValue { string string_value = 1; }
   message WriteRequest { repeated TimeSeries timeseries = 1; }
   message TimeSeries { repeated bytes labels = 1; repeated Sample samples = 2; }
   message Label { string name = 1; string value = 2; }
   message Sample { double value = 1; int64 timestamp = 2; }
 `);
 const request = root.lookupType('Request');
-const keyValue = root.lookupType('KeyValue');
 const writeRequest = root.lookupType('WriteRequest');
 const label = root.lookupType('Label');
 
@@ -89,9 +85,8 @@ interface Point {
 
 /** 64 bits: an object of protobufjs, or text in JSON. */
 type Whole = { toNumber(): number } | string | number;
-type KeyValue = { readonly key?: string; readonly value?: { readonly stringValue?: string } };
 /** An attribute: encoded, or from JSON. */
-type Attribute = Uint8Array | KeyValue;
+type Attribute = Uint8Array | object;
 
 const NO_RECORDED_VALUE = 1;
 
@@ -111,36 +106,22 @@ function readMetrics({ resourceMetrics = [] }: MetricsRequest, received: Receive
       const { name = '', gauge, sum, histogram, summary } = metric;
       if (isAdded(name)) continue;
       addAttributes(around.reset().add(name), ofResource);
-      const service = isFollowed(name) ? textOf(ofResource, 'service.instance.id') : '';
       const data = gauge ?? sum ?? histogram ?? summary;
-      for (const point of data?.dataPoints ?? [])
-        readPoint(point, { name, service, around, received });
+      for (const point of data?.dataPoints ?? []) readPoint(point, around, received);
     }
   }
 }
 
 const hash = new SeriesHash();
 
-function readPoint(
-  point: Point,
-  metric: {
-    readonly name: string;
-    readonly service: string;
-    readonly around: SeriesHash;
-    readonly received: Received;
-  },
-): void {
+function readPoint(point: Point, around: SeriesHash, received: Received): void {
   const { timeUnixNano = 0, attributes = [], flags = 0 } = point;
   if ((flags & NO_RECORDED_VALUE) !== 0) return;
-  const { received, name, service } = metric;
   // A double rounds nanoseconds by at most some hundreds of them.
   const timeMs = Math.round(wholeOf(timeUnixNano) / 1e6);
-  const values = valuesOf(point);
-  for (const value of values) received.sample(timeMs, value);
-  addAttributes(hash.copy(metric.around), attributes);
+  for (const value of valuesOf(point)) received.sample(timeMs, value);
+  addAttributes(hash.copy(around), attributes);
   received.point(hash);
-  if (isFollowed(name))
-    received.follow(timeMs, textOf(attributes, 'namespace') || service, values[0] ?? 0);
 }
 
 /** The samples that a point was made from: of a histogram, its cumulative buckets, then count and sum. */
@@ -164,39 +145,20 @@ export function readRemoteWrite(body: Buffer, received: Received): void {
     }[];
   };
   for (const { labels, samples } of timeseries) {
-    const name = labelOf(labels[0]).value;
-    if (isAdded(name)) continue;
+    const [name = Buffer.of()] = labels;
+    if (isAdded((label.decode(name) as unknown as { value: string }).value)) continue;
     addAttributes(hash.reset(), labels);
     for (const { value, timestamp } of samples) {
       // The marker of a series that has ended. Pages have no NaN.
       if (Number.isNaN(value)) continue;
-      const timeMs = wholeOf(timestamp);
-      received.sample(timeMs, value);
+      received.sample(wholeOf(timestamp), value);
       received.point(hash);
-      if (!isFollowed(name)) continue;
-      const namespace = labels.map(labelOf).find(each => each.name === 'namespace');
-      received.follow(timeMs, namespace?.value ?? '', value);
     }
   }
 }
 
-function labelOf(bytes: Uint8Array = Buffer.of()): {
-  readonly name: string;
-  readonly value: string;
-} {
-  return label.decode(bytes) as unknown as { name: string; value: string };
-}
-
 function addAttributes(to: SeriesHash, attributes: readonly Attribute[]): void {
   for (const each of attributes) to.add(each instanceof Uint8Array ? each : JSON.stringify(each));
-}
-
-function textOf(attributes: readonly Attribute[], key: string): string {
-  for (const each of attributes) {
-    const read = each instanceof Uint8Array ? (keyValue.decode(each) as KeyValue) : each;
-    if (read.key === key) return read.value?.stringValue ?? '';
-  }
-  return '';
 }
 
 function wholeOf(value: Whole): number {

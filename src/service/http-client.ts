@@ -8,7 +8,7 @@ import { bug } from '../errors.ts';
 import { BodyBuffer } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
-import { parseExactJson, parseJson } from '../lib/json-pointer.ts';
+import { parseExactJson, parseJson } from '../lib/json.ts';
 import { validateHeaderValue } from '../lib/node-http.ts';
 import { USER_AGENT } from '../lib/version.ts';
 import { type Connection, createConnection } from './connection.ts';

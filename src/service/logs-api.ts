@@ -3,13 +3,7 @@
 
 import type { LogEndpointsConfig } from '../config/config.ts';
 import { DEFAULT_ENDPOINTS } from '../config/endpoints.ts';
-import {
-  follow,
-  isObject,
-  type JsonPointer,
-  membersOf,
-  parsePointer,
-} from '../lib/json-pointer.ts';
+import { follow, isObject, type JsonPointer, membersOf, parsePointer } from '../lib/json.ts';
 import { ApiArea } from './api-area.ts';
 import { type BodySink, headerText, type Part } from './exchange.ts';
 import type { JsonAnswer, Query, ReadOptions, ServiceHttp } from './http-client.ts';

@@ -21,7 +21,7 @@ import { gzip as gzipCallback } from 'node:zlib';
 import type { Secret } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { causeText, OperatorError } from '../errors.ts';
-import { Permits } from '../lib/bell.ts';
+import { Semaphore } from '../lib/semaphore.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Counters, type CountersOf, renderCounters } from '../lib/counters.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
@@ -126,7 +126,7 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
   const limits = { ...STATUS_LIMITS, ...options.limits };
   const meter = options.counters.of(STATUS_COUNTERS);
   const book = new ProblemBook();
-  const pages = new Permits(1);
+  const pages = new Semaphore(1);
   const server = createServer({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.requestMs,
@@ -192,7 +192,7 @@ interface Context {
   readonly meter: CountersOf<typeof STATUS_COUNTERS>;
   readonly book: ProblemBook;
   /** One page at a time, so that many clients do not hold up the program. */
-  readonly pages: Permits;
+  readonly pages: Semaphore;
 }
 
 async function respond(

@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import { pageOf } from '../../bench/corpus/corpora.ts';
 import { PageSource } from '../../bench/corpus/page-source.ts';
 import type { Poll } from '../../bench/page-server.ts';
-import { Received } from '../../bench/sink/received.ts';
-import { SeriesCounts, SeriesHash } from '../../bench/sink/series.ts';
+import { Received, SeriesHash } from '../../bench/sink/received.ts';
 import { findLosses } from '../../bench/verify.ts';
 
 const SPEC = { corpus: 'engine', addresses: 1, services: 2, series: 200 } as const;
@@ -36,8 +35,8 @@ function serve(times: readonly number[]): { polls: Poll[]; lines: Line[] } {
   const polls: Poll[] = [];
   const lines: Line[] = [];
   for (const timeMs of times) {
-    const { bytes, tally, followed } = source.render(timeMs);
-    polls.push({ address: 0, timeMs, tally, followed });
+    const { bytes, tally } = source.render(timeMs);
+    polls.push({ address: 0, timeMs, tally });
     lines.push(...readPage(bytes.toString()));
   }
   return { polls, lines };
@@ -49,9 +48,6 @@ function receive(lines: readonly Line[]): Received {
   for (const { series, value, timeMs } of lines) {
     received.sample(timeMs, value);
     received.point(hash.reset().add(series));
-    const [, service = ''] =
-      /^engine_global_status_questions\{.*namespace="([^"]+)"/.exec(series) ?? [];
-    if (service !== '') received.follow(timeMs, service, value);
   }
   return received;
 }
@@ -68,7 +64,6 @@ function lossesOf(lines: readonly Line[], polls: readonly Poll[], isRounded = fa
 test('every sample of a page counts as arrived', () => {
   const { polls, lines } = serve(TIMES);
   expect(lines).toHaveLength(3 * 2 * SPEC.series);
-  expect(polls[0]?.followed).toHaveLength(2);
   expect(lossesOf(lines, polls)).toEqual([]);
 });
 
@@ -106,11 +101,12 @@ test('rounding is accepted only where the contender declares it', () => {
 });
 
 test('any number of series are distinguished and counted', () => {
-  const counts = new SeriesCounts();
+  const received = new Received();
   const hash = new SeriesHash();
-  for (let series = 0; series < 100_000; series++) counts.add(hash.reset().add(`series ${series}`));
-  counts.add(hash.reset().add('series 7'));
-  expect(counts.byCount()).toEqual(
+  for (let series = 0; series < 100_000; series++)
+    received.point(hash.reset().add(`series ${series}`));
+  received.point(hash.reset().add('series 7'));
+  expect(received.report().seriesByCount).toEqual(
     new Map([
       [1, 99_999],
       [2, 1],

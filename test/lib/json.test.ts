@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { follow, parseExactJson, parsePointer } from '../../src/lib/json-pointer.ts';
+import { follow, parseExactJson, parsePointer } from '../../src/lib/json.ts';
 
 /** The document of RFC 6901, section 5, and what each pointer of it evaluates to. */
 const DOCUMENT: Record<string, unknown> = {

@@ -1,7 +1,7 @@
 // The machine and the commit that a result was measured with.
 
 import { execFileSync } from 'node:child_process';
-import { arch, cpus, loadavg, release, totalmem } from 'node:os';
+import { arch, cpus, release, totalmem } from 'node:os';
 
 export interface Machine {
   readonly processor: string;
@@ -21,16 +21,6 @@ export function describeMachine(): Machine {
     architecture: arch(),
     node: process.version,
   };
-}
-
-/** True if figures of both may be compared. The kernels may differ. */
-export function isSameMachine(one: Machine, other: Machine): boolean {
-  return one.processor === other.processor && one.cores === other.cores && one.node === other.node;
-}
-
-/** Load of the last minute: how much else ran. */
-export function load(): number {
-  return loadavg()[0] ?? 0;
 }
 
 /** The commit that was measured; with `+` when the sources differ from it. */

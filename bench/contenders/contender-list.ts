@@ -1,4 +1,4 @@
-// Every contender by its name, as scenarios and the command line know them.
+// The measured programs, by the names under which the scenarios and the command line know them.
 
 import { bridge } from './bridge.ts';
 import type { Contender } from './contender.ts';
@@ -8,7 +8,6 @@ import { collectorContender, prometheusAgent, vmagentContender } from './scraper
 export const CONTENDERS: readonly Contender[] = [
   bridge(),
   bridge({ isGzip: true }),
-  bridge({ isProbed: true }),
   vmagentContender,
   prometheusAgent,
   collectorContender,

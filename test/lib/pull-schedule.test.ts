@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { cronProblem, nextCronRun, PullSchedule } from '../../src/lib/cron.ts';
+import { cronProblem, nextCronRun, PullSchedule } from '../../src/lib/pull-schedule.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
 
