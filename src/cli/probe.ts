@@ -97,13 +97,9 @@ export async function* scrapeTargets(
   let config = wanted;
   const clients = clientsOf(clock);
   const targets = config.metrics.isEnabled ? planTargets(config) : [];
-  // Limits are shared as in the daemon: by all targets, from the beginning.
+  // Limits are shared as in the daemon: by all targets.
   const budget = new SeriesBudget(config.metrics.limits);
-  const planned = targets.map(target => {
-    const { table } = translationOf(target, wanted, new SeriesTable(), budget);
-    return { target, table };
-  });
-  for (const { target, table } of planned) {
+  for (const target of targets) {
     const isKnown = serviceId === undefined || target.configured.has(serviceId);
     if (!isKnown && config.auto === null) continue;
     const client = clients.get(target.api);
@@ -117,7 +113,7 @@ export async function* scrapeTargets(
     }
     config = await withFound(config, target, result, clock);
     const [found = target] = config.auto === null ? [] : planTargets(config);
-    const translation = translationOf(found, config, table, budget);
+    const translation = translationOf(found, config, new SeriesTable(), budget);
     const translated = await translatePage(translation, result);
     yield { ...result, config, target, url, translation, translated };
   }

@@ -160,7 +160,6 @@ export interface PageLimits {
   readonly samples: number;
   readonly serviceSamples: number;
   readonly series: number;
-  readonly services: number;
   readonly labels: number;
   readonly nameBytes: number;
   readonly valueBytes: number;

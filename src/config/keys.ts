@@ -236,17 +236,15 @@ const rename: Block<RenameConfig> = namedBlock('RenameConfig', {
 
 const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
   memoryBytes: key('memory', orUnlimited(size()), null).about(`
-    Memory for pages and series, by estimate. null: what the process has.`),
+    Memory for pages and series, by estimate. null: half of what the process has.`),
   bodyBytes: key('body', size(), '512MiB').about('One page, unpacked.'),
   samples: key('samples', integer({ min: 1, max: 1000 * MILLION }), 2_000_000).about(`
     Samples of one page.`),
   serviceSamples: key('service_samples', integer({ min: 1, max: 1000 * MILLION }), 50_000).about(`
-    Samples of one service on a page; above this, only that service fails.`),
+    Series of one service on a page.`),
   series: key('series', integer({ min: 1, max: 1000 * MILLION }), 3_000_000).about(`
-    Series to remember, of all services. At the limit, a service that has its share gets no new
-    series.`),
-  services: key('services', integer({ min: 1, max: MILLION }), 10_000).about(`
-    Services to remember that no entry names. Series of any others are dropped.`),
+    Series to remember, of all services together: those of the last pages, and those that ended
+    within the hour.`),
   labels: key('labels', integer({ min: 1, max: 4096 }), 64).about('Labels of one sample.'),
   nameBytes: key('name', size({ max: MILLION }), '1KiB').about(`
     Length of the name of a metric or label.`),
@@ -278,8 +276,9 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     unit: "{event}"}.`),
   rename: key('rename', list(rename), []).about(`
     Other names for series and labels, for dashboards that expect them; the first match wins. Types,
-    units and filters follow from the name on the page. Two series that become one are refused where
-    the catalog knows them; elsewhere the second one is dropped and counted as \`duplicate\`.
+    units and filters follow from the name on the page. A series never replaces one that has the name
+    on the page: it is dropped, and counted as \`duplicate\`; nor does a label replace one that the
+    series has: it keeps its own name, which is counted and told.
     config/collector-names.yaml has rules for the names of the OpenTelemetry Collector's receiver for
     this kind of database.`),
   include: key('include', list(expression()), []).about(`
@@ -306,10 +305,11 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     One bad line costs only that line. If more than this share of a service's lines is bad, the
     service's scrape fails. Above 0, at most 1.`),
   limits: key('limits', pageLimits).about(`
-    Limits of a page and of the series. A page over a limit fails as a whole, and the error names
-    the limit. A service over service_samples fails alone. If you leave out memory, body, samples,
-    series or services, prom2otlp lowers them to what the memory of the process allows; values
-    that you write here stay. \`prom2otlp check\` shows the limits.`),
+    Limits of a page and of the series. They count what include and exclude keep. A page over body or
+    samples fails as a whole. Over series, service_samples or memory, new series are dropped, counted
+    as \`series_limit\` and named by family; those that are known go on. What you leave out is the
+    smaller of the default and a share of the memory that the process has: body 1/4, memory 1/2, one
+    of series for each KiB. \`prom2otlp check\` shows the limits.`),
 });
 
 const logLimits: Block<LogsConfig['limits']> = block({
