@@ -160,7 +160,6 @@ export interface PageLimits {
   readonly samples: number;
   readonly serviceSamples: number;
   readonly series: number;
-  readonly services: number;
   readonly labels: number;
   readonly nameBytes: number;
   readonly valueBytes: number;
@@ -170,16 +169,9 @@ export interface PageLimits {
 export interface LogsConfig {
   readonly isEnabled: boolean;
   readonly schedule: { readonly intervalMs: number } | { readonly cron: string };
-  readonly shape: 'archives' | 'records';
   readonly types: readonly string[];
   readonly firstStart: { readonly backMs: number } | { readonly at: Date } | 'beginning';
-  readonly window: {
-    readonly maxMs: number;
-    readonly minMs: number;
-    readonly settleDelayMs: number;
-    readonly overlapMs: number;
-    readonly dayCloseGraceMs: number;
-  };
+  readonly dayCloseGraceMs: number;
   readonly sourceTimezone: string;
   readonly redactLiterals: boolean;
   readonly limits: {
@@ -190,7 +182,6 @@ export interface LogsConfig {
     readonly entries: number;
     readonly lineBytes: number;
     readonly recordBytes: number;
-    readonly setAsideBytes: number;
   };
   readonly endpoints: LogEndpointsConfig;
 }
