@@ -5,7 +5,7 @@
 
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { openOutput, paint } from './cli/output.ts';
-import { runVerb } from './cli/verb.ts';
+import { runVerb, type Verb } from './cli/verb.ts';
 import { readRequest } from './cli/verbs.ts';
 import { causeText, OperatorError, formatMistake } from './errors.ts';
 import { Bell } from './lib/bell.ts';
@@ -38,7 +38,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (verb.isReloadable !== true) process.off('SIGHUP', onHangUp);
   // Only the daemon waits until there is enough work to optimize for (compileForWork).
   if (verb.name !== 'run') compileWell();
-  const [stop, stopNow] = signals(verb.isStoppable === true);
+  const [stop, stopNow] = signals(verb);
   return runVerb(verb, args, {
     environment: process.env,
     clock: systemClock,
@@ -59,12 +59,14 @@ async function main(argv: readonly string[]): Promise<number> {
 
 const HELP_WIDTH_MAX = 100;
 
-/** The first signal asks to stop, the second to stop now. Without `isHeard`, a signal ends the process as usual. */
-function signals(isHeard: boolean): [AbortSignal, AbortSignal] {
+/** The first signal asks to stop, the second to stop now. Other verbs than stoppable ones end at a signal as usual. */
+function signals({ isStoppable, isReloadable }: Verb): [AbortSignal, AbortSignal] {
   const stop = new AbortController();
   const stopNow = new AbortController();
   const onSignal = (): void => (stop.signal.aborted ? stopNow : stop).abort();
-  if (isHeard) for (const name of ['SIGTERM', 'SIGINT']) process.on(name, onSignal);
+  // A closed terminal sends SIGHUP.
+  const names = isReloadable === true ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP'];
+  if (isStoppable === true) for (const name of names) process.on(name, onSignal);
   return [stop.signal, stopNow.signal];
 }
 
