@@ -2,6 +2,7 @@
 // load.ts makes it; it is read-only from then on. Durations are milliseconds, sizes bytes. Below a mark,
 // tools/config-schema.ts writes the types from the keys.
 
+import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
 import type { ConfigSecret as Secret } from './secrets.ts';
 
@@ -9,6 +10,8 @@ export type { Secret };
 
 export interface Config {
   readonly file: string;
+  /** What does not count: removed keys of the file (removed.ts), and variables that are not understood. */
+  readonly warnings: readonly Mistake[];
   /** The services of this process: all of them, unless `shard` divides them. */
   readonly services: readonly ServiceConfig[];
   /** The services of the other shards. */
@@ -157,7 +160,6 @@ export interface PageLimits {
   readonly samples: number;
   readonly serviceSamples: number;
   readonly series: number;
-  readonly services: number;
   readonly labels: number;
   readonly nameBytes: number;
   readonly valueBytes: number;
@@ -167,16 +169,9 @@ export interface PageLimits {
 export interface LogsConfig {
   readonly isEnabled: boolean;
   readonly schedule: { readonly intervalMs: number } | { readonly cron: string };
-  readonly shape: 'archives' | 'records';
   readonly types: readonly string[];
   readonly firstStart: { readonly backMs: number } | { readonly at: Date } | 'beginning';
-  readonly window: {
-    readonly maxMs: number;
-    readonly minMs: number;
-    readonly settleDelayMs: number;
-    readonly overlapMs: number;
-    readonly dayCloseGraceMs: number;
-  };
+  readonly dayCloseGraceMs: number;
   readonly sourceTimezone: string;
   readonly redactLiterals: boolean;
   readonly limits: {
@@ -187,7 +182,6 @@ export interface LogsConfig {
     readonly entries: number;
     readonly lineBytes: number;
     readonly recordBytes: number;
-    readonly setAsideBytes: number;
   };
   readonly endpoints: LogEndpointsConfig;
 }

@@ -11,19 +11,10 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { compileForWork } from '../lib/footprint.ts';
 import { type LineReader, MARK, type ParsedRecord } from './record.ts';
+import type { EntryProgress } from './stored-state.ts';
 import { Unwrapper, type UnwrapOptions } from './unwrap.ts';
 
-/** How far an entry has been read. Plain data, stored as JSON. */
-export interface EntryProgress {
-  readonly bytes: number;
-  readonly lines: number;
-  /** SHA-256 of the first `bytes`, in hex. */
-  readonly hash: string;
-  /** True when an incomplete line followed. */
-  readonly hasTail: boolean;
-  /** LineReader.save(). */
-  readonly reader: string;
-}
+export type { EntryProgress } from './stored-state.ts';
 
 export interface EntryReaderOptions {
   /** Null for an entry that is new or read again. */

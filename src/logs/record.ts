@@ -123,10 +123,10 @@ export function textUid(parts: readonly string[]): string {
   return hash('sha256', uidPlace(parts)).slice(0, UID_LENGTH);
 }
 
-/** The first 128 bits of SHA-256, in hex. `position` distinguishes equal lines: `<offset>`, or `<offset>#<number>`. */
-export function recordUid(place: string, position: number | string, record: ParsedRecord): string {
+/** The first 128 bits of SHA-256, in hex. The offset distinguishes equal lines. */
+export function recordUid(place: string, offset: number, record: ParsedRecord): string {
   const { timeMs, timeExtraNs, raw } = record;
   const time = Number.isNaN(timeMs) ? '' : `${timeMs}.${timeExtraNs}`;
-  const identity = [place, position, time, raw].join(SEPARATOR);
+  const identity = [place, offset, time, raw].join(SEPARATOR);
   return hash('sha256', identity).slice(0, UID_LENGTH);
 }

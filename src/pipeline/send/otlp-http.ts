@@ -43,7 +43,7 @@ export class OtlpHttp implements Transport {
   /** Connects with the first request. */
   constructor(options: EndpointOptions, compression: AutoCompression | null = null) {
     const { config, concurrency } = options;
-    const { origin, protocol, pathname, search } = new URL(options.config.endpoint);
+    const { origin, pathname, search } = new URL(options.config.endpoint);
     this.#options = options;
     this.#compression = compression;
     this.#path = `${pathname}${search}`;
@@ -51,7 +51,7 @@ export class OtlpHttp implements Transport {
     this.#link = openLink(origin, {
       connections: concurrency,
       timeoutMs: config.timeoutMs,
-      tls: protocol === 'https:' ? { secureContext: createTlsContext(config.tls) } : {},
+      secureContext: () => createTlsContext(config.tls),
       proxy: null,
     });
   }
