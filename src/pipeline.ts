@@ -11,7 +11,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
-import { type Bell, Permits } from './lib/bell.ts';
+import { type Bell } from './lib/bell.ts';
+import { Semaphore } from './lib/semaphore.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
 import { collectGarbage, compileForWork, makeRoomForReads } from './lib/footprint.ts';
@@ -156,7 +157,7 @@ export class Pipeline<Result extends Scraped> {
   readonly #writer = new WireWriter();
   readonly #payloads = new BodyBufferPool();
   /** Translates one page at a time: the work is CPU-bound and shares the writer. */
-  readonly #translating = new Permits(1);
+  readonly #translating = new Semaphore(1);
   /** By target id: the gather that holds the target's last page, until that page is committed. */
   readonly #gathers = new Map<string, Gather>();
 

@@ -1,6 +1,6 @@
 // The line and column of each key of the YAML, by its path, so that every message can name them.
 
-import { follow } from '../lib/json-pointer.ts';
+import { follow } from '../lib/json.ts';
 
 /** A path into the configuration: keys and list indexes. */
 export type KeyPath = readonly PropertyKey[];
@@ -26,6 +26,12 @@ export interface NodeOffsets {
 /** The path as a user writes it: `services[0].api.key`. */
 export function pathText(path: KeyPath): string {
   return path.map(partText).join('').replace(/^\./, '');
+}
+
+/** The path with any index as `[]`: `services[].api.key`. */
+export function levelText(path: KeyPath): string {
+  const parts = path.map(part => (typeof part === 'number' ? '[]' : `.${String(part)}`));
+  return parts.join('').replace(/^\./, '');
 }
 
 function partText(part: PropertyKey): string {

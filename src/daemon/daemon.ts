@@ -8,12 +8,13 @@ import type { Backups } from '../backups/backups.ts';
 import { isSame } from '../config/changes.ts';
 import type { Config, ServiceConfig } from '../config/config.ts';
 import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
+import { formatMistake } from '../errors.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { keepHeapSmall } from '../lib/footprint.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
-import { Permits, untilAborted } from '../lib/bell.ts';
+import { untilAborted } from '../lib/bell.ts';
 import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { Pipeline } from '../pipeline.ts';
@@ -49,7 +50,6 @@ import {
   setAside,
   storedSeries,
 } from './gone-series.ts';
-import { type LivePage, readLivePage } from './live-page.ts';
 import type { OwnTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
@@ -96,7 +96,6 @@ export class Daemon {
   readonly #clock: Clock;
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
-  readonly #livePages = new Permits(1);
   readonly #pipeline: Pipeline<ScrapeResult>;
   readonly #budget: SeriesBudget;
   readonly #meter: TranslateMeter;
@@ -150,7 +149,8 @@ export class Daemon {
     const entries = entriesOf(config);
     const context = { config, clock, parts, budget, entries, timeline, meter, discovery };
     const targets = logged.map(target => pipelineTarget(target, context));
-    for (const warning of memoryWarnings(config.memory)) logger.warn({}, warning);
+    const warnings = [...config.warnings.map(formatMistake), ...memoryWarnings(config.memory)];
+    for (const warning of warnings) logger.warn({}, warning);
     for (const note of memoryNotes(config.memory)) logger.info({}, note);
     // A large archive has gigabytes of lines, each of them in memory for a short time.
     if (limits.memoryBytes < SMALL_MEMORY_BYTES || this.logs !== null) keepHeapSmall();
@@ -372,19 +372,6 @@ export class Daemon {
   /** The reports of all parts that ask the service on a schedule. */
   get pulls(): readonly PullReport[] {
     return this.#clients.reports;
-  }
-
-  /** The samples of a service as its API gives them now; null if none of the targets has it. */
-  async livePage(serviceId: string): Promise<LivePage | null> {
-    const { limits } = this.config.metrics;
-    const target = this.targets.find(one => one.target.configured.has(serviceId))?.target;
-    if (target === undefined) return null;
-    const client = this.#clients.get(target.api);
-    const report = this.pulls.find(
-      ({ options: { kind, id } }) => kind === 'metrics' && id === target.id,
-    );
-    const source = { target, client, report, bodyBytesMax: limits.bodyBytes };
-    return this.#livePages.run(() => readLivePage(source, serviceId, this.#clock));
   }
 
   start(): void {

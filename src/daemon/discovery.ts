@@ -12,7 +12,7 @@
 import type { AutoConfig, Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
-import { parseJson } from '../lib/json-pointer.ts';
+import { parseJson } from '../lib/json.ts';
 import { printableLine } from '../lib/printable.ts';
 import { shardOf } from '../lib/shard.ts';
 import type { ThrottledLog } from '../lib/log.ts';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { LogsConfig } from '../config/config.ts';
 import { causeText } from '../errors.ts';
 import { type Clock, HOUR_MS } from '../lib/clock.ts';
-import { Permits } from '../lib/bell.ts';
+import { Semaphore } from '../lib/semaphore.ts';
 import type { SpoolFile } from '../lib/spool-file.ts';
 import { fileBytes } from './archive.ts';
 import { type Partition, partitionKey } from './item.ts';
@@ -19,7 +19,7 @@ const ARCHIVES_AT_ONCE = 2;
 
 export class Downloads {
   readonly directory: string;
-  readonly permits: Permits = new Permits(ARCHIVES_AT_ONCE);
+  readonly permits: Semaphore = new Semaphore(ARCHIVES_AT_ONCE);
   readonly budget: ByteBudget;
   /** Null when nothing is kept on disk. */
   readonly kept: KeptArchives | null;

@@ -3,7 +3,7 @@
 
 import type { ServiceConfig } from '../config/config.ts';
 import { DAY_MS } from '../lib/clock.ts';
-import { follow, type JsonPointer } from '../lib/json-pointer.ts';
+import { follow, type JsonPointer } from '../lib/json.ts';
 import type { LogPointers } from '../service/logs-api.ts';
 import { dayOf, type Span } from './cursor.ts';
 import { readInstant } from './formats/time.ts';

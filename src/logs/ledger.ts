@@ -11,7 +11,7 @@
 
 import type { LogsConfig, ServiceConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
-import { membersOf, parseJson } from '../lib/json-pointer.ts';
+import { membersOf, parseJson } from '../lib/json.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { type ArchiveState, isBehind, newArchive } from './archive-state.ts';

@@ -2,7 +2,7 @@
 // which lines may still arrive. Records that were sent before are recognised by their ids. The low watermark moves only
 // after all records of a window are committed.
 
-import { follow } from '../lib/json-pointer.ts';
+import { follow } from '../lib/json.ts';
 import { CHUNK_BYTES_MAX, CHUNK_RECORDS_MAX } from './chunk.ts';
 import { afterFailure, afterWindow, type Cursor, nextWindow, type Span } from './cursor.ts';
 import { type Gap, trackGap } from './gap.ts';

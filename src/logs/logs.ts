@@ -16,7 +16,7 @@ import { Downloads } from './downloads.ts';
 import { createLineReader } from './formats/reader.ts';
 import { LogMeter } from './log-meter.ts';
 import { PulledApi, type PullEnd } from './pull.ts';
-import { PullSchedule } from '../lib/cron.ts';
+import { PullSchedule } from '../lib/pull-schedule.ts';
 import { LogPuller } from './puller.ts';
 import type { CreateLineReader, LineReader } from './record.ts';
 

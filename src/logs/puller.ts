@@ -21,7 +21,7 @@ import {
   PullEnded,
   unreachable,
 } from './pull.ts';
-import type { PullSchedule } from '../lib/cron.ts';
+import type { PullSchedule } from '../lib/pull-schedule.ts';
 import { findFirstDay } from './retention.ts';
 
 /** The bounds of the time for retries within one pull. */

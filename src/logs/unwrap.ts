@@ -4,7 +4,7 @@
 //
 //   {"log":"2026-03-04T09:05:33.1Z stderr F message\n","time":"2026-03-04T09:05:33.120394Z","stream":"stderr"}
 
-import { follow, parseJson } from '../lib/json-pointer.ts';
+import { follow, parseJson } from '../lib/json.ts';
 import type { LogPointers } from '../service/logs-api.ts';
 import { MARK, type RawLine } from './record.ts';
 import { readInstant } from './formats/time.ts';

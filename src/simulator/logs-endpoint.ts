@@ -3,7 +3,7 @@
 // lines themselves, as another service might.
 
 import { gzipSync } from 'node:zlib';
-import { membersOf } from '../lib/json-pointer.ts';
+import { membersOf } from '../lib/json.ts';
 import {
   type Answer,
   type Endpoint,

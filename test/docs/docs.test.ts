@@ -68,7 +68,6 @@ describe('docs/decisions', () => {
   const textOf = (name: string): string => read(`docs/decisions/${name}`);
 
   test('each has a number of its own, in its name and in its title', () => {
-    // Numbers of decisions that no longer bind are not used again.
     expect(new Set(names.map(name => name.slice(0, 4))).size).toBe(names.length);
     for (const name of names)
       expect(textOf(name)).toMatch(new RegExp(`^# ${Number(name.slice(0, 4))}\\. `));

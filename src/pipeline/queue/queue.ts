@@ -9,7 +9,7 @@ import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
-import { Permits } from '../../lib/bell.ts';
+import { Semaphore } from '../../lib/semaphore.ts';
 import { ThrottledLog } from '../../lib/log.ts';
 import { type Signal, SIGNALS } from '../../model/batch.ts';
 import { Account, Change, type Eviction, type EvictionReason, QUEUE_COUNTERS } from './account.ts';
@@ -73,7 +73,7 @@ export class Queue {
   readonly #counters: CountersOf<typeof QUEUE_COUNTERS & typeof FILE_COUNTERS>;
   readonly #storage: Storage;
   readonly #unwritten: Unwritten;
-  readonly #commits = new Permits(1);
+  readonly #commits = new Semaphore(1);
   readonly #listeners = new Set<() => void>();
   /** Rows that are being sent, as the account counts them. */
   readonly #pinned = new Map<number, RowHead>();

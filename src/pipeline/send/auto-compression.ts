@@ -17,7 +17,7 @@
 
 import { type Clock, DAY_MS } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
-import { membersOf, parseJson } from '../../lib/json-pointer.ts';
+import { membersOf, parseJson } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { Queue } from '../queue/queue.ts';
