@@ -70,6 +70,11 @@ export const QUEUE_COUNTERS = {
     help: 'Points that the back end refused for good.',
     labels: ['signal', 'service'],
   },
+  lostStates: {
+    name: 'prom2otlp_queue_lost_states_total',
+    help: 'Stored states that were damaged or did not fit this version: what they were for began anew.',
+    labels: ['kind'],
+  },
   oldestAge: {
     name: 'prom2otlp_queue_oldest_age_seconds',
     help: 'Age of the oldest queued request; 0 if the queue is empty.',

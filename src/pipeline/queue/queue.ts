@@ -26,6 +26,7 @@ import type {
   RowTimes,
   SetAside,
   Settlement,
+  StateKind,
 } from './commit.ts';
 import { logsWithoutRoom, makeRows, type NewRow, rowBytes, sumBytes, sumPoints } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
@@ -89,6 +90,8 @@ export class Queue {
   /** Points that were evicted because the disk fails or is full, in the last minute. */
   #dropped: { readonly atMs: number; readonly points: number }[] = [];
   #compression: Readonly<Record<Signal, Encoding>>;
+  /** Messages about state that did not fit, by its kind. */
+  readonly #lostStates = new Map<string, string>();
   #isClosed = false;
 
   private constructor(options: QueueOptions, storage: Storage) {
@@ -234,12 +237,23 @@ export class Queue {
 
   /** Null for none, and for a damaged blob; undefined while the file cannot be read. */
   readState(kind: string, key: string): Promise<Buffer | null | undefined> {
-    const waiting = this.#unwritten.readState(kind, key);
-    if (waiting !== undefined) return Promise.resolve(waiting);
-    const found = this.#read(file => ({ blob: file.readState(kind, key) }));
-    const blob = found?.blob;
+    const blob = this.#stateOf(kind, key);
     if (blob === 'damaged') this.#storageError('read', `state ${kind} of ${key} is damaged`);
     return Promise.resolve(blob === 'damaged' ? null : blob);
+  }
+
+  /** The state, checked; null for none, and for a blob that is damaged or does not fit: then its loss is told. */
+  restoreState<T>({ kind, lost, read }: StateKind<T>, key: string): Promise<T | null | undefined> {
+    const blob = this.#stateOf(kind, key);
+    if (blob === null || blob === undefined) return Promise.resolve(blob);
+    const state = blob === 'damaged' ? null : read(blob);
+    if (state === null) {
+      this.#counters.lostStates.add(1, kind);
+      this.#lostStates.set(kind, lost);
+      const cause = blob === 'damaged' ? 'its checksum is wrong' : 'it does not fit this version';
+      this.#log.plain.error({ kind, key, cause }, lost);
+    }
+    return Promise.resolve(state);
   }
 
   /** The keys of all stored blobs of a kind; none if the file cannot be read. */
@@ -249,6 +263,12 @@ export class Queue {
       if (blob === null) keys.delete(key);
       else keys.add(key);
     return [...keys];
+  }
+
+  #stateOf(kind: string, key: string): Buffer | 'damaged' | null | undefined {
+    const waiting = this.#unwritten.readState(kind, key);
+    if (waiting !== undefined) return waiting;
+    return this.#read(file => ({ blob: file.readState(kind, key) }))?.blob;
   }
 
   /** Uses the account, which needs no read of the file. A settled row counts until it has left the file. */
@@ -282,9 +302,9 @@ export class Queue {
     return `${trouble}; ${String(points)} points were dropped in the last minute`;
   }
 
-  /** Notes for the operator, as sentences, about the files: for example that other programs deleted some. */
+  /** Notes for the operator, as sentences: for example that other programs deleted files, or that state is lost. */
   notes(): readonly string[] {
-    return this.#storage.notes;
+    return [...this.#storage.notes, ...this.#lostStates.values()];
   }
 
   /** Names of damaged files kept in the directory. The queue never deletes them. */

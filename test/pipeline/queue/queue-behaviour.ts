@@ -213,6 +213,26 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(['cursor', 'start'].map(kind => queue.stateKeys(kind))).toEqual([[], ['a']]);
     });
 
+    test('state that does not fit is lost: counted, told and shown, and not an error', async () => {
+      const options = queueOptions();
+      queue = await open(options);
+      const of = {
+        kind: 'cursor',
+        lost: 'the cursors are lost: they begin anew',
+        read: (blob: Buffer) => (String(blob) === 'good' ? 1 : null),
+      };
+      expect(await queue.restoreState(of, 'a')).toBeNull();
+      await queue.commit(stateOf('cursor', 'a', 'good'));
+      expect(await queue.restoreState(of, 'a')).toBe(1);
+      expect(queue.notes()).toEqual([]);
+      await queue.commit(stateOf('cursor', 'a', 'bad'));
+      for (const count of [1, 2]) {
+        expect(await queue.restoreState(of, 'a')).toBeNull();
+        expect(options.counters.of(QUEUE_COUNTERS).lostStates.get('cursor')).toBe(count);
+        expect(queue.notes()).toEqual([of.lost]);
+      }
+    });
+
     test('a state blob is copied: the caller may reuse its buffer', async () => {
       queue = await open(queueOptions());
       const blob = Buffer.from('one');
