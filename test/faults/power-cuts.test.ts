@@ -54,12 +54,10 @@ function contentAfter(operations: readonly string[]): Content {
       cursor = n;
       account['point/made'] += POINTS;
       account['sample/used'] += 5;
-    } else if (what === 'halve') {
-      of.set(n, POINTS / 2 - 1);
-      account['point/accepted'] += POINTS / 2;
-      account['point/set_aside'] += 1;
     } else {
-      account['point/accepted'] += of.get(n) ?? 0;
+      const aside = what === 'refuse' ? 1 : 0;
+      account['point/accepted'] += POINTS - aside;
+      account['point/set_aside'] += aside;
       of.delete(n);
     }
   }

@@ -20,12 +20,10 @@ import type { QueueFile } from './queue-file.ts';
 import type {
   Commit,
   CommitOutcome,
-  Encoding,
   QueueOptions,
   QueueRow,
   QueueSize,
   QueueStats,
-  RowRest,
   RowTimes,
   SetAside,
   Settlement,
@@ -35,7 +33,6 @@ import { isStorageFailure, PAGE_BYTES } from './schema.ts';
 import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
   expire,
-  joinOutcomes,
   removeDamaged,
   settledPoints,
   settleRow,
@@ -84,7 +81,7 @@ export class Queue {
   readonly #commits = new Permits(1);
   readonly #listeners = new Set<() => void>();
   readonly #pinned = new Set<number>();
-  /** Settlements that could not be written yet. Their rows stay pinned; readers see only the unsettled rest. */
+  /** Settlements that could not be written yet. Their rows stay pinned, and readers do not see them. */
   readonly #unsettled = new Map<number, Outcome>();
   /** The storage's version when the account was read from it. */
   #accountVersion = -1;
@@ -93,14 +90,12 @@ export class Queue {
   /** The highest row id in this process or in the file. */
   #lastId: number;
   #trouble: string | null = null;
-  #compression: Readonly<Record<Signal, Encoding>>;
   #isClosed = false;
 
   private constructor(options: QueueOptions, storage: Storage) {
     this.#options = options;
     this.#log = new ThrottledLog(options.logger, options.clock);
     this.#counters = options.counters.of({ ...QUEUE_COUNTERS, ...FILE_COUNTERS });
-    this.#compression = options.compression;
     this.#storage = storage;
     this.#held = new Held(options.config.metrics.maxBytes);
     this.#ages = storage.read(file => AgeClock.of(file, options.clock));
@@ -187,9 +182,26 @@ export class Queue {
     return Promise.resolve(inWallTime);
   }
 
+  /** The newest rows of a signal, except `skip`, the newest first. The caller owns the bodies. */
+  newest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]> {
+    if (this.#isClosed || this.#isEmpty(signal)) return Promise.resolve([]);
+    const held = this.#findHeld(signal, Infinity, skip);
+    const found = this.#guard('read', () =>
+      this.#storage.read(file => {
+        const ids = [...file.ids(signal)].filter(id => !skip.has(id) && !this.#isGone(id));
+        return ids.slice(-count).map(id => file.read(id));
+      }),
+    );
+    const stored = (found ?? []).flatMap(one => (one?.isSound === true ? [one.row] : []));
+    const rows = [...stored, ...held].slice(-count).toReversed();
+    return Promise.resolve(
+      rows.map(row => ({ ...row, madeAtMs: this.#ages.wallMs(row.madeAtMs) })),
+    );
+  }
+
   /**
-   * Protects a row from eviction while it is sent; false when it has left the queue. Ends with `unpin`, or when the
-   * whole row is settled. Only a pinned row can be settled: otherwise its points could be counted twice.
+   * Protects a row from eviction while it is sent; false when it has left the queue. Ends with `unpin`, or when the row
+   * is settled. Only a pinned row can be settled: otherwise its points could be counted twice.
    */
   pin(id: number): boolean {
     if (this.#isGone(id) || this.#isClosed) return false;
@@ -204,22 +216,21 @@ export class Queue {
 
   /**
    * Removes a pinned row, counts the outcome of its points, and stores set-aside entries; a full disk does not prevent
-   * it. A `rest` replaces the row and stays pinned; then only the difference is settled.
+   * it.
    */
   settle(
     id: number,
     settlements: readonly Settlement[],
     aside: readonly SetAside[],
-    rest: RowRest | null = null,
   ): Promise<void> {
     if (!this.#pinned.has(id) || this.#isGone(id)) return Promise.resolve();
-    const outcome = { settlements, aside, rest };
+    const outcome = { settlements, aside };
     if (this.#isHeld(id)) {
-      if (rest === null) this.#pinned.delete(id);
+      this.#pinned.delete(id);
       this.#apply(this.#held.write(file => settleRow(file, id, outcome)));
       this.#countSetAside(aside);
     } else {
-      this.#unsettled.set(id, joinOutcomes(this.#unsettled.get(id), outcome));
+      this.#unsettled.set(id, outcome);
       this.#settleAll();
     }
     return Promise.resolve();
@@ -280,10 +291,6 @@ export class Queue {
     return this.#storage.corruptFiles();
   }
 
-  compressAs(signal: Signal, encoding: Encoding): void {
-    this.#compression = { ...this.#compression, [signal]: encoding };
-  }
-
   /** Calls `listener` after each commit, and when `oldest` has removed rows. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
@@ -335,11 +342,11 @@ export class Queue {
   }
 
   async #makeRows({ batches }: Commit): Promise<readonly NewRow[]> {
-    const { maxRequestBytes } = this.#options;
+    const { maxRequestBytes, compression } = this.#options;
     const rows: NewRow[] = [];
     for (const batch of batches) {
       const dated = { ...batch, madeAtMs: this.#ages.timeOf(batch.madeAtMs) };
-      rows.push(...(await makeRows(dated, this.#compression, maxRequestBytes)));
+      rows.push(...(await makeRows(dated, compression, maxRequestBytes)));
     }
     return rows;
   }
@@ -417,8 +424,7 @@ export class Queue {
         if (rows.length >= count) break;
         if (skip.has(id) || this.#isGone(id)) continue;
         const found = file.read(id);
-        const rest = this.#unsettled.get(id)?.rest;
-        if (found?.isSound === true) rows.push({ ...found.row, ...rest });
+        if (found?.isSound === true) rows.push(found.row);
         else damagedIds.push(id);
       }
       return { rows, damagedIds };
@@ -456,7 +462,7 @@ export class Queue {
 
   /** True when a row is settled but still in the file. */
   #isGone(id: number): boolean {
-    return this.#unsettled.get(id)?.rest === null;
+    return this.#unsettled.has(id);
   }
 
   /** Writes the pending settlements. Those that cannot be written stay pending. */
@@ -464,16 +470,12 @@ export class Queue {
     for (const [id, outcome] of this.#unsettled) {
       const settle = (): Change => this.#write(file => settleRow(file, id, outcome), 'at any cost');
       const change = this.#guard('settle', settle);
-      if (change === null) {
-        // Only the rest of a row may lack space; removing a row needs almost none.
-        if (outcome.rest !== null) continue;
-        return;
-      }
+      if (change === null) return;
       // The row's index was damaged after it was read: the account must be balanced.
       if (settledPoints(outcome) + change.points !== 0) this.#accountVersion = -1;
       failpoint('settle-done');
       this.#unsettled.delete(id);
-      if (outcome.rest === null) this.#pinned.delete(id);
+      this.#pinned.delete(id);
       this.#countSetAside(outcome.aside);
       this.#storage.tidy();
     }
@@ -597,14 +599,11 @@ export function openQueue(
   const { metrics, logs } = otlp;
   const maxBytesOf = ({ protocol }: OtlpSignalConfig): number =>
     Math.ceil(otlp.maxRequestBytes / (protocol === 'http/json' ? JSON_FACTOR : 1));
-  // With `auto` the sender changes it once it knows what the back end supports.
-  const encodingOf = ({ compression }: OtlpSignalConfig): Encoding =>
-    compression === 'auto' ? 'gzip' : compression;
   const options: QueueOptions = {
     ...parts,
     config: queue,
     maxRequestBytes: { metrics: maxBytesOf(metrics), logs: maxBytesOf(logs) },
-    compression: { metrics: encodingOf(metrics), logs: encodingOf(logs) },
+    compression: { metrics: metrics.compression, logs: logs.compression },
   };
   return Queue.open(options, queue.directory);
 }

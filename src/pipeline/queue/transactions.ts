@@ -6,7 +6,7 @@ import { failpoint, isArmed, LOSE_ROW } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
 import { Change, type EvictionReason } from './account.ts';
 import type { QueueFile, RowHead } from './queue-file.ts';
-import type { Commit, QueueRow, RowRest, SetAside, Settlement } from './commit.ts';
+import type { Commit, QueueRow, SetAside, Settlement } from './commit.ts';
 import { rowBytes, sumBytes, sumPoints } from './rows.ts';
 import { StorageError } from './schema.ts';
 
@@ -22,22 +22,14 @@ export interface Situation {
   readonly evictedFor: EvictionReason;
 }
 
-/** A settlement of a whole row, or of a part. */
+/** A settlement of a row. */
 export interface Outcome {
   readonly settlements: readonly Settlement[];
   readonly aside: readonly SetAside[];
-  /** Null when the whole row is settled. */
-  readonly rest: RowRest | null;
 }
 
 /** The most bytes to keep of a damaged row or of a refused piece. */
 export const SAMPLE_BYTES_MAX: number = 64 * 1024;
-
-export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outcome {
-  if (first === undefined) return second;
-  const settlements = [...first.settlements, ...second.settlements];
-  return { settlements, aside: [...first.aside, ...second.aside], rest: second.rest };
-}
 
 export function settledPoints({ settlements }: Outcome): number {
   return settlements.reduce(
@@ -86,7 +78,7 @@ export function expire(
   return change;
 }
 
-/** Removes a row, or replaces it by its rest, and stores the set-aside entries. */
+/** Removes a row, and stores the set-aside entries. */
 export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change {
   const change = new Change();
   const head = file.head(id);
@@ -95,12 +87,6 @@ export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change
   file.remove(id);
   failpoint('settle-removed');
   change.removed(head);
-  if (outcome.rest !== null) {
-    const { signal, madeAtMs } = head;
-    const row = { id, signal, madeAtMs, ...outcome.rest };
-    file.insert(row);
-    change.added(row);
-  }
   for (const settlement of outcome.settlements) change.settled(settlement);
   file.addSetAside(outcome.aside);
   return change;

@@ -5,15 +5,13 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { BatchPart } from '../../../src/model/batch.ts';
-import type { Commit, QueueOptions, QueueRow } from '../../../src/pipeline/queue/commit.ts';
+import type { Commit, QueueOptions } from '../../../src/pipeline/queue/commit.ts';
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
 import { ACCOUNT_SERVICES_MAX } from '../../../src/pipeline/queue/account.ts';
-import { metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
+import { metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
-  acceptPart,
   acceptRow,
   expectBalance,
   expectPoints,
@@ -63,10 +61,6 @@ function createStage(changes: Partial<QueueOptions> = {}): Stage {
   return { directory, options, queue, reopen, block, commitOf };
 }
 
-function partOf({ parts: [part] }: QueueRow): BatchPart {
-  return part ?? expect.fail('no part');
-}
-
 async function stateOf(queue: Queue): Promise<string> {
   expect(queue.stateKeys('last')).toEqual(['k']);
   return String(await queue.readState('last', 'k'));
@@ -84,38 +78,6 @@ test('held rows go out from memory, after the rows in the file', async () => {
   expectPoints(queue, 'b', { accepted: 10 });
   expect(await services(queue, 'metrics')).toEqual(['a']);
   unblock();
-});
-
-test('a partly settled row is replaced by its rest, in memory and in the file', async () => {
-  const { queue, reopen, block, commitOf } = createStage();
-  await queue.commit(commitOf('a'));
-  const unblock = block();
-  await queue.commit(commitOf('b'));
-  await queue.commit(commitOf('c'));
-  const [stored, held] = [await firstRow(queue), await rowAt(queue, 1)];
-  // The rows are settled piece by piece while nothing can be written.
-  await acceptPart(queue, stored, 6);
-  await acceptPart(queue, { ...stored, parts: [{ ...partOf(stored), points: 6 }] }, 4);
-  await acceptPart(queue, held, 3);
-  const shown = async (of: Queue): Promise<readonly string[]> =>
-    (await of.oldest('metrics', 3, NONE)).map(
-      row => `${partOf(row).service} ${partOf(row).points}`,
-    );
-  const left = ['a 4', 'b 3', 'c 10'];
-  expect(await shown(queue)).toEqual(left);
-  unblock();
-  const again = await reopen();
-  const rows = await again.oldest('metrics', 3, NONE);
-  expect(await shown(again)).toEqual(left);
-  expect(rows.map(row => row.body)).toEqual([
-    metricsBytes('a', 4),
-    metricsBytes('b', 3),
-    metricsBytes('c', 10),
-  ]);
-  expect(rows[0]?.id).toBe(stored.id);
-  expectPoints(again, 'a', { accepted: 6 });
-  expectPoints(again, 'b', { accepted: 7 });
-  expect(again.stats('metrics').points).toBe(17);
 });
 
 test('the file gets everything once it can be written, in order, and a new process finds it', async () => {
