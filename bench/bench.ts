@@ -1,79 +1,68 @@
-// Runs the scenarios and contenders chosen on the command line, batch by batch, and gathers the results.
+// Runs the chosen scenarios and contenders, batch by batch, and gathers the results. A batch is a group of a scenario,
+// without contenders that were not chosen or that this machine does not have.
 
-import { contenderOf } from './contenders/all.ts';
-import { describeCommit, describeMachine } from './measure/machine.ts';
-import type { Options } from './options.ts';
-import { type Batch, planBatches, timeOf } from './plan.ts';
-import type { Failure, Presence, Results, Taken } from './report/results.ts';
-import { type DrainResult, runDrain } from './runs/drain.ts';
-import { type FloorResult, runFloor } from './runs/floor.ts';
-import { type GrowthResult, runGrowth } from './runs/growth.ts';
+import { contenderOf } from './contenders/contender-list.ts';
+import { describeCommit, describeMachine } from './machine.ts';
+import { NO_RESULTS, type Presence, type Results, type Taken } from './report/results.ts';
+import { runDrain } from './runs/drain.ts';
+import { runGrowth } from './runs/growth.ts';
 import { type PacedResult, runPaced } from './runs/paced.ts';
-import { runStart, type StartResult } from './runs/start.ts';
-import { chosenScenarios, type PacedScenario } from './scenarios.ts';
+import { runStart } from './runs/start.ts';
+import type { Scenario } from './scenarios.ts';
+
+/** Batches run one after the other; the contenders of one run side by side. */
+export interface Batch {
+  readonly scenario: Scenario;
+  readonly contenders: readonly string[];
+  /** Its index in the scenario, whichever groups were chosen. */
+  readonly group: number;
+  readonly run: number;
+}
+
+/** Plans the first run of all scenarios before the second run of any, so that one bad hour spoils only one run. */
+export function planBatches(
+  scenarios: readonly Scenario[],
+  isWanted: (contender: string) => boolean,
+  runs: number,
+): readonly Batch[] {
+  return Array.from({ length: runs }, (_, run) =>
+    scenarios.flatMap(scenario =>
+      groupsOf(scenario, isWanted).map(group => ({ scenario, run, ...group })),
+    ),
+  ).flat();
+}
+
+/** Only whole groups can be compared. If there is none, the wanted contenders of one group run. */
+function groupsOf(
+  { groups }: Scenario,
+  isWanted: (contender: string) => boolean,
+): readonly Pick<Batch, 'contenders' | 'group'>[] {
+  const numbered = groups.map((contenders, group) => ({ contenders, group }));
+  const whole = numbered.filter(({ contenders }) => contenders.every(isWanted));
+  if (whole.length > 0) return whole;
+  const left = numbered.map(({ contenders, group }) => ({
+    contenders: contenders.filter(isWanted),
+    group,
+  }));
+  return left.filter(({ contenders }) => contenders.length > 0).slice(0, 1);
+}
 
 export class Bench {
-  readonly #options: Options;
   readonly #say: (line: string) => void;
-  readonly #startedMs = Date.now();
-  readonly #commit = describeCommit();
   readonly #contenders: Record<string, Presence> = {};
-  #paced: PacedResult[] = [];
-  readonly #growth: GrowthResult[] = [];
-  readonly #start: StartResult[] = [];
-  readonly #drain: DrainResult[] = [];
-  readonly #floor: FloorResult[] = [];
-  readonly #failures: Failure[] = [];
-  readonly #taken: Record<string, Taken> = {};
+  #results: Results = NO_RESULTS;
 
-  constructor(options: Options, say: (line: string) => void) {
-    this.#options = options;
+  constructor(say: (line: string) => void) {
     this.#say = say;
   }
 
-  /** Calls `keep` after each batch with the results so far. */
-  async run(keep: (results: Results) => void): Promise<Results> {
-    const { isSmoke, scenarios, runs } = this.#options;
-    const chosen = chosenScenarios(isSmoke, scenarios);
-    await this.#prepare(chosen.flatMap(({ groups }) => groups.flat()));
-    const isWanted = (name: string): boolean => 'version' in (this.#contenders[name] ?? {});
-    const batches = planBatches(chosen, isWanted, runs);
-    this.#say(`${timeOf(batches)}, ${runs === 1 ? '1 run' : `${runs} runs`}`);
-    for (const [index, batch] of batches.entries()) {
-      await this.#runBatch(batch);
-      const { name } = batch.scenario;
-      const isLast = batches.slice(index + 1).every(({ scenario }) => scenario.name !== name);
-      if (isLast) this.#taken[name] = this.#now();
-      keep(this.#results());
-    }
-    return this.#results();
+  has(contender: string): boolean {
+    return 'version' in (this.#contenders[contender] ?? {});
   }
 
-  #now(): Taken {
-    const takenAt = new Date(this.#startedMs).toISOString();
-    return { commit: this.#commit, takenAt, machine: describeMachine() };
-  }
-
-  #results(): Results {
-    return {
-      ...this.#now(),
-      taken: { ...this.#taken },
-      seconds: Math.round((Date.now() - this.#startedMs) / 1000),
-      contenders: this.#contenders,
-      paced: this.#paced,
-      growth: this.#growth,
-      start: this.#start,
-      drain: this.#drain,
-      floor: this.#floor,
-      failures: this.#failures,
-    };
-  }
-
-  /** Prepares the wanted contenders, and notes and prints the version of each, or why it is absent. */
-  async #prepare(names: readonly string[]): Promise<void> {
-    const { contenders } = this.#options;
-    for (const name of new Set(names)) {
-      if (contenders?.includes(name) === false) continue;
+  /** Prepares contenders, and notes and prints the version of each, or why it is absent. */
+  async prepare(names: readonly string[]): Promise<void> {
+    for (const name of names) {
       const presence = await contenderOf(name).prepare();
       this.#contenders[name] = presence;
       this.#say(
@@ -84,64 +73,79 @@ export class Bench {
     }
   }
 
-  async #runBatch(batch: Batch): Promise<void> {
-    const startedMs = Date.now();
-    const words = `${batch.scenario.name}, ${batch.contenders.join(' beside ')}`;
-    try {
-      await this.#measure(batch);
-    } catch (error) {
-      this.#fail(batch, words, error);
+  /** Calls `keep` with the results whenever a scenario has ended. */
+  async run(batches: readonly Batch[], keep: (results: Results) => void): Promise<Results> {
+    const taken: Taken = {
+      commit: describeCommit(),
+      takenAt: new Date().toISOString(),
+      machine: describeMachine(),
+    };
+    for (const [index, batch] of batches.entries()) {
+      const startedMs = Date.now();
+      const { name } = batch.scenario;
+      const words = `${name}, ${batch.contenders.join(' beside ')}`;
+      try {
+        await this.#measure(batch);
+      } catch (error) {
+        this.#fail(name, words, error);
+      }
+      this.#say(`${words}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+      const isLast = batches.slice(index + 1).every(({ scenario }) => scenario.name !== name);
+      if (!isLast) continue;
+      const { contenders } = this.#results;
+      this.#results = {
+        ...this.#results,
+        contenders: { ...contenders, ...this.#contenders },
+        taken: { ...this.#results.taken, [name]: taken },
+      };
+      keep(this.#results);
     }
-    this.#say(`${words}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+    return this.#results;
   }
 
   async #measure(batch: Batch): Promise<void> {
     const { scenario, contenders, run } = batch;
-    if (scenario.kind === 'paced') return await this.#measurePaced(scenario, batch);
-    const { rounds } = scenario;
-    const series = scenario.sizes[0] ?? 0;
-    if (scenario.kind === 'growth') this.#growth.push(...(await runGrowth(scenario, run)));
-    else if (scenario.kind === 'floor') this.#floor.push(await runFloor(rounds, run));
-    else
-      for (const contender of contenders.map(contenderOf)) {
-        if (scenario.kind === 'start')
-          this.#start.push(await runStart(contender, { series, rounds, run }));
-        else this.#drain.push(await runDrain(contender, { series, polls: rounds, run }));
-      }
+    if (scenario.kind === 'paced') return await this.#measurePaced(batch);
+    for (const contender of contenders.map(contenderOf)) {
+      if (scenario.kind === 'growth')
+        this.#add('growth', await runGrowth(scenario, contender, run));
+      else if (scenario.kind === 'start')
+        this.#add('start', [await runStart(scenario, contender, run)]);
+      else this.#add('drain', [await runDrain(scenario, contender, run)]);
+    }
   }
 
   /** Measures the whole group once more after a loss: a hiccup of the machine, or one slow scrape, costs samples. */
-  async #measurePaced(scenario: PacedScenario, batch: Batch): Promise<void> {
-    const lost = await this.#runSideBySide(scenario, batch);
-    if (lost.length === 0) return;
-    this.#say(`once more: ${lost.join('; ')}`);
-    this.#paced = this.#paced.filter(
-      ({ scenario, group, run }) =>
-        scenario !== batch.scenario.name || group !== batch.group || run !== batch.run,
-    );
-    await this.#runSideBySide(scenario, batch);
+  async #measurePaced(batch: Batch): Promise<void> {
+    const first = await this.#runSideBySide(batch);
+    const losses = first.flatMap(({ losses }) => losses);
+    if (losses.length > 0) this.#say(`once more: ${losses.join('; ')}`);
+    this.#add('paced', losses.length > 0 ? await this.#runSideBySide(batch) : first);
   }
 
-  /** Measures the contenders of a batch side by side, and says what did not arrive. */
-  async #runSideBySide(scenario: PacedScenario, batch: Batch): Promise<readonly string[]> {
-    const losses: string[] = [];
-    const measured = batch.contenders.map(async contender => {
-      const words = `${scenario.name}, ${contender}`;
+  async #runSideBySide(batch: Batch): Promise<readonly PacedResult[]> {
+    const measured = batch.contenders.map(async name => {
       try {
-        const result = await runPaced(scenario, contenderOf(contender), batch);
-        this.#paced.push(result);
-        losses.push(...result.losses.map(loss => `${words}: ${loss}`));
+        return [await runPaced(batch.scenario, contenderOf(name), batch)];
       } catch (error) {
-        this.#fail(batch, words, error);
+        this.#fail(batch.scenario.name, `${batch.scenario.name}, ${name}`, error);
+        return [];
       }
     });
-    await Promise.all(measured);
-    return losses;
+    return (await Promise.all(measured)).flat();
   }
 
-  #fail({ scenario }: Batch, words: string, error: unknown): void {
+  #add<Kind extends 'paced' | 'growth' | 'start' | 'drain'>(
+    kind: Kind,
+    results: Results[Kind],
+  ): void {
+    this.#results = { ...this.#results, [kind]: [...this.#results[kind], ...results] };
+  }
+
+  #fail(scenario: string, words: string, error: unknown): void {
     const cause = error instanceof Error ? error.message : String(error);
-    this.#failures.push({ scenarios: [scenario.name], words: `${words}: ${cause}` });
+    const failure = { scenario, words: `${words}: ${cause}` };
+    this.#results = { ...this.#results, failures: [...this.#results.failures, failure] };
     this.#say(`${words} broke off: ${cause}`);
   }
 }

@@ -3,10 +3,7 @@
 // the bench takes them. Commands come from the parent; see child.ts.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import { listen, type LoopbackServer } from '../src/simulator/loopback-server.ts';
-import { TEST_TLS } from '../test/support/certificates.ts';
 import { answerParent } from './child.ts';
 import type { Tally } from './corpus/checksum.ts';
 import { type CorpusSpec, pageOf } from './corpus/corpora.ts';
@@ -14,10 +11,8 @@ import { PageSource, type RenderedPage } from './corpus/page-source.ts';
 import { type AnswerLogs, createLogServer } from './log-server.ts';
 
 export interface PageServerOptions extends CorpusSpec {
-  /** Serves pages over TLS and compressed; for `localhost` and one address only. */
-  readonly isRemote?: boolean;
   /** Serves logs, too; for one service only. */
-  readonly hasLogs?: boolean;
+  readonly hasLogs: boolean;
 }
 
 export interface PageServerAddress {
@@ -32,13 +27,11 @@ export interface Poll {
   /** The timestamp of all its samples where they have one. */
   readonly timeMs: number;
   readonly tally: Tally;
-  readonly followed: readonly (readonly [string, number])[];
 }
 
 export const API_KEY = 'bench-key';
 export const PAGE_PATH = '/observability/v2/metrics';
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-const gzipAsync = promisify(gzip);
 
 /** 127.1.0.1, 127.1.0.2 and so on. */
 export function loopbackHost(index: number): string {
@@ -54,15 +47,13 @@ interface Address {
 }
 
 class PageServer {
-  readonly #options: PageServerOptions;
   readonly #addresses: readonly Address[];
   readonly #polls: Poll[] = [];
   #isPaused = false;
   readonly #answerLogs: AnswerLogs;
 
   constructor(options: PageServerOptions) {
-    this.#options = options;
-    this.#answerLogs = options.hasLogs === true ? createLogServer() : () => false;
+    this.#answerLogs = options.hasLogs ? createLogServer() : () => false;
     this.#addresses = Array.from({ length: options.addresses }, (_, address) => ({
       source: new PageSource(pageOf(options, address)),
       tail: Promise.resolve(),
@@ -71,13 +62,12 @@ class PageServer {
   }
 
   async listen(): Promise<PageServerAddress> {
-    const { isRemote = false } = this.#options;
     let port = 0;
     const origins: string[] = [];
     for (const index of this.#addresses.keys()) {
-      const host = isRemote ? 'localhost' : loopbackHost(index);
+      const host = loopbackHost(index);
       ({ port } = await this.#serve(index, host, port));
-      origins.push(`${isRemote ? 'https' : 'http'}://${host}:${port}`);
+      origins.push(`http://${host}:${port}`);
     }
     return { origins, samplesPerPage: this.#addresses[0]?.source.sampleCount ?? 0 };
   }
@@ -99,8 +89,7 @@ class PageServer {
       if (address === undefined || this.#answerLogs(request, response)) return;
       address.tail = address.tail.then(() => this.#answer(index, address, { request, response }));
     };
-    const tls = this.#options.isRemote === true ? { tls: TEST_TLS } : {};
-    const listening = await listen({ host, port, ...tls }, handle);
+    const listening = await listen({ host, port }, handle);
     listening.server.keepAliveTimeout = 120_000;
     return listening;
   }
@@ -118,33 +107,24 @@ class PageServer {
     const timeMs = Math.max(Date.now(), address.lastTimeMs + 1);
     address.lastTimeMs = timeMs;
     const page = address.source.render(timeMs);
-    // The bridge asks its own machine for uncompressed pages. Ignores that: this server stands for another machine.
-    const isPacked =
-      this.#options.isRemote === true && request.headers['accept-encoding'] !== undefined;
-    const body = isPacked ? await gzipAsync(page.bytes, { level: 6 }) : page.bytes;
     response.writeHead(200, {
       'content-type': CONTENT_TYPE,
-      'content-length': body.length,
-      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+      'content-length': page.bytes.length,
     });
-    await this.#send(index, page, { response, body });
+    await this.#send(index, page, response);
   }
 
   /** Notes the page once it is sent to its end; a page that the client gave up does not count. */
-  #send(
-    address: number,
-    page: RenderedPage,
-    { response, body }: { response: ServerResponse; body: Buffer },
-  ): Promise<void> {
+  #send(address: number, page: RenderedPage, response: ServerResponse): Promise<void> {
     return new Promise(resolve => {
       response.on('close', () => {
         if (response.writableFinished) {
-          const { timeMs, tally, followed } = page;
-          this.#polls.push({ address, timeMs, tally, followed });
+          const { timeMs, tally } = page;
+          this.#polls.push({ address, timeMs, tally });
         }
         resolve();
       });
-      response.end(body);
+      response.end(page.bytes);
     });
   }
 }

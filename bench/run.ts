@@ -1,49 +1,106 @@
-// `npm run bench`: measures this project and the programs that others would use instead, in every scenario, and says
-// which goals are met. A result counts only when every sample that was served has arrived; see docs/performance.md.
+// `npm run bench`: measures this project and the programs that others would use instead, and says which goals are met. A
+// result counts only when every sample that was served has arrived; see docs/performance.md.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { CONTENDERS } from './contenders/all.ts';
-import { Bench } from './bench.ts';
-import { HELP, type Options, readOptions } from './options.ts';
-import { writeTables } from './report/documents.ts';
-import { goalLines } from './report/goals.ts';
-import { mergeResults, readResults, type Results } from './report/results.ts';
-import { problemsOf, resultLines } from './report/tables.ts';
+import { parseArgs } from 'node:util';
+import { type Batch, Bench, planBatches } from './bench.ts';
+import { CONTENDERS } from './contenders/contender-list.ts';
+import { goalsTable } from './report/goals.ts';
+import { LATEST, merged, readResults, type Results } from './report/results.ts';
+import { aligned, problemsOf, resultTables, writeTables } from './report/tables.ts';
 import { scenarios } from './scenarios.ts';
 
+const HELP = `usage: npm run bench -- [options]
+
+  (none)                    the whole bench; half a day on two idle cores
+  --runs N                  how often everything is measured, 3 unless told
+  --smoke                   about two minutes: everything runs and everything arrives
+  --scenario NAME,…         only these
+  --contender NAME,…        only these
+  --save                    replaces the results of these scenarios in ${LATEST}; the whole bench always does
+  --list                    scenarios and contenders
+  --table                   writes the tables of the documents from ${LATEST}
+
+examples: npm run bench -- --runs 1 --scenario fleet --contender ours,vmagent
+          npm run bench -- --scenario growth,targets --save`;
+
 async function main(args: readonly string[]): Promise<number> {
-  const options = readOptions(args);
-  if (options.mode === 'run') return await run(options);
-  if (options.mode === 'table') writeTables();
-  else print(options.mode === 'list' ? list() : [HELP]);
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      smoke: { type: 'boolean', default: false },
+      scenario: { type: 'string' },
+      contender: { type: 'string' },
+      runs: { type: 'string' },
+      save: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      table: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) print([HELP]);
+  else if (values.list) print(list());
+  else if (values.table) writeTables(readResults());
+  else {
+    const { smoke: isSmoke } = values;
+    const chosen = chosenFrom('scenario', values.scenario, scenarios(isSmoke));
+    const contenders = chosenFrom('contender', values.contender, CONTENDERS);
+    const runs = Number(values.runs ?? (isSmoke ? 1 : 3));
+    if (!(runs >= 1 && runs < 100)) throw new Error('cannot run it: --runs takes 1 to 99');
+    const isWhole = values.scenario === undefined && values.contender === undefined;
+    const bench = new Bench(line => print([line]));
+    await bench.prepare(contenders.map(({ name }) => name));
+    const batches = planBatches(chosen, name => bench.has(name), runs);
+    return await run(bench, batches, { isSmoke, isSaved: !isSmoke && (isWhole || values.save) });
+  }
   return 0;
 }
 
-async function run(options: Options): Promise<number> {
-  const { output, isSmoke } = options;
+async function run(
+  bench: Bench,
+  batches: readonly Batch[],
+  { isSmoke, isSaved }: { readonly isSmoke: boolean; readonly isSaved: boolean },
+): Promise<number> {
   // Reads the file before anything is measured, so that an unreadable file does not cost the results.
-  const before = options.isMerging && output !== null ? readResults(output) : null;
-  const bench = new Bench(options, line => print([line]));
-  const results = await bench.run(results => {
-    if (output !== null) save(output, before === null ? results : mergeResults(before, results));
+  const before = isSaved ? readResults() : null;
+  const results = await bench.run(batches, results => {
+    if (before !== null) save(merged(before, results));
   });
-  print(resultLines(results));
-  if (!isSmoke) print(goalLines(results));
-  if (output !== null) print(['', `results: ${output}`]);
-  const problems = problemsOf(results);
+  for (const table of resultTables(results)) print(aligned(table));
+  if (before !== null) print(aligned(goalsTable(merged(before, results))));
+  const problems = problemsOf(results, isSmoke);
   print(problems);
   return problems.length === 0 ? 0 : 1;
 }
 
-function save(file: string, results: Results): void {
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+function save(results: Results): void {
+  mkdirSync(dirname(LATEST), { recursive: true });
+  writeFileSync(LATEST, `${JSON.stringify(results, null, 2)}\n`);
+}
+
+interface Named {
+  readonly name: string;
+  readonly title: string;
+}
+
+function chosenFrom<T extends Named>(
+  what: string,
+  text: string | undefined,
+  known: readonly T[],
+): readonly T[] {
+  const names = text?.split(',') ?? known.map(({ name }) => name);
+  return names.map(name => {
+    const found = known.find(one => one.name === name);
+    if (found !== undefined) return found;
+    const all = known.map(one => one.name).join(', ');
+    throw new Error(`there is no ${what} ${name}: there are ${all}`);
+  });
 }
 
 function list(): string[] {
-  const rows = (entries: readonly { readonly name: string; readonly title: string }[]): string[] =>
-    entries.map(({ name, title }) => `  ${name.padEnd(26)}${title}`);
+  const rows = (entries: readonly Named[]): string[] =>
+    entries.map(({ name, title }) => `  ${name.padEnd(20)}${title}`);
   return ['scenarios', ...rows(scenarios(false)), '', 'contenders', ...rows(CONTENDERS)];
 }
 

@@ -3,19 +3,15 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { uncompress } from 'snappyjs';
 import { listen, readBody } from '../src/simulator/loopback-server.ts';
 import { answerParent } from './child.ts';
-import { readOtlpJson } from './sink/otlp-json.ts';
-import { readOtlpProtobuf } from './sink/otlp-protobuf.ts';
+import { readOtlpJson, readOtlpProtobuf, readRemoteWrite } from './sink/read.ts';
 import { Received, type ReceivedReport } from './sink/received.ts';
-import { readRemoteWrite } from './sink/remote-write.ts';
-import { unpackSnappy } from './sink/snappy.ts';
 
 export interface SinkCounts {
   readonly samples: number;
-  readonly requests: number;
   readonly bodyBytes: number;
-  readonly rawBytes: number;
   /** When the first and the last request with samples of the pages were read, by the wall clock; 0 before. */
   readonly firstSampleAtMs: number;
   readonly lastSampleAtMs: number;
@@ -30,9 +26,7 @@ class Sink {
   readonly received = new Received();
   /** Whether requests are taken; otherwise the answer is 503. */
   isOpen = true;
-  #requests = 0;
   #bodyBytes = 0;
-  #rawBytes = 0;
   #firstSampleAtMs = 0;
   #lastSampleAtMs = 0;
   readonly #failures: string[] = [];
@@ -46,9 +40,7 @@ class Sink {
   counts(): SinkCounts {
     return {
       samples: this.received.samples,
-      requests: this.#requests,
       bodyBytes: this.#bodyBytes,
-      rawBytes: this.#rawBytes,
       firstSampleAtMs: this.#firstSampleAtMs,
       lastSampleAtMs: this.#lastSampleAtMs,
       failures: this.#failures,
@@ -82,9 +74,7 @@ class Sink {
     else if (url !== '/v1/metrics') return;
     else if (String(headers['content-type']).includes('json')) readOtlpJson(raw, this.received);
     else readOtlpProtobuf(raw, this.received);
-    this.#requests++;
     this.#bodyBytes += body.length;
-    this.#rawBytes += raw.length;
     if (this.received.samples === samplesBefore) return;
     this.#lastSampleAtMs = Date.now();
     this.#firstSampleAtMs ||= this.#lastSampleAtMs;
@@ -95,7 +85,7 @@ function unpack(body: Buffer, encoding: string): Buffer {
   const options = { maxOutputLength: REQUEST_BYTES_MAX };
   if (encoding === 'gzip') return gunzipSync(body, options);
   if (encoding === 'zstd') return zstdDecompressSync(body, options);
-  if (encoding === 'snappy') return unpackSnappy(body, REQUEST_BYTES_MAX);
+  if (encoding === 'snappy') return uncompress(body, REQUEST_BYTES_MAX);
   return body;
 }
 

@@ -1,16 +1,14 @@
 // The surroundings of one measured program: its pages, its sink, and a record of what has been served and received.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { join } from 'node:path';
-import { checkoutFolder } from '../test/real/support/folder.ts';
 import { type Child, startChild } from './child.ts';
 import type { Contender, RunningContender, Task } from './contenders/contender.ts';
 import { serviceIds } from './corpus/corpora.ts';
-import type { PageServerCalls, PageServerOptions, Poll } from './page-server.ts';
+import type { PageServerCalls, Poll } from './page-server.ts';
+import type { Scenario } from './scenarios.ts';
 import type { SinkCalls, SinkCounts } from './sink.ts';
 import { findLosses, sumPolls } from './verify.ts';
 
-const CA_FILE = join(checkoutFolder, 'test/support/tls/ca.pem');
 /** After this long without an arrival, the missing samples count as lost. */
 const QUIET_MS = 15_000;
 const LOOK_MS = 100;
@@ -20,36 +18,35 @@ export class Stage implements AsyncDisposable {
   readonly samplesPerPage: number;
   /** All polls that were served. */
   readonly polls: Poll[] = [];
-  readonly #options: PageServerOptions;
+  readonly #scenario: Scenario;
   readonly #pages: Child<PageServerCalls>;
   readonly #sink: Child<SinkCalls>;
 
   private constructor(
-    options: PageServerOptions,
+    scenario: Scenario,
     children: { pages: Child<PageServerCalls>; sink: Child<SinkCalls> },
     made: { task: Task; samplesPerPage: number },
   ) {
-    this.#options = options;
+    this.#scenario = scenario;
     this.#pages = children.pages;
     this.#sink = children.sink;
     this.task = made.task;
     this.samplesPerPage = made.samplesPerPage;
   }
 
-  static async open(options: PageServerOptions, intervalMs: number): Promise<Stage> {
+  static async open(scenario: Scenario): Promise<Stage> {
     const pages = startChild<PageServerCalls>('./page-server.ts', ['start', 'take', 'pause']);
     const sink = startChild<SinkCalls>('./sink.ts', ['listen', 'setOpen', 'counts', 'report']);
-    const { origins, samplesPerPage } = await pages.calls.start(options);
+    const { origins, samplesPerPage } = await pages.calls.start(scenario);
     const sinkUrl = await sink.calls.listen();
     const task: Task = {
       origins,
-      services: origins.map((_, address) => serviceIds(options, address)),
-      intervalMs,
-      hasLogs: options.hasLogs === true,
-      caFile: options.isRemote === true ? CA_FILE : null,
+      services: origins.map((_, address) => serviceIds(scenario, address)),
+      intervalMs: scenario.intervalMs,
+      hasLogs: scenario.hasLogs,
       sinkUrl,
     };
-    return new Stage(options, { pages, sink }, { task, samplesPerPage });
+    return new Stage(scenario, { pages, sink }, { task, samplesPerPage });
   }
 
   openSink(isOpen: boolean): Promise<void> {
@@ -81,17 +78,6 @@ export class Stage implements AsyncDisposable {
       throw new Error(`not every page was asked for ${count} times`);
   }
 
-  /** Samples that were served and have not arrived yet. */
-  async behind(): Promise<number> {
-    await this.look();
-    return sumPolls(this.polls).samples - (await this.counts()).samples;
-  }
-
-  /** Waits until at most `samplesMax` samples are on their way, but no longer than `withinMs`. */
-  async caughtUp(samplesMax: number, withinMs: number): Promise<void> {
-    await comesTrue(async () => (await this.behind()) <= samplesMax, withinMs);
-  }
-
   /** Waits for the first sample, and returns the wall-clock time at which the sink accepted it. */
   async firstAccepted(withinMs: number): Promise<number> {
     const hasCome = async (): Promise<boolean> => (await this.counts()).firstSampleAtMs > 0;
@@ -106,7 +92,7 @@ export class Stage implements AsyncDisposable {
     await this.#arrived();
     const { failures } = await this.counts();
     const received = await this.#sink.calls.report();
-    const { corpus } = this.#options;
+    const { corpus } = this.#scenario;
     const { isRounded } = contender;
     return [...failures, ...findLosses({ polls: this.polls, received, corpus, isRounded })];
   }

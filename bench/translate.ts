@@ -7,13 +7,13 @@ import { WireWriter } from '../src/pipeline/encode/wire.ts';
 import { translate } from '../src/pipeline.ts';
 import { pageOf, serviceIds } from './corpus/corpora.ts';
 import { PageSource } from './corpus/page-source.ts';
-import { pacedScenario } from './scenarios.ts';
+import { scenarioOf } from './scenarios.ts';
 
 const POLLS = 100;
 const REPORTED_POLLS = 20;
 
 function main([name = 'churning', polls = String(POLLS)]: readonly string[]): void {
-  const spec = pacedScenario(name);
+  const spec = scenarioOf(name);
   const targets = Array.from({ length: spec.addresses }, (_, address) => ({
     source: new PageSource(pageOf(spec, address)),
     translation: {

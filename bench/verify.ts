@@ -1,5 +1,5 @@
-// Checks that every served sample arrived, once and with its value: by timestamp, by series, and value by value for the
-// series that are followed. A result counts only after this check.
+// Checks that every served sample arrived, once and with its value: by timestamp, and by series. A result counts only
+// after this check.
 
 import { addTally, isSameTally, newTally, type Tally } from './corpus/checksum.ts';
 import type { CorpusName } from './corpus/corpora.ts';
@@ -19,11 +19,10 @@ export function findLosses(delivery: Delivery): readonly string[] {
   const { corpus } = delivery;
   const byWhole = corpus === 'captured' ? wholeLosses(delivery) : timeLosses(delivery);
   const bySeries = corpus === 'engine' ? seriesLosses(delivery) : [];
-  return [...byWhole, ...bySeries, ...followedLosses(delivery)].slice(0, PROBLEMS_MAX);
+  return [...byWhole, ...bySeries].slice(0, PROBLEMS_MAX);
 }
 
 const PROBLEMS_MAX = 5;
-const ROUNDING = 1e-12;
 
 export function sumPolls(polls: readonly Poll[]): Tally {
   const total = newTally();
@@ -80,16 +79,4 @@ function seriesLosses({ polls, received }: Delivery): string[] {
 
 function show(counts: ReadonlyMap<number, number>): string {
   return [...counts].map(([count, series]) => `${series} came ${count} times`).join(', ');
-}
-
-function followedLosses({ polls, received, isRounded }: Delivery): string[] {
-  const losses: string[] = [];
-  for (const { timeMs, followed } of polls)
-    for (const [name, value] of followed) {
-      const arrived = received.followed.get(`${timeMs} ${name}`);
-      const tolerance = isRounded ? Math.abs(value) * ROUNDING : 0;
-      if (arrived === undefined || Math.abs(arrived - value) > tolerance)
-        losses.push(`${name} at ${timeMs}: ${arrived ?? 'nothing'} instead of ${value}`);
-    }
-  return losses;
 }

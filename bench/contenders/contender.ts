@@ -11,8 +11,6 @@ export interface Task {
   /** The ids of the services on the page of each origin. */
   readonly services: readonly (readonly string[])[];
   readonly intervalMs: number;
-  /** A PEM file with the authority that signed the pages' certificate; null for plain http. */
-  readonly caFile: string | null;
   readonly hasLogs: boolean;
   /** The base address: OTLP is below /v1, remote write below /api/v1. */
   readonly sinkUrl: string;
@@ -20,8 +18,6 @@ export interface Task {
 
 export interface RunningContender {
   readonly pid: number;
-  /** The file in which its pauses are noted; most contenders have none. */
-  readonly pausesFile?: string | null;
   stop(): Promise<void>;
 }
 
@@ -67,18 +63,14 @@ export function startNode(
 
 /** The scrape jobs of one task in Prometheus' format. The header is an argument: vmagent spells it in another way. */
 export function scrapeJobs(task: Task, headerLines: string): string {
-  const [first = ''] = task.origins;
-  const url = new URL(first);
   const seconds = task.intervalMs / 1000;
-  const tls = task.caFile === null ? '' : `\n    tls_config: {ca_file: ${task.caFile}}`;
   return `
   - job_name: bench
-    scheme: ${url.protocol.slice(0, -1)}
     metrics_path: /observability/v2/metrics
     honor_timestamps: true
     scrape_interval: ${seconds}s
     scrape_timeout: ${Math.min(seconds, 10)}s
-${headerLines}${tls}
+${headerLines}
     static_configs:
       - targets: ${JSON.stringify(task.origins.map(origin => new URL(origin).host))}
 `;

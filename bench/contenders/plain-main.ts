@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Permits } from '../../src/lib/bell.ts';
+import { Semaphore } from '../../src/lib/semaphore.ts';
 import { createPlainStack } from '../../test/reference/plain-stack.ts';
 
 interface PlainTask {
@@ -17,7 +17,7 @@ const { urls, key, otlp, intervalMs } = JSON.parse(
 ) as PlainTask;
 
 /** More cycles at once do not help one thread, and exports that wait too long time out. */
-const cycles = new Permits(4);
+const cycles = new Semaphore(4);
 
 async function follow(url: string, index: number): Promise<void> {
   const stack = createPlainStack(url, key, otlp);

@@ -29,7 +29,7 @@ export const plainStack: Contender = {
     await bundle(file);
     return startNode(['--max-old-space-size=8192', file, options], {
       log: join(folder, 'plain.log'),
-      env: task.caFile === null ? {} : { NODE_EXTRA_CA_CERTS: task.caFile },
+      env: {},
       signal: 'SIGKILL',
     });
   },

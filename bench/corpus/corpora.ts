@@ -30,8 +30,6 @@ export interface CorpusPage {
   readonly lines: readonly CorpusLine[];
   /** Whether lines end in a timestamp. */
   readonly isTimed: boolean;
-  /** The number of samples in each of its histograms, which become one OTLP point each. */
-  readonly histograms: readonly number[];
 }
 
 const SEED = 7;
@@ -44,9 +42,8 @@ export function serviceIds(spec: CorpusSpec, address: number): readonly string[]
 export function pageOf(spec: CorpusSpec, address: number): CorpusPage {
   if (spec.corpus === 'captured') return capturedPage();
   const lines = engineLines(spec, address);
-  if (spec.corpus === 'churning')
-    return { lines: lines.map(churning), isTimed: true, histograms: [] };
-  if (spec.corpus === 'engine') return { lines, isTimed: true, histograms: [] };
+  if (spec.corpus === 'churning') return { lines: lines.map(churning), isTimed: true };
+  if (spec.corpus === 'engine') return { lines, isTimed: true };
   return withHistograms(spec, address, lines);
 }
 
@@ -55,18 +52,14 @@ function servicesOf({ addresses, services }: CorpusSpec, address: number) {
   return corpusServices(addresses * services).slice(first, first + services);
 }
 
-const FOLLOWED = 'engine_global_status_questions';
-
 function engineLines(spec: CorpusSpec, address: number): readonly CorpusLine[] {
   const services = servicesOf(spec, address);
   const all = services.flatMap(service => corpusSeries(service, spec.series, SEED));
-  return pageLines(all).map(({ series: { name, shape, hash, service }, metadata, key }) => {
+  return pageLines(all).map(({ series: { shape, hash }, metadata, key }) => {
     // Mends the one TYPE line that lacks its space: the plain stack would refuse the whole page for it.
     const before = `${metadata.replace(/^#TYPE /m, '# TYPE ')}${key} `;
     if (shape.kind === 'uptime') return uptimeLine(before);
-    if (shape.kind !== 'counter') return swayingLine(before, hash);
-    const line = risingLine(before, hash);
-    return name === FOLLOWED ? { ...line, followedAs: service.id } : line;
+    return shape.kind === 'counter' ? risingLine(before, hash) : swayingLine(before, hash);
   });
 }
 
@@ -104,11 +97,7 @@ function withHistograms(
       bucketLine(`${name}_count{${common}} `, BOUNDS.length - 1),
     ];
   });
-  return {
-    lines: [...kept, ...added.flat()],
-    isTimed: true,
-    histograms: added.map(group => group.length),
-  };
+  return { lines: [...kept, ...added.flat()], isTimed: true };
 }
 
 /** A real exporter's page without timestamps and common labels. Its types are kept; its values are made to move. */
@@ -129,7 +118,7 @@ function capturedPage(): CorpusPage {
     lines.push(capturedLine(text, name, types));
     before = '';
   }
-  return { lines, isTimed: false, histograms: [] };
+  return { lines, isTimed: false };
 }
 
 function capturedLine(

@@ -21,11 +21,9 @@ export interface CorpusLine {
   readonly isUptime: boolean;
   /** The offset in `before` of five digits that are changed to make a new series, or -1. */
   readonly churnAt: number;
-  /** The name under which this series is followed by itself; null for most series. */
-  readonly followedAs: string | null;
 }
 
-const FIXED = { isDouble: false, isUptime: false, churnAt: -1, followedAs: null } as const;
+const FIXED = { isDouble: false, isUptime: false, churnAt: -1 } as const;
 
 /** Mantissas of at most this many digits, as they are made here, are exact in a double. */
 const DIGITS_MAX = 16;

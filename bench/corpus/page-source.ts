@@ -10,8 +10,6 @@ export interface RenderedPage {
   readonly bytes: Buffer;
   readonly timeMs: number;
   readonly tally: Tally;
-  /** Values of the series that are followed one by one. */
-  readonly followed: readonly (readonly [name: string, value: number])[];
 }
 
 const TIME_DIGITS = 13;
@@ -42,7 +40,6 @@ export class PageSource {
   readonly #timesAt: Uint32Array;
   readonly #isDouble: Uint8Array;
   readonly #uptimes: number[] = [];
-  readonly #followed: { readonly index: number; readonly name: string }[] = [];
   readonly #churning: { readonly at: number }[] = [];
   readonly #startedMs = Date.now() - STARTED_AGO_MS;
   #lastTime = '';
@@ -69,11 +66,10 @@ export class PageSource {
     const texts: string[] = [];
     let length = 0;
     for (const [index, line] of lines.entries()) {
-      const { before, first, places, exponent, churnAt, followedAs } = line;
+      const { before, first, places, exponent, churnAt } = line;
       const digits = line.isDouble ? DOUBLE.length : String(first).length + (places > 0 ? 1 : 0);
       const ending = exponent === null ? '' : `e+${String(exponent).padStart(2, '0')}`;
       if (line.isUptime) this.#uptimes.push(index);
-      if (followedAs !== null) this.#followed.push({ index, name: followedAs });
       if (churnAt >= 0)
         this.#churning.push({ at: length + Buffer.byteLength(before.slice(0, churnAt)) });
       this.#ends[index] = length + Buffer.byteLength(before) + digits;
@@ -102,13 +98,7 @@ export class PageSource {
     }
     if (this.#isTimed) this.#writeTimes(timeMs);
     this.#poll++;
-    const followed = this.#followed.map(({ index, name }) => [name, this.#valueOf(index)] as const);
-    return { bytes: this.#bytes, timeMs, tally, followed };
-  }
-
-  #valueOf(index: number): number {
-    const mantissa = (this.#firsts[index] ?? 0) + (this.#moved[index] ?? 0);
-    return mantissa / (this.#divisors[index] ?? 1);
+    return { bytes: this.#bytes, timeMs, tally };
   }
 
   #move(): void {

@@ -2,297 +2,162 @@
 // run, wherever there is a program to compare with. A goal is met only if its worst run meets it. A goal whose runs are
 // missing or incomplete is neither met nor missed.
 
-import { isSameMachine } from '../measure/machine.ts';
+import type { PacedResult } from '../runs/paced.ts';
 import { PEERS } from '../scenarios.ts';
 import {
   byRun,
+  count,
   isSound,
-  isWhole,
-  pacedByRun,
+  median,
+  megabytes,
   ratiosOf,
   type Results,
   type RunRatio,
+  type Show,
+  soundOf,
+  spread,
+  type Table,
 } from './results.ts';
-import { aligned, type Table } from './tables.ts';
-import { count, megabytes, percent, spread, median } from './words.ts';
 
-export interface Goal {
+interface Goal {
   readonly name: string;
-  readonly target: string;
-  readonly measured: string;
-  readonly verdict: 'met' | 'within the spread' | 'MISSED' | 'not measured';
+  readonly atMost: number;
+  /** The words after `atMost`: what it is a share of. */
+  readonly of: string;
+  readonly show: Show;
+  /** One value of each run. */
+  readonly values: readonly number[];
 }
 
-export function goalsOf(results: Results): readonly Goal[] {
+const share: Show = value => value.toFixed(2);
+const milliseconds: Show = value => `${count(value)} ms`;
+
+export function goalsTable(results: Results): Table {
+  const rows = goalsOf(results).map(({ name, atMost, of, show, values }) => {
+    const once = values.length === 1 ? ' (1 run, no spread)' : '';
+    const measured = values.length === 0 ? '' : `${spread(values, show)}${once}`;
+    return [name, `${show(atMost)}${of}`, measured, verdictOf(values, atMost)];
+  });
+  return { head: ['goal', 'at most', 'measured', ''], rows };
+}
+
+export function verdictOf(values: readonly number[], atMost: number): string {
+  if (values.length === 0) return 'not measured';
+  if (Math.max(...values) <= atMost) return 'met';
+  return median(values) <= atMost ? 'within the spread' : 'MISSED';
+}
+
+function goalsOf(results: Results): readonly Goal[] {
   return [
-    ...fleetGoals(results),
-    ratioGoal(results, 'targets-large', 0.25),
-    ratioGoal(results, 'targets', 0.7),
-    bestPeerGoal(results, 'histograms', 0.7),
-    bestPeerGoal(results, 'captured', 0.8),
-    bestPeerGoal(results, 'churning', 1),
-    ...sidecarGoals(results),
+    ...steadyGoals(results),
     ...startGoals(results),
-    ...firstPageGoals(results),
     ...drainGoals(results),
     ...growthGoals(results),
   ];
 }
 
-export function goalsTable(results: Results): Table {
-  const head = ['goal', 'at most', 'measured', ''];
-  const rows = goalsOf(results).map(goal => [goal.name, goal.target, goal.measured, goal.verdict]);
-  return { head, rows };
+/** A goal that is no ratio. */
+function absolute(name: string, atMost: number, show: Show, values: readonly number[]): Goal {
+  return { name, atMost, of: '', show, values };
 }
 
-export function goalLines(results: Results): string[] {
-  const { head, rows } = goalsTable(results);
-  return aligned({ head, rows: rows.filter(([, , , verdict]) => verdict !== 'not measured') });
-}
-
-interface Judged {
-  readonly name: string;
-  readonly atMost: number;
-  /** One value of each run. */
-  readonly values: readonly number[];
-  readonly show: (value: number) => string;
-  /** The words after `atMost`: what it is a share of, or its unit. */
-  readonly of?: string;
-}
-
-export function judge({ name, atMost, values, show, of = '' }: Judged): Goal {
-  const target = `${show(atMost)}${of}`;
-  if (values.length === 0) return { name, target, measured: '', verdict: 'not measured' };
-  const runs = values.length === 1 ? ' (1 run, no spread)' : '';
-  const isMet = Math.max(...values) <= atMost;
-  const isNear = median(values) <= atMost;
-  return {
-    name,
-    target,
-    measured: `${spread(values, show)}${runs}`,
-    verdict: isMet ? 'met' : isNear ? 'within the spread' : 'MISSED',
+function steadyGoals(results: Results): readonly Goal[] {
+  const ratio = (name: string, scenario: string, atMost: number, one = 'ours'): Goal => {
+    const values = valuesOf(ratiosOf(results, scenario, [one, 'vmagent']));
+    return { name, atMost, of: ' of vmagent', show: share, values };
   };
+  const peer = (scenario: string, atMost: number): Goal => {
+    const values = valuesOf(ratiosToBestPeer(results, scenario));
+    return { name: scenario, atMost, of: ' of the best peer', show: share, values };
+  };
+  const ours = (scenario: string, read: (result: PacedResult) => number): readonly number[] =>
+    byRun(soundOf(results, scenario, 'ours'), read);
+  const bytes = ours('fleet', ({ wireBytesPerSample }) => wireBytesPerSample);
+  const resident = ours('sidecar', ({ lastBytes }) => lastBytes);
+  const anonymous = ours('sidecar', ({ anonymousBytes }) => anonymousBytes);
+  return [
+    ratio('fleet, zstd', 'fleet', 0.4),
+    ratio('fleet, gzip', 'fleet', 0.65, 'ours-gzip'),
+    absolute('fleet, bytes a sample, zstd', 10, value => value.toFixed(1), bytes),
+    ratio('targets', 'targets', 0.7),
+    peer('histograms', 0.7),
+    peer('captured', 0.8),
+    peer('churning', 1),
+    ratio('sidecar, processor', 'sidecar', 0.8),
+    absolute('sidecar, resident after 10 minutes', 72e6, megabytes, resident),
+    absolute('sidecar, anonymous after 10 minutes', 25e6, megabytes, anonymous),
+  ];
 }
 
-const share = (value: number): string => value.toFixed(2);
-const milliseconds = (value: number): string => `${count(value)} ms`;
-const microseconds = (value: number): string => `${value.toFixed(1)} µs`;
+function startGoals({ start }: Results): readonly Goal[] {
+  const of = (name: string): readonly RunValue[] =>
+    start
+      .filter(({ contender }) => contender === name)
+      .map(({ run, milliseconds }) => ({ run, value: median(milliseconds) }));
+  const times = byRun(of('ours'), ({ value }) => value);
+  const values = sharesByRun(of('ours'), of('vmagent'));
+  return [
+    absolute('start to the first accepted point', 350, milliseconds, times),
+    { name: 'start', atMost: 1 / 3, of: " of vmagent's", show: share, values },
+  ];
+}
+
+function drainGoals({ drain }: Results): readonly Goal[] {
+  const ours = drain.filter(({ contender }) => contender === 'ours');
+  const others = drain.filter(({ contender }) => contender !== 'ours');
+  const speeds = (of: typeof drain): readonly RunValue[] =>
+    of.map(({ run, samplesPerSecond: value }) => ({ run, value }));
+  const first = byRun(ours, ({ firstMs }) => firstMs);
+  const values = sharesByRun(speeds(others), speeds(ours));
+  const fastest = "drain, the fastest peer's samples a second";
+  return [
+    absolute('drain, first sent after an outage below a minute', 2000, milliseconds, first),
+    { name: fastest, atMost: 1, of: ' of ours', show: share, values },
+  ];
+}
+
+function growthGoals(results: Results): readonly Goal[] {
+  const million = results.growth.filter(size => size.series === 1_000_000 && isSound(size));
+  const resident = byRun(million, ({ lastBytes }) => lastBytes);
+  const percent: Show = value => `${count(value * 100)} %`;
+  const flat = 'growth, cost per added series up to 1,000,000, within';
+  return [
+    absolute('growth, resident with 1,000,000 series', 550e6, megabytes, resident),
+    absolute(flat, 0.25, percent, unevenness(results)),
+  ];
+}
 
 function valuesOf(ratios: readonly RunRatio[]): readonly number[] {
   return byRun(ratios, ({ ratio }) => ratio);
 }
 
-function ratioGoal(
-  results: Results,
-  scenario: string,
-  atMost: number,
-  { name = scenario, one = 'ours', other = 'vmagent' } = {},
-): Goal {
-  const values = valuesOf(ratiosOf(results, scenario, [one, other]));
-  return judge({ name, atMost, values, show: share, of: ` of ${other}` });
-}
-
 /** Our cost as a share of the cheapest peer's, which is chosen in each run from the peers measured beside ours. */
-function bestPeerGoal(results: Results, scenario: string, atMost: number): Goal {
-  const ratios = PEERS.flatMap(peer =>
-    ratiosOf(results, scenario, ['ours', peer]).map(ratio => ({ ...ratio, peer })),
-  );
-  const best = [...Map.groupBy(ratios, ({ run }) => run).values()].map(of =>
-    of.reduce((one, other) => (other.ratio > one.ratio ? other : one)),
-  );
-  const goal = judge({
-    name: scenario,
-    atMost,
-    values: best.map(({ ratio }) => ratio),
-    show: share,
-    of: ' of the best peer',
+function ratiosToBestPeer(results: Results, scenario: string): readonly RunRatio[] {
+  const ratios = PEERS.flatMap(peer => ratiosOf(results, scenario, ['ours', peer]));
+  return [...Map.groupBy(ratios, ({ run }) => run)].map(([run, of]) => ({
+    run,
+    ratio: Math.max(...of.map(({ ratio }) => ratio)),
+  }));
+}
+
+interface RunValue {
+  readonly run: number;
+  readonly value: number;
+}
+
+/** For each run, the highest of the one values divided by that of the other. */
+function sharesByRun(ones: readonly RunValue[], others: readonly RunValue[]): readonly number[] {
+  return others.flatMap(({ run, value }) => {
+    const of = ones.filter(one => one.run === run).map(one => one.value);
+    return of.length === 0 ? [] : [Math.max(...of) / value];
   });
-  if (best.length === 0) return goal;
-  const peers = [...new Set(best.map(({ peer }) => peer))].join(', ');
-  return { ...goal, measured: `${goal.measured}, ${peers}` };
 }
 
-const FLEET_BYTES_MAX = 10;
-
-/** The floor of another machine says nothing about this fleet. */
-function floorBesideFleet({ floor, taken }: Results): Results['floor'] {
-  const [ofFloor, ofFleet] = [taken['floor'], taken['fleet']];
-  const isComparable = ofFloor && ofFleet && isSameMachine(ofFloor.machine, ofFleet.machine);
-  return isComparable === true ? floor : [];
-}
-
-function fleetGoals(results: Results): Goal[] {
-  const times = floorBesideFleet(results).flatMap(({ run, nsPerSample }) => {
-    const ours = pacedByRun(
-      { paced: results.paced.filter(result => result.run === run) },
-      'fleet',
-      'ours',
-      result => result.nsPerSample,
-    );
-    return ours.map(ns => ({ run, ratio: ns / nsPerSample }));
-  });
-  return [
-    ratioGoal(results, 'fleet', 0.4, { name: 'fleet, zstd' }),
-    ratioGoal(results, 'fleet', 0.65, { name: 'fleet, gzip', one: 'ours-gzip' }),
-    judge({
-      name: 'fleet, zstd',
-      atMost: 4,
-      values: valuesOf(times),
-      show: share,
-      of: ' times the floor',
-    }),
-    judge({
-      name: 'fleet, bytes a sample, zstd',
-      atMost: FLEET_BYTES_MAX,
-      values: pacedByRun(results, 'fleet', 'ours', result => result.wireBytesPerSample),
-      show: value => value.toFixed(1),
-    }),
-  ];
-}
-
-const SIDECAR_RESIDENT_MAX = 72e6;
-const SIDECAR_ANONYMOUS_MAX = 25e6;
-
-function sidecarGoals(results: Results): Goal[] {
-  return [
-    ratioGoal(results, 'sidecar', 0.8, { name: 'sidecar, processor' }),
-    judge({
-      name: 'sidecar, resident after 10 minutes',
-      atMost: SIDECAR_RESIDENT_MAX,
-      values: pacedByRun(results, 'sidecar', 'ours', ({ lastBytes }) => lastBytes),
-      show: megabytes,
-    }),
-    judge({
-      name: 'sidecar, anonymous after 10 minutes',
-      atMost: SIDECAR_ANONYMOUS_MAX,
-      values: pacedByRun(results, 'sidecar', 'ours', ({ anonymousBytes }) => anonymousBytes),
-      show: megabytes,
-    }),
-  ];
-}
-
-const START_MS_MAX = 350;
-
-function startGoals({ start }: Results): Goal[] {
-  const of = (name: string) =>
-    start
-      .filter(({ contender }) => contender === name)
-      .map(({ run, milliseconds }) => ({ run, ms: median(milliseconds) }));
-  const vmagent = new Map(of('vmagent').map(({ run, ms }) => [run, ms]));
-  const shares = of('ours').flatMap(({ run, ms }) => {
-    const other = vmagent.get(run);
-    return other === undefined ? [] : [{ run, ratio: ms / other }];
-  });
-  return [
-    judge({
-      name: 'start to the first accepted point',
-      atMost: START_MS_MAX,
-      values: byRun(of('ours'), ({ ms }) => ms),
-      show: milliseconds,
-    }),
-    judge({
-      name: 'start',
-      atMost: 1 / 3,
-      values: valuesOf(shares),
-      show: share,
-      of: " of vmagent's",
-    }),
-  ];
-}
-
-const THREE_POLLS_US_MAX = 12;
-
-/** Goals for the first pages of the scenario with a million series. */
-function firstPageGoals(results: Results): Goal[] {
-  const agent = ratiosOf(
-    results,
-    'targets-large',
-    ['ours', 'prometheus-agent'],
-    ({ first }) => first?.firstPollUs ?? null,
-  );
-  return [
-    judge({
-      name: 'first page, targets-large',
-      atMost: 1,
-      values: valuesOf(agent),
-      show: share,
-      of: ' of prometheus-agent',
-    }),
-    judge({
-      name: 'polls 1 to 3, targets-large, a series',
-      atMost: THREE_POLLS_US_MAX,
-      values: pacedByRun(
-        results,
-        'targets-large',
-        'ours',
-        ({ first }) => first?.threePollsUs ?? null,
-      ),
-      show: microseconds,
-    }),
-  ];
-}
-
-const DRAIN_FIRST_MS_MAX = 2000;
-
-function drainGoals({ drain }: Results): Goal[] {
-  const ours = drain.filter(({ contender }) => contender === 'ours');
-  const shares = ours.flatMap(({ run, samplesPerSecond }) => {
-    const others = drain.filter(other => other.run === run && other.contender !== 'ours');
-    const fastest = Math.max(...others.map(other => other.samplesPerSecond));
-    return others.length === 0 ? [] : [{ run, ratio: fastest / samplesPerSecond }];
-  });
-  return [
-    judge({
-      name: 'drain, first sent after an outage below a minute',
-      atMost: DRAIN_FIRST_MS_MAX,
-      values: byRun(ours, ({ firstMs }) => firstMs),
-      show: milliseconds,
-    }),
-    judge({
-      name: "drain, the fastest peer's samples a second",
-      atMost: 1,
-      values: valuesOf(shares),
-      show: share,
-      of: ' of ours',
-    }),
-  ];
-}
-
-const MILLION_BYTES_MAX = 550e6;
-const FLAT_WITHIN = 0.25;
-const LARGE_SERIES = 5_000_000;
-/** A poll that takes longer than its interval makes the next one drop out: then two polls are two intervals apart. */
-const GAP_MAX = 1.5;
-
-function growthGoals({ growth }: Results): Goal[] {
-  const million = growth.filter(size => size.series === 1_000_000 && isSound(size));
-  const large = growth.filter(size => size.series === LARGE_SERIES && isWhole(size));
-  // Compares the cost of added samples only: the fixed cost of the process, shared by more series, would hide growth.
-  const uneven = million.map(({ run }) => {
-    const costs = growth
-      .filter(size => size.run === run && isSound(size))
-      .flatMap(({ nsPerAddedSample }) => (nsPerAddedSample === null ? [] : [nsPerAddedSample]));
-    return { run, ratio: Math.max(...costs) / Math.min(...costs) - 1 };
-  });
-  return [
-    judge({
-      name: 'growth, resident with 1,000,000 series',
-      atMost: MILLION_BYTES_MAX,
-      values: byRun(million, ({ lastBytes }) => lastBytes),
-      show: megabytes,
-    }),
-    judge({
-      name: 'growth, cost per added series up to 1,000,000, within',
-      atMost: FLAT_WITHIN,
-      values: valuesOf(uneven),
-      show: value => percent(value * 100, 0),
-    }),
-    judge({
-      name: 'growth, no poll of 5,000,000 series longer than 60 s: between two of a page',
-      atMost: GAP_MAX,
-      values: byRun(large, ({ gapMs, intervalMs }) => gapMs / intervalMs),
-      show: share,
-      of: ' intervals',
-    }),
-  ];
+/** Compares the cost of added samples only: the fixed cost, shared by more series, would hide growth. */
+function unevenness({ growth }: Results): readonly number[] {
+  const sizes = growth.filter(size => isSound(size) && size.nsPerAddedSample !== null);
+  return [...Map.groupBy(sizes, ({ run }) => run).values()]
+    .filter(of => of.some(({ series }) => series === 1_000_000))
+    .map(of => of.map(({ nsPerAddedSample }) => nsPerAddedSample ?? 0))
+    .map(costs => Math.max(...costs) / Math.min(...costs) - 1);
 }

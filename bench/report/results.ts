@@ -1,127 +1,71 @@
-// The results of a run of the bench, as bench/results/latest.json holds them. Reads, merges and selects them.
+// The results of a bench: as a file, and the figures that tables and goals take from it. Runs are combined as medians;
+// a ratio is always taken between two programs that ran side by side.
 
 import { readFileSync } from 'node:fs';
-import { isSameMachine, type Machine } from '../measure/machine.ts';
+import type { Machine } from '../machine.ts';
 import type { DrainResult } from '../runs/drain.ts';
-import type { FloorResult } from '../runs/floor.ts';
 import type { GrowthResult } from '../runs/growth.ts';
-import type { FirstMinutes, PacedResult } from '../runs/paced.ts';
+import type { PacedResult } from '../runs/paced.ts';
 import type { StartResult } from '../runs/start.ts';
-import { count, median } from './words.ts';
 
-/** A contender's version, or why it is absent. */
+export const LATEST: string = 'bench/results/latest.json';
+
 export type Presence = { readonly version: string } | { readonly absent: string };
 
-/** The commit, day and machine that a scenario was measured with. */
+/** What was measured, when and where. */
 export interface Taken {
   readonly commit: string;
   readonly takenAt: string;
   readonly machine: Machine;
 }
 
-/** A run that broke off. */
-export interface Failure {
-  readonly scenarios: readonly string[];
-  readonly words: string;
-}
-
-export interface Results extends Taken {
-  /** By scenario, of the scenarios that were run to their end: `--merge` brings figures of several runs together. */
+export interface Results {
+  /** By scenario: those that ran to their end. */
   readonly taken: Readonly<Record<string, Taken>>;
-  /** How long the last run of the bench took. */
-  readonly seconds: number;
   readonly contenders: Readonly<Record<string, Presence>>;
   readonly paced: readonly PacedResult[];
   readonly growth: readonly GrowthResult[];
   readonly start: readonly StartResult[];
   readonly drain: readonly DrainResult[];
-  readonly floor: readonly FloorResult[];
-  readonly failures: readonly Failure[];
+  /** What broke off. */
+  readonly failures: readonly { readonly scenario: string; readonly words: string }[];
 }
 
-export function readResults(file: string): Results {
-  return JSON.parse(readFileSync(file, 'utf8')) as Results;
+export const NO_RESULTS: Results = {
+  taken: {},
+  contenders: {},
+  paced: [],
+  growth: [],
+  start: [],
+  drain: [],
+  failures: [],
+};
+
+export function readResults(): Results {
+  return JSON.parse(readFileSync(LATEST, 'utf8')) as Results;
 }
 
-/**
- * Replaces scenarios of the earlier results with those of a run. The earlier results may be of another machine. If both
- * are of the same commit and machine, groups that the run left out remain: a scenario may be measured in parts.
- */
-export function mergeResults(before: Results, run: Results): Results {
+/** The results before, in which the scenarios that have run to their end are replaced. */
+export function merged(before: Results, run: Results): Results {
   const isNew = (scenario: string): boolean => scenario in run.taken;
-  const isKept = ({ scenario, group }: PacedResult): boolean => {
-    const [old, now] = [before.taken[scenario], run.taken[scenario]];
-    if (now === undefined) return true;
-    const isSameSource = old?.commit === now.commit && isSameMachine(old.machine, now.machine);
-    return isSameSource && run.paced.every(one => one.scenario !== scenario || one.group !== group);
-  };
-  const paced = run.paced.filter(({ scenario }) => isNew(scenario));
-  const growth = run.growth.filter(({ scenario }) => isNew(scenario));
+  const isOld = ({ scenario }: { readonly scenario: string }): boolean => !isNew(scenario);
   return {
-    ...run,
     taken: { ...before.taken, ...run.taken },
     contenders: { ...before.contenders, ...run.contenders },
-    paced: [...before.paced.filter(isKept), ...paced],
-    growth: [...before.growth.filter(({ scenario }) => !isNew(scenario)), ...growth],
+    paced: [...before.paced.filter(isOld), ...run.paced.filter(one => !isOld(one))],
+    growth: isNew('growth') ? run.growth : before.growth,
     start: isNew('start') ? run.start : before.start,
     drain: isNew('drain') ? run.drain : before.drain,
-    floor: isNew('floor') ? run.floor : before.floor,
-    failures: [
-      ...before.failures.filter(({ scenarios }) => !scenarios.some(isNew)),
-      ...run.failures,
-    ],
+    failures: [...before.failures.filter(isOld), ...run.failures],
   };
-}
-
-/** Whether a result counts: everything that was served has arrived. */
-export function isWhole({ losses }: { readonly losses: readonly string[] }): boolean {
-  return losses.length === 0;
 }
 
 /** Whether the figures of a result mean something: everything has arrived, at the wanted pace. */
 export function isSound(result: Pick<PacedResult, 'losses' | 'tooSlow'>): boolean {
-  return isWhole(result) && result.tooSlow === null;
+  return result.losses.length === 0 && result.tooSlow === null;
 }
 
-/** One contender in one scenario: medians of its runs and groups, the highest peak, and the first run's words. */
-export function pacedOf(
-  results: Pick<Results, 'paced'>,
-  scenario: string,
-  contender: string,
-): PacedResult | null {
-  const of = soundOf(results, scenario, contender);
-  const [first] = of;
-  if (first === undefined) return null;
-  const middle = (read: (result: PacedResult) => number): number => median(of.map(read));
-  const anonymous = of.flatMap(({ anonymousBytes }) => anonymousBytes ?? []);
-  return {
-    ...first,
-    anonymousBytes: anonymous.length === 0 ? null : median(anonymous),
-    first: middleFirst(of.flatMap(one => one.first ?? [])),
-    nsPerSample: middle(({ nsPerSample }) => nsPerSample),
-    cpuPercent: middle(({ cpuPercent }) => cpuPercent),
-    residentBytes: middle(({ residentBytes }) => residentBytes),
-    lastBytes: middle(({ lastBytes }) => lastBytes),
-    peakBytes: Math.max(...of.map(({ peakBytes }) => peakBytes)),
-    wireBytesPerSample: middle(({ wireBytesPerSample }) => wireBytesPerSample),
-  };
-}
-
-function middleFirst(all: readonly FirstMinutes[]): FirstMinutes | null {
-  const [first] = all;
-  if (first === undefined) return null;
-  const middle = (read: (one: FirstMinutes) => number): number => median(all.map(read));
-  return {
-    seconds: middle(({ seconds }) => seconds),
-    samples: middle(({ samples }) => samples),
-    cpuMs: middle(({ cpuMs }) => cpuMs),
-    peakBytes: Math.max(...all.map(({ peakBytes }) => peakBytes)),
-    firstPollUs: middle(({ firstPollUs }) => firstPollUs),
-    threePollsUs: middle(({ threePollsUs }) => threePollsUs),
-  };
-}
-
-function soundOf(
+export function soundOf(
   { paced }: Pick<Results, 'paced'>,
   scenario: string,
   contender: string,
@@ -139,20 +83,6 @@ export function byRun<T extends { readonly run: number }>(
   return [...Map.groupBy(results, ({ run }) => run).values()].map(of => median(of.map(read)));
 }
 
-/** `byRun` for the sound results of one contender in one scenario. */
-export function pacedByRun(
-  results: Pick<Results, 'paced'>,
-  scenario: string,
-  contender: string,
-  read: (result: PacedResult) => number | null,
-): readonly number[] {
-  const known = soundOf(results, scenario, contender).flatMap(result => {
-    const value = read(result);
-    return value === null ? [] : [{ run: result.run, value }];
-  });
-  return byRun(known, ({ value }) => value);
-}
-
 export interface RunRatio {
   readonly run: number;
   readonly ratio: number;
@@ -163,33 +93,40 @@ export function ratiosOf(
   results: Pick<Results, 'paced'>,
   scenario: string,
   [one, other]: readonly [one: string, other: string],
-  read: (result: PacedResult) => number | null = ({ nsPerSample }) => nsPerSample,
 ): readonly RunRatio[] {
   const others = soundOf(results, scenario, other);
-  return soundOf(results, scenario, one).flatMap(result => {
-    const { run, group } = result;
+  return soundOf(results, scenario, one).flatMap(({ run, group, nsPerSample }) => {
     const beside = others.find(other => other.run === run && other.group === group);
-    const [value, ofOther] = [read(result), beside === undefined ? null : read(beside)];
-    return value === null || ofOther === null ? [] : [{ run, ratio: value / ofOther }];
+    return beside === undefined ? [] : [{ run, ratio: nsPerSample / beside.nsPerSample }];
   });
 }
 
-/** A contender's cost divided by ours, run by run; [] where they never ran side by side. */
-export function timesOurs(
-  results: Pick<Results, 'paced'>,
-  scenario: string,
-  contender: string,
-): readonly number[] {
-  const ratios = ratiosOf(results, scenario, [contender, 'ours']);
-  return byRun(ratios, ({ ratio }) => ratio);
+// Figures as text and tables of them, the same in the terminal and in documents.
+
+/** The mean of the two middle values if their number is even; NaN without values. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return (
+    ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2
+  );
 }
 
-/** The cost of a sample in the start and the first minutes, which the window leaves out. */
-export function firstNs({ first }: PacedResult): string {
-  return first === null ? '' : count((first.cpuMs * 1e6) / Math.max(first.samples, 1));
+export interface Table {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
 }
 
-/** The cost of the first three polls of all pages together, in µs a series. */
-export function threePolls({ first }: PacedResult): string {
-  return first === null ? '' : first.threePollsUs.toFixed(1);
+export type Show = (value: number) => string;
+
+export const megabytes: Show = bytes => `${(bytes / 1e6).toFixed(0)} MB`;
+
+/** A whole number with commas between the thousands. */
+export const count: Show = value => Math.round(value).toLocaleString('en-US');
+
+/** `0.38 (0.36 to 0.41)`: the median of the runs, with the lowest and the highest. */
+export function spread(values: readonly number[], show: Show): string {
+  const middle = show(median(values));
+  if (values.length < 2) return middle;
+  return `${middle} (${show(Math.min(...values))} to ${show(Math.max(...values))})`;
 }

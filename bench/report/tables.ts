@@ -1,108 +1,180 @@
-// Results as tables, the same in terminal and documents, and as lines for a terminal.
+// Results as tables: as lines for a terminal, and in README.md and docs/performance.md, where two HTML comments mark the
+// place of a table. The text between them is never written by hand.
 
-import { CONTENDERS } from '../contenders/all.ts';
-import type { DrainResult } from '../runs/drain.ts';
-import type { GrowthResult } from '../runs/growth.ts';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { CONTENDERS } from '../contenders/contender-list.ts';
+import type { Machine } from '../machine.ts';
+import type { PacedResult } from '../runs/paced.ts';
 import { scenarios } from '../scenarios.ts';
-import { firstNs, isSound, pacedOf, type Results, threePolls, timesOurs } from './results.ts';
-import { count, megabytes, percent, spread, median } from './words.ts';
+import { goalsTable } from './goals.ts';
+import {
+  byRun,
+  count,
+  isSound,
+  median,
+  megabytes,
+  ratiosOf,
+  type Results,
+  type Show,
+  soundOf,
+  spread,
+  type Table,
+} from './results.ts';
 
-export interface Table {
-  readonly head: readonly string[];
-  readonly rows: readonly (readonly string[])[];
+/** Documents, and the lines of their tables. */
+export const DOCUMENTS: Readonly<
+  Record<string, Readonly<Record<string, (results: Results) => string[]>>>
+> = {
+  'README.md': {
+    comparison: results => [...markdown(comparisonTable(results)), '', takenLine(results)],
+  },
+  'docs/performance.md': {
+    goals: results => markdown(goalsTable(results)),
+    costs: results => [...markdown(costTable(results)), '', takenLine(results)],
+    others: results =>
+      [growthTable, startTable, drainTable].flatMap((tableOf, index) => [
+        ...(index === 0 ? [] : ['']),
+        ...markdown(tableOf(results)),
+      ]),
+  },
+};
+
+export function writeTables(results: Results): void {
+  for (const file of Object.keys(DOCUMENTS)) writeFileSync(file, withTables(file, results));
 }
 
-export function resultLines(results: Results): string[] {
+/** The text of a document with its tables made from the results. */
+export function withTables(file: string, results: Results): string {
+  let text = readFileSync(file, 'utf8');
+  for (const [name, linesOf] of Object.entries(DOCUMENTS[file] ?? {})) {
+    const begin = `<!-- bench ${name}: npm run bench -- --table -->`;
+    const from = text.indexOf(begin);
+    const to = text.indexOf('<!-- bench end -->', from);
+    if (from < 0 || to < 0) throw new Error(`there is no place for the table ${name} in ${file}`);
+    text = `${text.slice(0, from)}${begin}\n${linesOf(results).join('\n')}\n${text.slice(to)}`;
+  }
+  return text;
+}
+
+export function resultTables(results: Results): readonly Table[] {
+  return [costTable, growthTable, startTable, drainTable].map(tableOf => tableOf(results));
+}
+
+/**
+ * What makes the bench fail: runs that broke off, lost samples, scenarios that ours is too slow for. The windows of the
+ * smoke test are too short to judge the pace.
+ */
+export function problemsOf(
+  { failures, paced, growth, start, drain }: Results,
+  isSmoke = false,
+): readonly string[] {
+  const slow = (tooSlow: string | null): readonly string[] =>
+    tooSlow === null || isSmoke ? [] : [tooSlow];
+  const pacedProblems = paced.flatMap(({ scenario, contender, losses, tooSlow }) =>
+    [...losses, ...slow(contender.startsWith('ours') ? tooSlow : null)].map(
+      words => `${scenario}, ${contender}: ${words}`,
+    ),
+  );
   return [
-    '',
-    `at commit ${results.commit}`,
-    ...[costTable(results), ...otherTables(results)].flatMap(aligned),
-    '',
-    ...floorLines(results),
-    ...results.paced.flatMap(result =>
-      result.tooSlow === null ? [] : [`${nameOf(result)}: ${result.tooSlow}`],
+    ...failures.map(({ words }) => words),
+    ...pacedProblems,
+    ...growth.flatMap(({ series, losses, tooSlow }) =>
+      [...losses, ...slow(tooSlow)].map(words => `growth, ${series} series: ${words}`),
+    ),
+    ...[...start, ...drain].flatMap(({ contender, losses }) =>
+      losses.map(words => `${contender}: ${words}`),
     ),
   ];
 }
 
-/** The results that make the bench fail: runs that broke off, lost samples, scenarios that ours is too slow for. */
-export function problemsOf(results: Results): string[] {
-  const lost = [...results.paced, ...results.start, ...results.drain].flatMap(result =>
-    result.losses.map(loss => `${nameOf(result)}: ${loss}`),
-  );
-  const grown = results.growth.flatMap(({ series, losses, tooSlow }) =>
-    [...losses, ...(tooSlow === null ? [] : [tooSlow])].map(
-      loss => `growth, ${series} series: ${loss}`,
-    ),
-  );
-  const broken = results.failures.map(({ words }) => words);
-  const slow = results.paced.flatMap(({ scenario, contender, tooSlow }) =>
-    tooSlow === null || !contender.startsWith('ours')
-      ? []
-      : [`${scenario}, ${contender}: ${tooSlow}`],
-  );
-  return [...broken, ...lost, ...grown, ...slow];
+/** The cost of a sample for each program in the large scenarios, and how many times our cost that is. */
+function comparisonTable(results: Results): Table {
+  const columns = ['fleet', 'targets'];
+  const isShown = (name: string): boolean =>
+    results.paced.some(({ contender }) => contender === name);
+  const rows = CONTENDERS.filter(({ name }) => isShown(name)).map(({ name, title }) => {
+    const cells = columns.map(scenario => {
+      const of = soundOf(results, scenario, name);
+      if (of.length === 0) return missing(results, scenario, name);
+      const times = timesOurs(results, scenario, name);
+      const words = times.length === 0 ? '' : ` (${median(times).toFixed(1)} x)`;
+      return `${count(median(of.map(({ nsPerSample }) => nsPerSample)))} ns${words}`;
+    });
+    const sidecar = soundOf(results, 'sidecar', name).map(({ lastBytes }) => lastBytes);
+    const memory =
+      sidecar.length === 0 ? missing(results, 'sidecar', name) : megabytes(median(sidecar));
+    return [title, ...cells, memory];
+  });
+  const titles = ['200 services in one page', '200 pages of 500, every 2 s'];
+  return { head: ['CPU per delivered sample', ...titles, 'memory as a sidecar'], rows };
 }
 
-function nameOf(result: { readonly scenario?: string; readonly contender: string }): string {
-  return result.scenario === undefined
-    ? result.contender
-    : `${result.scenario}, ${result.contender}`;
+/** Why there is no figure. */
+function missing({ paced }: Results, scenario: string, contender: string): string {
+  const runs = paced.filter(run => run.scenario === scenario && run.contender === contender);
+  if (runs.length === 0) return 'not measured';
+  return runs.some(({ losses }) => losses.length === 0) ? 'too slow' : 'lost samples';
 }
 
-/** Everything that was measured in a steady state. */
-export function costTable(results: Results): Table {
-  const rows = scenarios(false)
-    .filter(({ kind }) => kind === 'paced')
-    .flatMap(({ name: scenario }) =>
-      CONTENDERS.flatMap(({ name }) => {
-        const result = pacedOf(results, scenario, name);
-        if (result === null || name === 'ours-probed') return [];
-        const ratios = name === 'ours' ? [] : timesOurs(results, scenario, name);
-        return [
-          [
-            scenario,
-            name,
-            count(result.nsPerSample),
-            ratios.length === 0 ? '' : spread(ratios, ratio => ratio.toFixed(1)),
-            percent(result.cpuPercent),
-            megabytes(result.lastBytes),
-            result.anonymousBytes === null ? '' : megabytes(result.anonymousBytes),
-            megabytes(result.peakBytes),
-            result.wireBytesPerSample.toFixed(1),
-            firstNs(result),
-            threePolls(result),
-            results.taken[scenario]?.commit ?? '',
-          ],
-        ];
-      }),
-    );
-  const head = [
-    'scenario',
-    'program',
-    'ns/sample',
-    'times ours',
-    'CPU',
-    'memory',
-    'anonymous',
-    'peak',
-    'bytes/sample',
-    'ns/sample at first',
-    'polls 1 to 3, µs a series',
-    'commit',
-  ];
-  return { head, rows };
+/** A contender's cost divided by ours, run by run; [] where they never ran side by side. */
+export function timesOurs(results: Results, scenario: string, name: string): readonly number[] {
+  if (name === 'ours') return [];
+  return byRun(ratiosOf(results, scenario, [name, 'ours']), ({ ratio }) => ratio);
 }
 
-/** The tables of growth, starts, drains and pauses. */
-export function otherTables(results: Results): readonly Table[] {
-  return [growthTable, startTable, drainTable, pausesTable].map(tableOf => tableOf(results));
+/** The days, commits and machines of the results, each with its scenarios, and the versions of the programs. */
+function takenLine({ taken, contenders }: Results): string {
+  const runs = Map.groupBy(
+    Object.entries(taken),
+    ([, { commit, takenAt, machine }]) =>
+      `on ${takenAt.slice(0, 10)} at commit ${commit} on ${machineText(machine)}`,
+  );
+  const words = [...runs].map(
+    ([words, of]) => `${words} (${of.map(([scenario]) => scenario).join(', ')})`,
+  );
+  const versions = ['vmagent', 'prometheus-agent', 'collector'].flatMap(name => {
+    const presence = contenders[name];
+    return presence !== undefined && 'version' in presence ? [`${name} ${presence.version}`] : [];
+  });
+  return `Measured ${[...words, versions.join(', ')].join('; ')}.`;
+}
+
+function machineText({ processor, cores, memoryBytes, node }: Machine): string {
+  return `${cores} cores (${processor}) with ${(memoryBytes / 2 ** 30).toFixed(0)} GiB and Node ${node}`;
+}
+
+/** Everything that was measured in a steady state: medians of the runs and groups, and the highest peak. */
+function costTable(results: Results): Table {
+  const paced = scenarios(false).filter(({ kind }) => kind === 'paced');
+  const rows = paced.flatMap(({ name: scenario }) =>
+    CONTENDERS.flatMap(({ name }) => {
+      const of = soundOf(results, scenario, name);
+      if (of.length === 0) return [];
+      const middle = (read: (result: PacedResult) => number): number => median(of.map(read));
+      const times = timesOurs(results, scenario, name);
+      return [
+        [
+          scenario,
+          name,
+          count(middle(({ nsPerSample }) => nsPerSample)),
+          times.length === 0 ? '' : spread(times, ratio => ratio.toFixed(1)),
+          `${middle(({ cpuPercent }) => cpuPercent).toFixed(2)} %`,
+          megabytes(middle(({ lastBytes }) => lastBytes)),
+          megabytes(middle(({ anonymousBytes }) => anonymousBytes)),
+          megabytes(Math.max(...of.map(({ peakBytes }) => peakBytes))),
+          middle(({ wireBytesPerSample }) => wireBytesPerSample).toFixed(1),
+        ],
+      ];
+    }),
+  );
+  const memory = ['memory', 'anonymous', 'peak', 'bytes/sample'];
+  return { head: ['scenario', 'program', 'ns/sample', 'times ours', 'CPU', ...memory], rows };
 }
 
 function growthTable({ growth }: Results): Table {
   const sizes = Map.groupBy(growth.filter(isSound), ({ series }) => series);
   const rows = [...sizes].map(([series, of]) => {
-    const figure = (read: (size: GrowthResult) => number | null, show: typeof count): string => {
+    const figure = (read: (size: (typeof of)[number]) => number | null, show: Show): string => {
       const values = of.map(read).filter(value => value !== null);
       return values.length === 0 ? '' : spread(values, show);
     };
@@ -127,50 +199,31 @@ function startTable({ start }: Results): Table {
 }
 
 function drainTable({ drain }: Results): Table {
-  const rows = [...Map.groupBy(drain, ({ contender }) => contender)].map(([contender, of]) => {
-    const figure = (read: (run: DrainResult) => number): string => spread(of.map(read), count);
-    return [
-      contender,
-      count(median(of.map(({ samples }) => samples))),
-      figure(run => run.firstMs),
-      figure(run => run.samplesPerSecond),
-      figure(run => run.nsPerSample),
-    ];
-  });
-  const head = [
-    'program',
-    'backlog, samples',
-    'first sent after ms',
-    'samples/s from then on',
-    'ns/sample',
-  ];
-  return { head, rows };
-}
-
-/** The longest pauses of all runs, by scenario. */
-function pausesTable({ paced }: Results): Table {
-  const probed = paced.flatMap(({ scenario, pauses }) =>
-    pauses === null ? [] : [{ scenario, ...pauses }],
-  );
-  const rows = [...Map.groupBy(probed, ({ scenario }) => scenario)].map(([scenario, of]) => [
-    scenario,
-    count(Math.max(...of.map(({ cpuMsMax }) => cpuMsMax))),
-    count(Math.max(...of.map(({ wallMsMax }) => wallMsMax))),
-    count(Math.max(...of.map(({ firstPagesCpuMsMax }) => firstPagesCpuMsMax))),
+  const rows = [...Map.groupBy(drain, ({ contender }) => contender)].map(([contender, of]) => [
+    contender,
+    count(median(of.map(({ samples }) => samples))),
+    spread(
+      of.map(({ firstMs }) => firstMs),
+      count,
+    ),
+    spread(
+      of.map(({ samplesPerSecond }) => samplesPerSecond),
+      count,
+    ),
+    spread(
+      of.map(({ nsPerSample }) => nsPerSample),
+      count,
+    ),
   ]);
-  const head = [
-    'scenario',
-    'longest pause, own work, ms',
-    'with waits for disk and processor',
-    'first pages',
-  ];
-  return { head, rows };
+  const times = ['first sent after ms', 'samples/s from then on', 'ns/sample'];
+  return { head: ['program', 'backlog, samples', ...times], rows };
 }
 
-export function floorLines({ floor }: Results): string[] {
-  if (floor.length === 0) return [];
-  const ns = floor.map(({ nsPerSample }) => nsPerSample);
-  return [`The floor under a page of the fleet: ${spread(ns, count)} ns a sample.`];
+/** The table in Markdown; [] without rows. */
+function markdown({ head, rows }: Table): string[] {
+  if (rows.length === 0) return [];
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)];
 }
 
 /** The table as lines, each column as wide as its widest cell; [] without rows. */

@@ -3,7 +3,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contender } from '../contenders/contender.ts';
-import { cpuMsBetween, processUsage } from '../measure/process-usage.ts';
+import { cpuMsBetween, processUsage } from '../process-usage.ts';
+import type { Scenario } from '../scenarios.ts';
 import { Stage, withContender } from '../stage.ts';
 import { sumPolls } from '../verify.ts';
 
@@ -20,44 +21,33 @@ export interface DrainResult {
   readonly losses: readonly string[];
 }
 
-const INTERVAL_MS = 1000;
-const SERVICE_SERIES = 1000;
 /** Long enough for the back-off of every contender, which can be half a minute. */
 const FIRST_WITHIN_MS = 120_000;
 
 export async function runDrain(
+  scenario: Scenario,
   contender: Contender,
-  { series, polls, run }: { readonly series: number; readonly polls: number; readonly run: number },
+  run: number,
 ): Promise<DrainResult> {
-  const services = series / SERVICE_SERIES;
-  const options = { corpus: 'engine', addresses: 1, services, series: SERVICE_SERIES } as const;
-  await using stage = await Stage.open(options, INTERVAL_MS);
+  const { polls, intervalMs } = scenario;
+  await using stage = await Stage.open(scenario);
   await stage.openSink(false);
   return await withContender(contender, stage.task, async ({ pid }) => {
-    await stage.polled(polls, polls * INTERVAL_MS * 3 + 60_000);
+    await stage.polled(polls, polls * intervalMs * 3 + 60_000);
     await stage.pausePages(true);
-    await sleep(INTERVAL_MS);
+    await sleep(intervalMs);
     await stage.look();
     const { samples } = sumPolls(stage.polls);
     const before = processUsage(pid);
     const openedMs = Date.now();
     await stage.openSink(true);
-    const firstAtMs = await stage.firstAccepted(FIRST_WITHIN_MS);
+    const firstMs = (await stage.firstAccepted(FIRST_WITHIN_MS)) - openedMs;
     const losses = await stage.settle(contender);
     const cpuMs = cpuMsBetween(before, processUsage(pid));
-    const { lastSampleAtMs } = await stage.counts();
-    const [firstMs, lastMs] = [firstAtMs - openedMs, lastSampleAtMs - openedMs];
+    const lastMs = (await stage.counts()).lastSampleAtMs - openedMs;
     const samplesPerSecond = samples / Math.max((lastMs - firstMs) / 1000, 0.001);
     const nsPerSample = (cpuMs * 1e6) / samples;
-    return {
-      run,
-      contender: contender.name,
-      samples,
-      firstMs,
-      lastMs,
-      samplesPerSecond,
-      nsPerSample,
-      losses,
-    };
+    const names = { run, contender: contender.name };
+    return { ...names, samples, firstMs, lastMs, samplesPerSecond, nsPerSample, losses };
   });
 }

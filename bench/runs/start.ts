@@ -2,6 +2,7 @@
 // at once, and the scrape interval is short, so that the schedule does not count.
 
 import type { Contender } from '../contenders/contender.ts';
+import type { Scenario } from '../scenarios.ts';
 import { Stage, withContender } from '../stage.ts';
 
 export interface StartResult {
@@ -12,22 +13,17 @@ export interface StartResult {
   readonly losses: readonly string[];
 }
 
-const INTERVAL_MS = 1000;
 const WITHIN_MS = 60_000;
 
 export async function runStart(
+  scenario: Scenario,
   contender: Contender,
-  {
-    series,
-    rounds,
-    run,
-  }: { readonly series: number; readonly rounds: number; readonly run: number },
+  run: number,
 ): Promise<StartResult> {
   const milliseconds: number[] = [];
   const losses: string[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const options = { corpus: 'engine', addresses: 1, services: 1, series } as const;
-    await using stage = await Stage.open(options, INTERVAL_MS);
+  for (let start = 0; start < scenario.polls; start++) {
+    await using stage = await Stage.open(scenario);
     const startedMs = Date.now();
     await withContender(contender, stage.task, async () => {
       milliseconds.push((await stage.firstAccepted(WITHIN_MS)) - startedMs);

@@ -1,9 +1,7 @@
-// The sink's record of the samples that arrived: tallies by timestamp, how often each series came, and the values of the
-// few series that are followed one by one. Samples that contenders add themselves are left out.
+// The sink's record of the samples that arrived: tallies by timestamp, and how often each series came. Samples that
+// contenders add themselves are left out. A million series at every poll must cost the bench little, so no text is kept.
 
 import { addTally, addValue, newTally, type Tally } from '../corpus/checksum.ts';
-import type { Fields } from './protobuf.ts';
-import { SeriesCounts, SeriesHash } from './series.ts';
 
 export interface ReceivedReport {
   /** By timestamp, in milliseconds. */
@@ -11,48 +9,61 @@ export interface ReceivedReport {
   readonly total: Tally;
   /** How many series came how many times. */
   readonly seriesByCount: ReadonlyMap<number, number>;
-  /** Values by `time name`. */
-  readonly followed: ReadonlyMap<string, number>;
-}
-
-/** The facts that the sink derives from a metric's name. */
-export interface MetricName {
-  /** True for a metric that is on no page: it is left out. */
-  readonly isAdded: boolean;
-  readonly isFollowed: boolean;
 }
 
 /** Names of the metrics that contenders add about themselves and their scrapes. */
 const ADDED = /^(?:up|scrape_.*|prom2otlp_.*|target_info|otel_scope_info)$/;
-const FOLLOWED = 'engine_global_status_questions';
 
-export function judgeName(name: string): MetricName {
-  return { isAdded: ADDED.test(name), isFollowed: name === FOLLOWED };
+/** Whether a metric is on no page, so that it is left out. */
+export function isAdded(name: string): boolean {
+  return ADDED.test(name);
 }
 
-/** Judges names by their bytes in a request: decoding each to a string would cost more than everything else. */
-class MetricNames {
-  readonly #hash = new SeriesHash();
-  readonly #known = new Map<number, { readonly high: number; readonly name: MetricName }>();
+const LOW_FIRST = 0x811c9dc5;
+const HIGH_FIRST = 0x2545f491;
 
-  /** Judges the name that the field holds. */
-  judge(field: Fields): MetricName {
-    const { low, high } = this.#hash.reset().add(field.view, field.start, field.end);
-    // Small integers are cheap keys of a Map.
-    const key = low & 0x3fffffff;
-    const known = this.#known.get(key);
-    if (known?.high === high) return known.name;
-    const name = judgeName(field.text());
-    this.#known.set(key, { high, name });
-    return name;
+/** A hash of parts, of which 53 bits count: a million series stay apart, and a Map takes it as a number. */
+export class SeriesHash {
+  #low = LOW_FIRST;
+  #high = HIGH_FIRST;
+
+  reset(): this {
+    this.#low = LOW_FIRST;
+    this.#high = HIGH_FIRST;
+    return this;
+  }
+
+  copy(from: SeriesHash): this {
+    this.#low = from.#low;
+    this.#high = from.#high;
+    return this;
+  }
+
+  /** Adds a part and its length, so that `a` and `bc` differ from `ab` and `c`. */
+  add(part: Uint8Array | string): this {
+    const bytes = typeof part === 'string' ? Buffer.from(part) : part;
+    let low = this.#low ^ bytes.length;
+    let high = this.#high;
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at] ?? 0;
+      low = Math.imul(low ^ byte, 0x9e3779b1);
+      low ^= low >>> 15;
+      high = Math.imul(high ^ byte, 0x85ebca6b);
+      high ^= high >>> 13;
+    }
+    this.#low = low;
+    this.#high = high;
+    return this;
+  }
+
+  get value(): number {
+    return (this.#high & 0x1fffff) * 2 ** 32 + (this.#low >>> 0);
   }
 }
 
 export class Received {
-  readonly names: MetricNames = new MetricNames();
   readonly #byTime = new Map<number, Tally>();
-  readonly #counts = new SeriesCounts();
-  readonly #followed = new Map<string, number>();
+  readonly #counts = new Map<number, number>();
   #lastTimeMs = Number.NaN;
   #lastTally: Tally = newTally();
   #samples = 0;
@@ -69,11 +80,7 @@ export class Received {
 
   /** Counts one point of a series, given by a hash of its identity. */
   point(series: SeriesHash): void {
-    this.#counts.add(series);
-  }
-
-  follow(timeMs: number, name: string, value: number): void {
-    this.#followed.set(`${timeMs} ${name}`, value);
+    this.#counts.set(series.value, (this.#counts.get(series.value) ?? 0) + 1);
   }
 
   get samples(): number {
@@ -83,7 +90,9 @@ export class Received {
   report(): ReceivedReport {
     const total = newTally();
     for (const tally of this.#byTime.values()) addTally(total, tally);
-    const seriesByCount = this.#counts.byCount();
-    return { byTime: this.#byTime, total, seriesByCount, followed: this.#followed };
+    const seriesByCount = new Map<number, number>();
+    for (const count of this.#counts.values())
+      seriesByCount.set(count, (seriesByCount.get(count) ?? 0) + 1);
+    return { byTime: this.#byTime, total, seriesByCount };
   }
 }

@@ -5,10 +5,10 @@
 import type { Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
-import { PullSchedule } from '../lib/cron.ts';
+import { PullSchedule } from '../lib/pull-schedule.ts';
 import { AFTER_REFUSAL } from '../lib/hold-off.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
-import { Permits } from '../lib/bell.ts';
+import { Semaphore } from '../lib/semaphore.ts';
 import type { Batch, BatchPart } from '../model/batch.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import type { ServiceResource } from '../pipeline/encode/identity.ts';
@@ -149,7 +149,7 @@ class BackupWatcher {
     const clock = this.#clock;
     const readMs = clock.monotonicMs();
     for (const service of this.services) service.readAgain();
-    const permits = new Permits(READS_AT_ONCE);
+    const permits = new Semaphore(READS_AT_ONCE);
     const errors: ServiceError[] = [];
     let readCount = 0;
     let goodMs = readMs;

@@ -3,7 +3,7 @@
 // lists in a row lack it. Otherwise schedules would seem to vanish.
 
 import { type Clock, HOUR_MS } from '../lib/clock.ts';
-import { nextCronRun } from '../lib/cron.ts';
+import { nextCronRun } from '../lib/pull-schedule.ts';
 import { printableLine } from '../lib/printable.ts';
 import type { Backup, Schedule } from '../service/backups-api.ts';
 import type { ServiceClient } from '../service/client.ts';

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { CountersOf } from '../lib/counters.ts';
-import { parseJson } from '../lib/json-pointer.ts';
+import { parseJson } from '../lib/json.ts';
 import type { ThrottledLog } from '../lib/log.ts';
 import { type Batch, batchOf } from '../model/batch.ts';
 import {

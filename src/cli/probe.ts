@@ -11,7 +11,7 @@ import { Counters } from '../lib/counters.ts';
 import { formatBytes, formatDuration } from '../lib/format.ts';
 import { silentLogger, ThrottledLog } from '../lib/log.ts';
 import { printableLine, printableUrl } from '../lib/printable.ts';
-import { type Descriptor, readDescriptor, readPartition } from '../logs/item.ts';
+import { type Descriptor, readDescriptor } from '../logs/item.ts';
 import { ENOUGH, isOfList, listPages } from '../logs/list.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import { OUTCOME, SeriesTable } from '../model/series-table.ts';
@@ -97,13 +97,9 @@ export async function* scrapeTargets(
   let config = wanted;
   const clients = clientsOf(clock);
   const targets = config.metrics.isEnabled ? planTargets(config) : [];
-  // Limits are shared as in the daemon: by all targets, from the beginning.
+  // Limits are shared as in the daemon: by all targets.
   const budget = new SeriesBudget(config.metrics.limits);
-  const planned = targets.map(target => {
-    const { table } = translationOf(target, wanted, new SeriesTable(), budget);
-    return { target, table };
-  });
-  for (const { target, table } of planned) {
+  for (const target of targets) {
     const isKnown = serviceId === undefined || target.configured.has(serviceId);
     if (!isKnown && config.auto === null) continue;
     const client = clients.get(target.api);
@@ -117,7 +113,7 @@ export async function* scrapeTargets(
     }
     config = await withFound(config, target, result, clock);
     const [found = target] = config.auto === null ? [] : planTargets(config);
-    const translation = translationOf(found, config, table, budget);
+    const translation = translationOf(found, config, new SeriesTable(), budget);
     const translated = await translatePage(translation, result);
     yield { ...result, config, target, url, translation, translated };
   }
@@ -294,7 +290,7 @@ async function probeList(
   config: Config,
   { clock, out, stop }: VerbContext,
 ): Promise<boolean> {
-  const { shape, types } = config.logs;
+  const { types } = config.logs;
   const nowMs = clock.nowMs();
   const span = { fromMs: nowMs - DAY_MS, toMs: nowMs };
   const items: unknown[] = [];
@@ -308,18 +304,16 @@ async function probeList(
     out.line(`logs     ${target.name}: ${cause}`);
     return false;
   }
-  const items24h = `${items.length} ${shape === 'archives' ? 'archives' : 'records'}`;
-  out.line(`logs     ${target.name}: list of the last day, ${types[0] ?? 'any type'}: ${items24h}`);
+  const what = `${types[0] ?? 'any type'}: ${items.length} archives`;
+  out.line(`logs     ${target.name}: list of the last day, ${what}`);
   const { services, otherShards } = target;
   const otherServiceCount = otherShards.serviceCount;
   const of = { pointers: api.pointers, services, otherServiceCount, types };
-  const read = items.map(item =>
-    shape === 'archives' ? readDescriptor(item, of, span) : readPartition(item, of),
-  );
+  const read = items.map(item => readDescriptor(item, of, span));
   const refused = read.filter(one => typeof one === 'string');
   for (const [reason, those] of Map.groupBy(refused, reason => reason))
     out.line(`  ${those.length} are left alone: ${REFUSALS[reason] ?? reason}`);
-  const archives = read.filter((one): one is Descriptor => typeof one !== 'string' && 'id' in one);
+  const archives = read.filter(one => typeof one !== 'string');
   if (archives.length > 0) out.line(indent(archiveTable(archives)));
   return true;
 }

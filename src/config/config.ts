@@ -10,7 +10,7 @@ export type { Secret };
 
 export interface Config {
   readonly file: string;
-  /** What the file says that no longer counts (removed.ts). */
+  /** What does not count: removed keys of the file (removed.ts), and variables that are not understood. */
   readonly warnings: readonly Mistake[];
   /** The services of this process: all of them, unless `shard` divides them. */
   readonly services: readonly ServiceConfig[];
@@ -161,7 +161,6 @@ export interface PageLimits {
   readonly samples: number;
   readonly serviceSamples: number;
   readonly series: number;
-  readonly services: number;
   readonly labels: number;
   readonly nameBytes: number;
   readonly valueBytes: number;
@@ -171,16 +170,9 @@ export interface PageLimits {
 export interface LogsConfig {
   readonly isEnabled: boolean;
   readonly schedule: { readonly intervalMs: number } | { readonly cron: string };
-  readonly shape: 'archives' | 'records';
   readonly types: readonly string[];
   readonly firstStart: { readonly backMs: number } | { readonly at: Date } | 'beginning';
-  readonly window: {
-    readonly maxMs: number;
-    readonly minMs: number;
-    readonly settleDelayMs: number;
-    readonly overlapMs: number;
-    readonly dayCloseGraceMs: number;
-  };
+  readonly dayCloseGraceMs: number;
   readonly sourceTimezone: string;
   readonly redactLiterals: boolean;
   readonly limits: {
@@ -191,7 +183,6 @@ export interface LogsConfig {
     readonly entries: number;
     readonly lineBytes: number;
     readonly recordBytes: number;
-    readonly setAsideBytes: number;
   };
   readonly endpoints: LogEndpointsConfig;
 }

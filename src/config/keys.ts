@@ -87,8 +87,9 @@ const apiKeys = {
     The timeout of one request. It must not exceed metrics.interval; if the interval is shorter,
     so is the default.`),
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's, for a private certificate
-    authority.`),
+    A PEM file with the certificates to trust instead of the usual ones, which are those of Node.js
+    and of the system's store (SSL_CERT_FILE and SSL_CERT_DIR name another). An intermediate
+    authority alone is enough.`),
   proxy: key('proxy', orNull(proxyUrl()), null).about(`
     An HTTP proxy for requests to the service: http://proxy.example:3128. It may contain a user
     and a password.`),
@@ -235,17 +236,15 @@ const rename: Block<RenameConfig> = namedBlock('RenameConfig', {
 
 const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
   memoryBytes: key('memory', orUnlimited(size()), null).about(`
-    Memory for pages and series, by estimate. null: what the process has.`),
+    Memory for pages and series, by estimate. null: half of what the process has.`),
   bodyBytes: key('body', size(), '512MiB').about('One page, unpacked.'),
   samples: key('samples', integer({ min: 1, max: 1000 * MILLION }), 2_000_000).about(`
     Samples of one page.`),
   serviceSamples: key('service_samples', integer({ min: 1, max: 1000 * MILLION }), 50_000).about(`
-    Samples of one service on a page; above this, only that service fails.`),
+    Series of one service on a page.`),
   series: key('series', integer({ min: 1, max: 1000 * MILLION }), 3_000_000).about(`
-    Series to remember, of all services. At the limit, a service that has its share gets no new
-    series.`),
-  services: key('services', integer({ min: 1, max: MILLION }), 10_000).about(`
-    Services to remember that no entry names. Series of any others are dropped.`),
+    Series to remember, of all services together: those of the last pages, and those that ended
+    within the hour.`),
   labels: key('labels', integer({ min: 1, max: 4096 }), 64).about('Labels of one sample.'),
   nameBytes: key('name', size({ max: MILLION }), '1KiB').about(`
     Length of the name of a metric or label.`),
@@ -277,8 +276,9 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     unit: "{event}"}.`),
   rename: key('rename', list(rename), []).about(`
     Other names for series and labels, for dashboards that expect them; the first match wins. Types,
-    units and filters follow from the name on the page. Two series that become one are refused where
-    the catalog knows them; elsewhere the second one is dropped and counted as \`duplicate\`.
+    units and filters follow from the name on the page. A series never replaces one that has the name
+    on the page: it is dropped, and counted as \`duplicate\`; nor does a label replace one that the
+    series has: it keeps its own name, which is counted and told.
     config/collector-names.yaml has rules for the names of the OpenTelemetry Collector's receiver for
     this kind of database.`),
   include: key('include', list(expression()), []).about(`
@@ -305,22 +305,11 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     One bad line costs only that line. If more than this share of a service's lines is bad, the
     service's scrape fails. Above 0, at most 1.`),
   limits: key('limits', pageLimits).about(`
-    Limits of a page and of the series. A page over a limit fails as a whole, and the error names
-    the limit. A service over service_samples fails alone. If you leave out memory, body, samples,
-    series or services, prom2otlp lowers them to what the memory of the process allows; values
-    that you write here stay. \`prom2otlp check\` shows the limits.`),
-});
-
-export const logWindow: Block<LogsConfig['window']> = block({
-  maxMs: key('max', duration({ min: 1000 }), '24h').about('The longest range of one request.'),
-  minMs: key('min', duration({ min: 1000 }), '5m').about(`
-    A range that fails is halved down to this, then skipped with a gap record.`),
-  settleDelayMs: key('settle_delay', duration({ min: 0 }), '2m').about(`
-    Lines younger than this may not have reached the service yet.`),
-  overlapMs: key('overlap', duration({ min: 0 }), '15m').about(`
-    Each pull reads this range again for late lines; it sends nothing twice.`),
-  dayCloseGraceMs: key('day_close_grace', duration({ min: 0 }), '6h').about(`
-    How long a day's archive may grow after the end of the day.`),
+    Limits of a page and of the series. They count what include and exclude keep. A page over body or
+    samples fails as a whole. Over series, service_samples or memory, new series are dropped, counted
+    as \`series_limit\` and named by family; those that are known go on. What you leave out is the
+    smaller of the default and a share of the memory that the process has: body 1/4, memory 1/2, one
+    of series for each KiB. \`prom2otlp check\` shows the limits.`),
 });
 
 const logLimits: Block<LogsConfig['limits']> = block({
@@ -335,8 +324,6 @@ const logLimits: Block<LogsConfig['limits']> = block({
     One line; a longer one is cut and marked.`),
   recordBytes: key('record', size({ max: 2 ** 28 }), '256KiB').about(`
     One record: a line and its continuation lines; a longer one is cut and marked.`),
-  setAsideBytes: key('set_aside', size({ min: 0 }), '256MiB').about(`
-    Given-up archives, kept below queue.directory; 0B keeps none.`),
 });
 
 const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
@@ -346,22 +333,19 @@ const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
   schedule: key('schedule', schedule(), '5m').about(`
     When to pull: a duration of at least 30s, or a cron expression in UTC, in quotes:
     "*/10 * * * *".`),
-  shape: key('shape', choice(['archives', 'records']), 'archives').about(`
-    archives: the service lists archives, and prom2otlp downloads them. records: the answer
-    contains the lines.`),
   types: key('types', list(text({ expected: 'the name of a log type' })), LOG_TYPES).about(`
     The types of logs to pull. An empty list means all types that the service has.`),
   firstStart: key('first_start', startPoint(), '1h').about(`
     Where the first start of all begins: this long before now, \`beginning\`, or a time such as
-    2026-03-01T00:00:00Z. Later starts continue where the previous one ended. With
-    \`shape: records\` the first start goes back 90 days at most.`),
-  window: key('window', logWindow).about('The time ranges of the requests.'),
+    2026-03-01T00:00:00Z. Later starts continue where the previous one ended.`),
+  dayCloseGraceMs: key('day_close_grace', duration({ min: 0 }), '6h').about(`
+    How long the archives of a day may grow after the end of the day.`),
   sourceTimezone: key('source_timezone', timeZone(), 'UTC').about(`
     The time zone of times in the lines that have no zone: UTC, Europe/Berlin, …`),
   redactLiterals: key('redact_literals', flag(), true).about(`
     Replace literals in SQL statements with \`?\`, so that the logs contain no data of your users.`),
   limits: key('limits', logLimits).about(`
-    Limits of pulling. Logs over a limit are cut and marked, or set aside with a gap record.`),
+    Limits of pulling. Logs over a limit are cut and marked, or given up with a gap record.`),
   endpoints: key('endpoints', logEndpoints).about(`
     The shape of the log API. Change these keys only if your service's API differs. Paths are
     below base_url.`),
@@ -374,7 +358,7 @@ export const GRPC_ENDPOINT = 'http://localhost:4317';
 
 export const otlpTls: Block<OtlpKeys['tls']> = block({
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's.`),
+    A PEM file with the certificates to trust instead of the usual ones, as in api.ca.`),
   cert: key('cert', orNull(certificates()), null).about(`
     A PEM file with the client certificate.`),
   key: key('key', orNull(privateKey()), null).about(`
@@ -528,7 +512,8 @@ export const CONFIG: Block<ConfigKeys> = block({
     OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, _CERTIFICATE,
     _CLIENT_CERTIFICATE and _CLIENT_KEY apply (also those for one signal, such as
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), and OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE;
-    then these defaults. A key set here overrides the variables.`),
+    then these defaults. A key set here overrides the variables. A variable whose word or number is
+    not understood is ignored, with a warning.`),
   queue: key('queue', queue).aboutFixed(`
     The queue holds data until the back end accepts it. It survives a crash.`),
   status: key('status', status).aboutFixed(`

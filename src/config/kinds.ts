@@ -4,7 +4,7 @@
 import { Cron } from 'croner';
 import { causeText } from '../errors.ts';
 import { DAY_MS, systemClock } from '../lib/clock.ts';
-import { cronCause } from '../lib/cron.ts';
+import { cronCause } from '../lib/pull-schedule.ts';
 import { nearest } from '../lib/nearest.ts';
 import { isTimeZone } from '../lib/time-zone.ts';
 import type { LogsConfig } from './config.ts';

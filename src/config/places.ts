@@ -1,6 +1,6 @@
 // The line and column of each key of the YAML, by its path, so that every message can name them.
 
-import { follow } from '../lib/json-pointer.ts';
+import { follow } from '../lib/json.ts';
 
 /** A path into the configuration: keys and list indexes. */
 export type KeyPath = readonly PropertyKey[];

@@ -14,7 +14,7 @@ import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { keepHeapSmall } from '../lib/footprint.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
-import { Permits, untilAborted } from '../lib/bell.ts';
+import { untilAborted } from '../lib/bell.ts';
 import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { Pipeline } from '../pipeline.ts';
@@ -50,7 +50,6 @@ import {
   setAside,
   storedSeries,
 } from './gone-series.ts';
-import { type LivePage, readLivePage } from './live-page.ts';
 import type { OwnTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
@@ -97,7 +96,6 @@ export class Daemon {
   readonly #clock: Clock;
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
-  readonly #livePages = new Permits(1);
   readonly #pipeline: Pipeline<ScrapeResult>;
   readonly #budget: SeriesBudget;
   readonly #meter: TranslateMeter;
@@ -374,19 +372,6 @@ export class Daemon {
   /** The reports of all parts that ask the service on a schedule. */
   get pulls(): readonly PullReport[] {
     return this.#clients.reports;
-  }
-
-  /** The samples of a service as its API gives them now; null if none of the targets has it. */
-  async livePage(serviceId: string): Promise<LivePage | null> {
-    const { limits } = this.config.metrics;
-    const target = this.targets.find(one => one.target.configured.has(serviceId))?.target;
-    if (target === undefined) return null;
-    const client = this.#clients.get(target.api);
-    const report = this.pulls.find(
-      ({ options: { kind, id } }) => kind === 'metrics' && id === target.id,
-    );
-    const source = { target, client, report, bodyBytesMax: limits.bodyBytes };
-    return this.#livePages.run(() => readLivePage(source, serviceId, this.#clock));
   }
 
   start(): void {

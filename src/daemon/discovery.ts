@@ -12,7 +12,7 @@
 import type { AutoConfig, Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
-import { parseJson } from '../lib/json-pointer.ts';
+import { parseJson } from '../lib/json.ts';
 import { printableLine } from '../lib/printable.ts';
 import { shardOf } from '../lib/shard.ts';
 import type { ThrottledLog } from '../lib/log.ts';
@@ -240,7 +240,7 @@ export class Discovery {
 
   /** Stores the list, and deletes the state that was kept for long enough. */
   async #save(): Promise<void> {
-    const { queue, config, log } = this.#options;
+    const { queue, log } = this.#options;
     if (queue === null) return;
     const { known, gone } = this.#memory;
     const state: StateChange[] = [];
@@ -251,7 +251,7 @@ export class Discovery {
       const { forgetLogs } = await import('../logs/ledger.ts');
       const { forgetBackups } = await import('../backups/service-backups.ts');
       const service = this.#serviceOf(id, name);
-      state.push(...(await forgetLogs(queue, config.logs, service)), forgetBackups(id));
+      state.push(...(await forgetLogs(queue, service)), forgetBackups(id));
       state.push(...forgotten(keyOf({ address: this.#address, id })));
     }
     if (expired.length > 0)

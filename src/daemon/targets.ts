@@ -53,10 +53,7 @@ export function pipelineTarget(
   const { counters, buffers } = parts;
   const client = parts.clients.get(target.api);
   const report = parts.clients.report(target.api, scrapeReport(target, { client, clock }));
-  const bodyBytesMax = (): number => {
-    const { limits } = config.metrics;
-    return Math.min(limits.bodyBytes, context.budget.bodyBytesFor(log.table));
-  };
+  const bodyBytesMax = (): number => context.budget.bodyBytesFor(log.table);
   const translation = translationOf(target, config, log.table, context.budget, context.entries);
   return {
     id: target.id,
@@ -106,7 +103,7 @@ export function translationOf(
   budget: SeriesBudget = new SeriesBudget(config.metrics.limits),
   entries: ReadonlySet<string> = entriesOf(config),
 ): Translation {
-  budget.add(table, target.configured.size + target.otherShards.serviceCount);
+  budget.measure(table);
   const server = serverOf(target.api);
   const resourceOf = (index: number): ResourceIdentity => {
     const slot = table.services[index] ?? bug(`no service ${index}`);

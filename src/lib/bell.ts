@@ -1,5 +1,5 @@
-// How tasks wait: for an event (Bell), or for their turn (Permits). A ring between a check and the wait is not lost: the
-// waiter passes the number of rings that it has seen.
+// How tasks wait for an event. A ring between a check and the wait is not lost: the waiter passes the number of rings that
+// it has seen.
 
 import type { Clock } from './clock.ts';
 
@@ -54,27 +54,4 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
-}
-
-/** Runs a bounded number of jobs at once; the others wait in order. With one permit jobs run one after the other. */
-export class Permits {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  /** Runs the job when a permit is free; a job that fails gives it back, too. */
-  async run<T>(job: () => T | Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>(resolve => this.#waiting.push(resolve));
-    try {
-      return await job();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
-    }
-  }
 }

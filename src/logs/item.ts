@@ -3,7 +3,7 @@
 
 import type { ServiceConfig } from '../config/config.ts';
 import { DAY_MS } from '../lib/clock.ts';
-import { follow, type JsonPointer } from '../lib/json-pointer.ts';
+import { follow, type JsonPointer } from '../lib/json.ts';
 import type { LogPointers } from '../service/logs-api.ts';
 import { dayOf, type Span } from './cursor.ts';
 import { readInstant } from './formats/time.ts';
@@ -73,7 +73,7 @@ export function readDescriptor(
 }
 
 /** The partition of an item, or the reason to ignore it. */
-export function readPartition(item: unknown, context: ItemContext): Partition | 'type' | 'service' {
+function readPartition(item: unknown, context: ItemContext): Partition | 'type' | 'service' {
   const { pointers, types } = context;
   const type = textAt(pointers.type, item);
   // An item without a type has the requested one.

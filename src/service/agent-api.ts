@@ -3,7 +3,7 @@
 // conversation.
 
 import * as z from 'zod';
-import { isObject } from '../lib/json-pointer.ts';
+import { isObject } from '../lib/json.ts';
 import { ApiArea } from './api-area.ts';
 import { anyText, kindOf, lenient, problemsOf, someText, textField } from './operations.ts';
 import type { ReadOptions } from './http-client.ts';

@@ -1,7 +1,7 @@
 // The common operations of the API's areas: read a list, create an item. Answers are read tolerantly: a list may be bare or
 // wrapped, whole or in pages, a single item bare or wrapped.
 
-import { membersOf } from '../lib/json-pointer.ts';
+import { membersOf } from '../lib/json.ts';
 import type { Query, ReadOptions, RequestOptions, ServiceHttp } from './http-client.ts';
 import { type ErrorResult, ownError, type Result } from './service-error.ts';
 

@@ -1,7 +1,7 @@
 // The credentials of external storage (service-spec 2.6): the required members of a file, and its encoding. Problems
 // name members and line numbers; they never repeat a value.
 
-import { isObject, membersOf, parseJson } from '../lib/json-pointer.ts';
+import { isObject, membersOf, parseJson } from '../lib/json.ts';
 
 /** By the scheme of the bucket's address. */
 export type Storage = 's3' | 'gs';

@@ -68,12 +68,11 @@ export interface Call extends Request {
   readonly secrets: readonly string[];
   /** True if it has neither body nor query, so that only the key can be wrong. */
   readonly isPlain: boolean;
-  readonly priority: Priority;
+  readonly part: Part;
 }
 
-/** The order in which requests of one key leave the token bucket. */
-export const PRIORITY = { metrics: 0, command: 1, logs: 2 } as const;
-export type Priority = keyof typeof PRIORITY;
+/** What asks the service; a label of the counter of requests. */
+export type Part = 'metrics' | 'command' | 'logs';
 
 /** How a request is sent. */
 interface Way extends Link {
@@ -99,9 +98,16 @@ export type Outcome =
       readonly isStale?: boolean;
     };
 
-/** The Accept header for a page of metrics: prefers OpenMetrics, then the plain text format, then any other type. */
-export const PAGE_ACCEPT =
-  'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
+/**
+ * The Accept header for a page of metrics: prefers OpenMetrics, then the plain text format, then any other type, with
+ * names in UTF-8 as they are.
+ */
+export const PAGE_ACCEPT: string = [
+  'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8',
+  'text/plain;version=1.0.0;escaping=allow-utf-8;q=0.6',
+  'text/plain;version=0.0.4;q=0.5',
+  '*/*;q=0.1',
+].join(',');
 
 /** The end of an OpenMetrics page, which needs no newline. */
 const EOF = '# EOF';
@@ -117,10 +123,7 @@ const RESERVED_BYTES_MAX = 16 * 1024 * 1024;
 const BOMB_BYTES_MIN = 16 * 1024 * 1024;
 const BOMB_RATIO = 200;
 
-/**
- * Sends one request and reads the whole answer.
- * @internal Not part of the library's types, which refer to no other package.
- */
+/** Sends one request and reads the whole answer. */
 export function exchange(call: Request, way: Way): Promise<Outcome> {
   if (call.signal?.aborted === true)
     return Promise.resolve({ kind: 'fault', fault: { reason: 'aborted' } });
@@ -179,7 +182,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: AnswerHeaders,
   ): void {
-    if (this.#isSettled || status < 200) return;
+    if (this.#isSettled) return;
     this.#phase = 'body';
     this.#status = status;
     this.#headers = headers;

@@ -4,7 +4,7 @@
 
 import * as z from 'zod';
 import { systemClock } from '../lib/clock.ts';
-import { cronProblem } from '../lib/cron.ts';
+import { cronProblem } from '../lib/pull-schedule.ts';
 import type { Kind } from './api-area.ts';
 import type { RequestProblem } from './service-error.ts';
 

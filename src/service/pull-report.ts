@@ -9,7 +9,7 @@
 import { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
-import type { PullSchedule } from '../lib/cron.ts';
+import type { PullSchedule } from '../lib/pull-schedule.ts';
 import { HoldOff, type HoldOffOptions } from '../lib/hold-off.ts';
 import type { ServiceHttp } from './http-client.ts';
 import type { Result, ServiceError } from './service-error.ts';

@@ -4,7 +4,7 @@
 // whole body.
 
 import { causeText } from '../errors.ts';
-import { membersOf, parseJson } from '../lib/json-pointer.ts';
+import { membersOf, parseJson } from '../lib/json.ts';
 import { parseRetryAfter, RETRY_AFTER_MS_MAX } from '../lib/retry-after.ts';
 import type { Redact } from './redact.ts';
 

@@ -3,8 +3,8 @@
 // each behaviour that the specification leaves open.
 
 import { z } from 'zod';
-import { nextCronRun } from '../lib/cron.ts';
-import { membersOf, parseJson } from '../lib/json-pointer.ts';
+import { nextCronRun } from '../lib/pull-schedule.ts';
+import { membersOf, parseJson } from '../lib/json.ts';
 import {
   type Answer,
   emptyAnswer,

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
-import { parseJson } from '../lib/json-pointer.ts';
+import { parseJson } from '../lib/json.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createAgentEndpoint } from './agent-endpoint.ts';
 import {

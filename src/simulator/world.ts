@@ -4,6 +4,7 @@
 
 import { hashText, loadSeconds, loadWave, type Moment, type Shape } from './load.ts';
 import { type Labels, rowsOf, type SeriesRow, type ServerRole } from './series.ts';
+import { bug } from '../errors.ts';
 import { DAY_MS } from '../lib/clock.ts';
 
 export interface SimulatedServer {
@@ -20,29 +21,34 @@ export interface SimulatedService {
   readonly servers: readonly SimulatedServer[];
 }
 
-/** The four topologies, which together have all 160 series of the specification. */
-export function demoServices(): readonly SimulatedService[] {
-  const service = (
-    id: string,
-    [name, topology]: readonly [string, SimulatedService['topology']],
-    servers: Readonly<Record<string, ServerRole>>,
-  ): SimulatedService => ({
-    id,
-    name,
-    topology,
-    servers: Object.entries(servers).map(([suffix, role]) => ({ name: `${name}-${suffix}`, role })),
+/** The topologies in turn. The first four services have all 160 series of the specification. */
+export function demoServices(count: number = TOPOLOGIES.length): readonly SimulatedService[] {
+  return Array.from({ length: count }, (_, index) => {
+    const round = Math.floor(index / TOPOLOGIES.length);
+    const [plain, topology, servers] = TOPOLOGIES[index % TOPOLOGIES.length] ?? bug('no topology');
+    const name = round === 0 ? plain : `${plain}-${round + 1}`;
+    return {
+      id: `dbpgf${10_000_001 + index}`,
+      name,
+      topology,
+      servers: Object.entries(servers).map(([suffix, role]) => ({
+        name: `${name}-${suffix}`,
+        role,
+      })),
+    };
   });
-  return [
-    service('dbpgf10000001', ['orders', 'primary-replica'], {
-      0: 'primary',
-      1: 'replica',
-      'proxy-0': 'proxy',
-    }),
-    service('dbpgf10000002', ['ledger', 'multimaster'], { 0: 'member', 1: 'member', 2: 'member' }),
-    service('dbpgf10000003', ['catalog', 'distributed'], { 0: 'node', 1: 'node', 2: 'node' }),
-    service('dbpgf10000004', ['sessions', 'single'], { 0: 'single' }),
-  ];
 }
+
+const TOPOLOGIES: readonly (readonly [
+  name: string,
+  topology: SimulatedService['topology'],
+  servers: Readonly<Record<string, ServerRole>>,
+])[] = [
+  ['orders', 'primary-replica', { 0: 'primary', 1: 'replica', 'proxy-0': 'proxy' }],
+  ['ledger', 'multimaster', { 0: 'member', 1: 'member', 2: 'member' }],
+  ['catalog', 'distributed', { 0: 'node', 1: 'node', 2: 'node' }],
+  ['sessions', 'single', { 0: 'single' }],
+];
 
 /** One series. A benchmark may have a million, so series share the data of their server and row. */
 export interface SimulatedSeries {

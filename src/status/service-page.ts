@@ -59,6 +59,7 @@ export function partOf(report: StatusReport, id: string, target: string): Status
       ...logs,
       partitions: logs.partitions.filter(isOwn),
       givenUp: logs.givenUp.filter(isOwn),
+      lostStates: logs.lostStates.filter(isOwn),
       catchUp: [],
     },
     backups: backups && { ...backups, services: backups.services.filter(isOwn) },
@@ -71,13 +72,11 @@ export function partOf(report: StatusReport, id: string, target: string): Status
 }
 
 export function renderServicePage(document: StatusDocument & ServiceLook): string {
-  const { id = '', name = '' } = document.services[0] ?? {};
+  const { name = '' } = document.services[0] ?? {};
   const areRead = areMetricsRead(document);
-  const live = html`<p><a href="${encodeURIComponent(id)}/live">The samples as the service gives them now</a> <span class="faint">(asks the service once)</span></p>`;
   const main = html`${verdictBlock(document)}
 ${problemsSection(document)}
 ${servicesSection(document, false)}
-${areRead ? live : null}
 ${pullSections(document, true)}
 ${setAsideSection(document)}
 ${areRead ? seriesSection(document) : null}`;

@@ -1,18 +1,9 @@
-// Which results count, and how the results of several runs are combined.
+// Which results count, how those of several runs are combined, and what they say about the goals.
 
 import { expect, test } from 'vitest';
-import { LATEST, readOptions } from '../../bench/options.ts';
-import type { Machine } from '../../bench/measure/machine.ts';
-import { withTables } from '../../bench/report/documents.ts';
-import { goalsOf } from '../../bench/report/goals.ts';
-import {
-  mergeResults,
-  pacedOf,
-  type Results,
-  readResults,
-  timesOurs,
-} from '../../bench/report/results.ts';
-import { problemsOf } from '../../bench/report/tables.ts';
+import { goalsTable, verdictOf } from '../../bench/report/goals.ts';
+import { merged, NO_RESULTS, type Results, type Taken } from '../../bench/report/results.ts';
+import { problemsOf, timesOurs, withTables } from '../../bench/report/tables.ts';
 import { grown } from '../../bench/runs/growth.ts';
 import { type PacedResult, paceProblem, type Window } from '../../bench/runs/paced.ts';
 
@@ -22,131 +13,72 @@ const WINDOW: Window = {
   cpuMs: 1,
   nsPerSample: 1000,
   cpuPercent: 0.1,
-  residentBytes: 1,
   lastBytes: 1,
   anonymousBytes: 1,
   peakBytes: 1,
   wireBytesPerSample: 1,
-  rawBytesPerSample: 1,
-  requests: 1,
   load: 0,
   tooSlow: null,
 };
 
 function paced(scenario: string, contender: string, more: Partial<PacedResult> = {}): PacedResult {
-  const names = { scenario, contender, group: 0, run: 0 };
-  return { ...names, ...WINDOW, losses: [], first: null, pauses: null, ...more };
+  return { scenario, contender, group: 0, run: 0, ...WINDOW, losses: [], ...more };
 }
 
-const DRAIN = {
-  run: 0,
-  samples: 1,
-  firstMs: 1,
-  lastMs: 2,
-  samplesPerSecond: 1,
-  nsPerSample: 1,
-  losses: [],
-};
+/** The results of one group: the nanoseconds per sample of each contender. */
+function group(
+  scenario: string,
+  [group, run]: readonly [group: number, run: number],
+  costs: Readonly<Record<string, number>>,
+): readonly PacedResult[] {
+  return Object.entries(costs).map(([contender, nsPerSample]) =>
+    paced(scenario, contender, { group, run, nsPerSample }),
+  );
+}
 
-const MACHINE: Machine = {
-  processor: 'one',
-  cores: 2,
-  memoryBytes: 1,
-  kernel: '1',
-  architecture: 'x64',
-  node: 'v24',
-};
-
-const TAKEN = { commit: '1', takenAt: '2026-01-01T00:00:00.000Z' };
-
-function results(commit: string, more: Partial<Results>): Results {
-  const taken = { commit, takenAt: `2026-01-0${commit}T00:00:00.000Z`, machine: MACHINE };
+function results(more: Partial<Results>, commit = '1'): Results {
+  const machine = {
+    processor: 'one',
+    cores: 2,
+    memoryBytes: 1,
+    kernel: '1',
+    architecture: 'x64',
+    node: 'v24',
+  };
+  const taken: Taken = { commit, takenAt: `2026-01-0${commit}T00:00:00.000Z`, machine };
   const names = new Set((more.paced ?? []).map(({ scenario }) => scenario));
   return {
-    ...taken,
+    ...NO_RESULTS,
     taken: Object.fromEntries([...names].map(name => [name, taken])),
-    seconds: 1,
-    contenders: {},
-    paced: [],
-    growth: [],
-    start: [],
-    drain: [],
-    floor: [],
-    failures: [],
     ...more,
   };
 }
 
-test('a merge replaces only the scenarios that ran to their end', () => {
-  const drain = [{ ...DRAIN, contender: 'ours' }];
-  const before = results('1', {
+function goal(of: Partial<Results>, name: string): readonly string[] {
+  return goalsTable(results(of)).rows.find(row => row[0] === name) ?? [];
+}
+
+test('a run replaces only the scenarios that it has brought to their end', () => {
+  const before = results({
     paced: [paced('fleet', 'ours'), paced('targets', 'ours'), paced('targets', 'vmagent')],
-    drain,
     failures: [
-      { scenarios: ['targets'], words: 'old' },
-      { scenarios: ['fleet'], words: 'kept' },
+      { scenario: 'targets', words: 'old' },
+      { scenario: 'fleet', words: 'kept' },
     ],
   });
-  const run = results('2', { paced: [paced('targets', 'ours', { samples: 5 })] });
+  const run = results({ paced: [paced('targets', 'ours', { samples: 5 })] }, '2');
   const brokenOff = paced('fleet', 'ours', { samples: 7 });
-  const merged = mergeResults(before, { ...run, paced: [...run.paced, brokenOff] });
-  expect(merged.paced).toEqual([paced('fleet', 'ours'), paced('targets', 'ours', { samples: 5 })]);
-  expect(merged.drain).toBe(drain);
-  expect(merged.failures.map(({ words }) => words)).toEqual(['kept']);
-  expect([merged.taken['fleet']?.commit, merged.taken['targets']?.commit]).toEqual(['1', '2']);
-  const footer = withTables('docs/performance.md', merged);
-  expect(footer).toContain(
+  const all = merged(before, { ...run, paced: [...run.paced, brokenOff] });
+  expect(all.paced).toEqual([paced('fleet', 'ours'), paced('targets', 'ours', { samples: 5 })]);
+  expect(all.failures.map(({ words }) => words)).toEqual(['kept']);
+  expect(withTables('docs/performance.md', all)).toContain(
     'Measured on 2026-01-01 at commit 1 on 2 cores (one) with 0 GiB and Node v24 (fleet); on 2026-01-02 at commit 2 on 2',
   );
 });
 
-test('a merge of the same commit and machine keeps the groups that the run left out', () => {
-  const before = results('1', {
-    paced: [paced('fleet', 'ours'), paced('fleet', 'ours', { group: 1 })],
-  });
-  const groups = (merged: Results): number[][] =>
-    merged.paced.map(({ group, samples }) => [group, samples]);
-  const run = { paced: [paced('fleet', 'ours', { group: 1, samples: 5 })] };
-  expect(groups(mergeResults(before, results('1', run)))).toEqual([
-    [0, WINDOW.samples],
-    [1, 5],
-  ]);
-  expect(groups(mergeResults(before, results('2', run)))).toEqual([[1, 5]]);
-  const taken = { fleet: { ...TAKEN, machine: { ...MACHINE, processor: 'other' } } };
-  expect(groups(mergeResults(before, { ...results('1', run), taken }))).toEqual([[1, 5]]);
-});
-
-test('each scenario names its machine, and the fleet is compared with a floor of its own machine only', () => {
-  const floor = [{ run: 0, nsPerSample: 100 }];
-  const fleet = results('1', { paced: [paced('fleet', 'ours')], floor });
-  const before = { ...fleet, taken: { ...fleet.taken, floor: { ...TAKEN, machine: MACHINE } } };
-  const isCompared = (of: Results): boolean =>
-    goalsOf(of).some(
-      ({ target, verdict }) => target.includes('the floor') && verdict !== 'not measured',
-    );
-  expect(isCompared(before)).toBe(true);
-  const patched = { ...MACHINE, kernel: '2' };
-  const other = { ...MACHINE, processor: 'other' };
-  for (const [machine, isKept] of [
-    [patched, true],
-    [other, false],
-  ] as const) {
-    const run = results('2', { paced: [paced('fleet', 'ours')] });
-    const taken = { fleet: { ...TAKEN, machine } };
-    const merged = mergeResults(before, { ...run, taken });
-    expect(isCompared(merged)).toBe(isKept);
-    expect(withTables('docs/performance.md', merged)).toContain(`2 cores (${machine.processor})`);
-  }
-});
-
-test('every scenario has its commit', () => {
-  const { taken, paced } = readResults(LATEST);
-  for (const { scenario } of paced) expect(taken[scenario]?.commit).toBeDefined();
-});
-
 test('a program that is too slow gets no figure, and nothing is compared with a slow prom2otlp', () => {
   const slow = { tooSlow: 'it asked for too little' };
-  const run = results('1', {
+  const run = results({
     paced: [
       paced('fleet', 'ours'),
       paced('fleet', 'collector', slow),
@@ -154,59 +86,78 @@ test('a program that is too slow gets no figure, and nothing is compared with a 
       paced('targets', 'vmagent'),
     ],
   });
-  expect(pacedOf(run, 'fleet', 'collector')).toBeNull();
   expect(timesOurs(run, 'targets', 'vmagent')).toEqual([]);
   expect(problemsOf(run)).toEqual(['targets, ours: it asked for too little']);
   expect(withTables('README.md', run)).toContain('too slow');
 });
 
-test('three runs give their medians, and ratios are taken within a run', () => {
-  const first = { seconds: 300, samples: 1, peakBytes: 1, firstPollUs: 1 };
-  const run = results('1', {
-    paced: [1000, 3000, 2000].flatMap((ns, run) => [
-      paced('fleet', 'ours', {
-        run,
-        nsPerSample: ns,
-        anonymousBytes: ns,
-        first: { ...first, cpuMs: ns, threePollsUs: ns },
-      }),
-      paced('fleet', 'vmagent', { run, nsPerSample: ns * (run + 1) }),
-    ]),
-  });
-  expect(pacedOf(run, 'fleet', 'ours')).toMatchObject({
-    nsPerSample: 2000,
-    anonymousBytes: 2000,
-    first: { cpuMs: 2000, threePollsUs: 2000 },
-  });
-  expect(pacedOf(run, 'fleet', 'vmagent')?.first).toBeNull();
-  expect(timesOurs(run, 'fleet', 'vmagent')).toEqual([1, 2, 3]);
-  expect(withTables('docs/performance.md', run)).toContain('2.0 (1.0 to 3.0)');
+test('a lost sample is a problem, and leaves no figure', () => {
+  const run = results({ paced: [paced('fleet', 'ours', { losses: ['one'] })] });
+  expect(problemsOf(run)).toEqual(['fleet, ours: one']);
+  expect(withTables('README.md', run)).toContain('lost samples');
 });
 
-test('too few polls or postponed work count as a lost pace', () => {
-  const window = { samples: 1_000_000, wanted: 1_000_000, behind: 0, page: 5000 };
-  expect(paceProblem(window)).toBeNull();
-  expect(paceProblem({ ...window, samples: 890_000 })).toMatch(/890000 of 1000000/);
-  expect(paceProblem({ ...window, behind: 110_000 })).toMatch(/110000 samples further behind/);
-  expect(paceProblem({ ...window, behind: -110_000 })).not.toBeNull();
-  // One of three polls of a single page may fall outside the window.
-  expect(paceProblem({ samples: 2, wanted: 3, behind: 0, page: 1 })).toBeNull();
+test('too few samples in the window are too slow', () => {
+  expect(paceProblem(900, 1000, 10)).toBeNull();
+  expect(paceProblem(899, 1000, 10)).toContain('899 of 1000');
+  // With one page in an interval, a page less is chance.
+  expect(paceProblem(800, 1000, 200)).toBeNull();
 });
 
-test('growth is measured against the base over the same time', () => {
-  const names = { scenario: 'growth', run: 0, gapMs: 1000 };
-  const size = { ...WINDOW, ...names, intervalMs: 1000, losses: [] };
-  const base = { ...size, series: 1000, cpuMs: 2, lastBytes: 50 };
-  // The window is twice as long: 4 ms are for the process itself and its first 1,000 series.
-  const window = { windowMs: 2000, samples: 12_000, cpuMs: 14, lastBytes: 100 };
-  const large = { ...size, ...window, series: 1010 };
+test('growth counts the cost of added series', () => {
+  const size = { ...WINDOW, run: 0, losses: [] };
+  const base = { ...size, series: 10_000, samples: 10_000, cpuMs: 10, lastBytes: 1e6 };
+  const large = { ...size, series: 20_000, samples: 20_000, cpuMs: 30, lastBytes: 3e6 };
+  expect(grown(large, base)).toMatchObject({ nsPerAddedSample: 2000, bytesPerAddedSeries: 200 });
   expect(grown(base, base)).toMatchObject({ nsPerAddedSample: null, bytesPerAddedSeries: null });
-  expect(grown(large, base)).toMatchObject({ nsPerAddedSample: 1000, bytesPerAddedSeries: 5 });
 });
 
-test('--merge needs scenarios', () => {
-  const options = readOptions(['--scenario', 'growth,fleet', '--merge']);
-  expect(options).toMatchObject({ isMerging: true, output: LATEST });
-  for (const args of [['--merge'], ['--merge', '--smoke', '--scenario', 'fleet']])
-    expect(() => readOptions(args)).toThrow('cannot merge everything');
+test('a goal is met by the worst of its runs', () => {
+  expect(verdictOf([0.38, 0.36, 0.4], 0.4)).toBe('met');
+  expect(verdictOf([0.38, 0.36, 0.41], 0.4)).toBe('within the spread');
+  expect(verdictOf([0.42, 0.36, 0.41], 0.4)).toBe('MISSED');
+  expect(verdictOf([], 0.4)).toBe('not measured');
+});
+
+test('a ratio is that of two that ran side by side; the best peer is the cheapest in each run', () => {
+  const fleet = [
+    ...group('fleet', [0, 0], { ours: 400, vmagent: 1000 }),
+    ...group('fleet', [1, 0], { 'ours-gzip': 700, vmagent: 1000 }),
+    ...group('fleet', [2, 0], { ours: 900, collector: 2000 }),
+  ];
+  expect(goal({ paced: fleet }, 'fleet, zstd')[2]).toBe('0.40 (1 run, no spread)');
+  expect(goal({ paced: fleet }, 'fleet, gzip')[3]).toBe('MISSED');
+  const churning = [
+    ...group('churning', [0, 0], { ours: 900, vmagent: 1800 }),
+    ...group('churning', [1, 0], { ours: 1800, 'prometheus-agent': 2000 }),
+    ...group('churning', [0, 1], { ours: 980, vmagent: 1000 }),
+    ...group('churning', [1, 1], { ours: 500, 'prometheus-agent': 1000 }),
+  ];
+  expect(goal({ paced: churning }, 'churning')[2]).toBe('0.94 (0.90 to 0.98)');
+});
+
+test('the start and the drain are compared within a run', () => {
+  const start = ['ours', 'vmagent'].map((contender, index) => ({
+    run: 0,
+    contender,
+    milliseconds: [300 * (index + 1)],
+    losses: [],
+  }));
+  expect(goal({ start }, 'start').slice(1)).toEqual([
+    "0.33 of vmagent's",
+    '0.50 (1 run, no spread)',
+    'MISSED',
+  ]);
+  const drain = ['ours', 'vmagent'].map((contender, index) => ({
+    run: 0,
+    contender,
+    samples: 1,
+    firstMs: 1999,
+    lastMs: 3000,
+    samplesPerSecond: 100 / (index + 1),
+    nsPerSample: 1,
+    losses: [],
+  }));
+  expect(goal({ drain }, 'drain, first sent after an outage below a minute')[3]).toBe('met');
+  expect(goal({ drain }, "drain, the fastest peer's samples a second")[2]).toMatch(/^0\.50/);
 });

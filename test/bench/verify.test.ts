@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import { pageOf } from '../../bench/corpus/corpora.ts';
 import { PageSource } from '../../bench/corpus/page-source.ts';
 import type { Poll } from '../../bench/page-server.ts';
-import { Received } from '../../bench/sink/received.ts';
-import { SeriesCounts, SeriesHash } from '../../bench/sink/series.ts';
+import { Received, SeriesHash } from '../../bench/sink/received.ts';
 import { findLosses } from '../../bench/verify.ts';
 
 const SPEC = { corpus: 'engine', addresses: 1, services: 2, series: 200 } as const;
@@ -36,8 +35,8 @@ function serve(times: readonly number[]): { polls: Poll[]; lines: Line[] } {
   const polls: Poll[] = [];
   const lines: Line[] = [];
   for (const timeMs of times) {
-    const { bytes, tally, followed } = source.render(timeMs);
-    polls.push({ address: 0, timeMs, tally, followed });
+    const { bytes, tally } = source.render(timeMs);
+    polls.push({ address: 0, timeMs, tally });
     lines.push(...readPage(bytes.toString()));
   }
   return { polls, lines };
@@ -47,13 +46,8 @@ function receive(lines: readonly Line[]): Received {
   const received = new Received();
   const hash = new SeriesHash();
   for (const { series, value, timeMs } of lines) {
-    const bytes = Buffer.from(series);
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     received.sample(timeMs, value);
-    received.point(hash.reset().add(view, 0, bytes.length));
-    const [, service = ''] =
-      /^engine_global_status_questions\{.*namespace="([^"]+)"/.exec(series) ?? [];
-    if (service !== '') received.follow(timeMs, service, value);
+    received.point(hash.reset().add(series));
   }
   return received;
 }
@@ -70,7 +64,6 @@ function lossesOf(lines: readonly Line[], polls: readonly Poll[], isRounded = fa
 test('every sample of a page counts as arrived', () => {
   const { polls, lines } = serve(TIMES);
   expect(lines).toHaveLength(3 * 2 * SPEC.series);
-  expect(polls[0]?.followed).toHaveLength(2);
   expect(lossesOf(lines, polls)).toEqual([]);
 });
 
@@ -108,32 +101,25 @@ test('rounding is accepted only where the contender declares it', () => {
 });
 
 test('any number of series are distinguished and counted', () => {
-  const counts = new SeriesCounts();
+  const received = new Received();
   const hash = new SeriesHash();
-  const view = new DataView(new ArrayBuffer(24));
-  const add = (series: number, length: number): void => {
-    view.setUint32(length - 4, series);
-    counts.add(hash.reset().add(view, 0, length));
-    view.setUint32(length - 4, 0);
-  };
-  // The bytes of two steps of the hash, of three steps that overlap, and too few for one step.
-  for (const length of [16, 21, 7]) {
-    for (let series = 0; series < 30_000; series++) add(series, length);
-    add(0, length);
-  }
-  expect(counts.byCount()).toEqual(
+  for (let series = 0; series < 100_000; series++)
+    received.point(hash.reset().add(`series ${series}`));
+  received.point(hash.reset().add('series 7'));
+  expect(received.report().seriesByCount).toEqual(
     new Map([
-      [1, 3 * 29_999],
-      [2, 3],
+      [1, 99_999],
+      [2, 1],
     ]),
   );
 });
 
 test('names and values of a series do not run into each other', () => {
-  const hash = (name: string, value: string): readonly number[] => {
-    const { low, high } = new SeriesHash().addTexts(name, value);
-    return [low, high];
+  const hash = (...parts: readonly string[]): number => {
+    const all = new SeriesHash();
+    for (const part of parts) all.add(part);
+    return all.value;
   };
-  expect(hash('a', 'bc')).not.toEqual(hash('ab', 'c'));
-  expect(hash('a', 'bc')).toEqual(hash('a', 'bc'));
+  expect(hash('a', 'bc')).not.toBe(hash('ab', 'c'));
+  expect(hash('a', 'bc')).toBe(hash('a', 'bc'));
 });

@@ -40,7 +40,7 @@ async function commands(): Promise<{ install: string; start: string; test: strin
   return {
     install,
     start: `${start} -- --for 2s`,
-    test: `${tests} -- test/lib/json-pointer.test.ts`,
+    test: `${tests} -- test/lib/json.test.ts`,
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parsePointer } from '../../src/lib/json-pointer.ts';
+import { parsePointer } from '../../src/lib/json.ts';
 import {
   type Descriptor,
   type ItemContext,

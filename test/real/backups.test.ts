@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import { nextCronRun } from '../../src/lib/cron.ts';
+import { nextCronRun } from '../../src/lib/pull-schedule.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { ask } from '../support/ask.ts';
 import { attributesOf, otlpLogs } from '../support/otlp-points.ts';

@@ -48,7 +48,6 @@ function serve(report: () => StatusReport): Promise<StatusServer> {
     counters: new Counters(),
     report,
     service: id => lookOf(report(), id),
-    live: () => Promise.resolve({ ok: true, text: 'engine_up 1\n' }),
     waitingFor: () => [],
   });
 }
@@ -89,9 +88,9 @@ function troubled(): StatusReport {
           type: 'error-log',
           archive: HOSTILE,
           reason: HOSTILE,
-          file: null,
         },
       ],
+      lostStates: [{ at: secondsAgo(60), service: 'dbpgf1', type: 'error-log', source: HOSTILE }],
       partitions: [samplePartition({ state: 'failed', lastError: HOSTILE })],
     },
     notes: ['a note'],

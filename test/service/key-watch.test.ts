@@ -4,7 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PullSchedule } from '../../src/lib/cron.ts';
+import { PullSchedule } from '../../src/lib/pull-schedule.ts';
 import { KeyWatch } from '../../src/service/pull-report.ts';
 import { requestError } from '../../src/service/service-error.ts';
 import { KeyWorld } from '../support/key-world.ts';

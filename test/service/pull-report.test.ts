@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { Counters, renderCounters } from '../../src/lib/counters.ts';
-import { PullSchedule } from '../../src/lib/cron.ts';
+import { PullSchedule } from '../../src/lib/pull-schedule.ts';
 import {
   followPulls,
   KeyWatch,

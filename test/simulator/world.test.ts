@@ -41,6 +41,18 @@ function value(world: World, name: string, server: string, timeMs = NOW, own?: s
   return world.valueOf(series, timeMs);
 }
 
+test('any number of services have the four topologies in turn, each with names of its own', () => {
+  const services = demoServices(9);
+  expect(services.slice(0, 4)).toEqual(demoServices());
+  expect(services.slice(4, 8).map(({ topology }) => topology)).toEqual(
+    demoServices().map(({ topology }) => topology),
+  );
+  const servers = services.flatMap(one => one.servers.map(({ name }) => name));
+  for (const names of [services.map(({ id }) => id), services.map(({ name }) => name), servers])
+    expect(new Set(names).size).toBe(names.length);
+  expect(services[8]).toMatchObject({ id: 'dbpgf10000009', name: 'orders-3' });
+});
+
 describe('the load', () => {
   test('never falls, noise included, over a day', () => {
     for (const hash of [0, 1, 0xffffffff, hashText('orders-0', 1), hashText('ledger-2', 7)]) {

@@ -274,10 +274,12 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     'series that were refused, by family and count',
     {
       targets: [
-        sampleTarget({ refused: { samples: 1203, families: { engine_x: 1200, engine_y: 3 } } }),
+        sampleTarget({
+          refused: { limits: ['series'], samples: 1203, families: { engine_x: 1200, engine_y: 3 } },
+        }),
       ],
     },
-    'warning api.example.com (orders and 1 more): new series are dropped: metrics.limits allows no more (series, services, memory): 1,203 samples of the last page, most of engine_x 1,200, engine_y 3 | Look for a label whose values change without end, and have the service leave it out; or raise the limit if there is memory for it.',
+    'warning api.example.com (orders and 1 more): new series are dropped: metrics.limits.series allows no more: 1,203 samples of the last page, most of engine_x 1,200, engine_y 3 | Look for a label whose values change without end, and leave its series out with metrics.exclude; or raise the limit if there is memory for it.',
   ],
   [
     'a limit for which the memory does not suffice',
@@ -306,15 +308,18 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     'error configuration: the changed configuration is not used, the previous one stays in use: c.yaml:1:2: a: unknown key; and 1 more mistake | Fix it: the daemon reads it again when it changes. prom2otlp check lists all mistakes.',
   ],
   ['a changed configuration that is used', { reload: { at: secondsAgo(9), mistakes: [] } }],
-  ['less than four fifths of a queue', { queue: [sampleQueue({ bytes: 799, maxBytes: 1000 })] }],
+  [
+    'less than four fifths of a queue',
+    { queue: [sampleQueue({ bytes: 799, maxBytes: 1000, roomBytes: 1000 })] },
+  ],
   [
     'four fifths of the queue of metrics',
-    { queue: [sampleQueue({ bytes: 800, maxBytes: 1000 })] },
+    { queue: [sampleQueue({ bytes: 800, maxBytes: 1000, roomBytes: 1000 })] },
     'warning queue of metrics: 80 % full: 800 B of 1000 B | When it is full, the oldest are dropped. Raise queue.metrics.max_bytes, or see why the back end does not accept.',
   ],
   [
     'nearly all of the queue of logs',
-    { queue: [sampleQueue({ signal: 'logs', bytes: 999, maxBytes: 1000 })] },
+    { queue: [sampleQueue({ signal: 'logs', bytes: 999, maxBytes: 1000, roomBytes: 1000 })] },
     'warning queue of logs: 99 % full: 999 B of 1000 B | When it is full, pulling waits. Raise queue.logs.max_bytes, or see why the back end does not accept.',
   ],
   [
@@ -353,8 +358,16 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
             type: 'audit-log',
             archive: 'a1',
             reason: 'checksum',
-            file: '/queue/set-aside/a1.0',
           },
+        ],
+        lostStates: [
+          {
+            at: '2026-03-04T09:00:00.000Z',
+            service: 'orders',
+            type: 'audit-log',
+            source: 'orders/0',
+          },
+          { at: '2026-03-04T09:00:00.000Z', service: 'orders', type: '', source: '' },
         ],
         nextPullAt: null,
       },
@@ -374,7 +387,9 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     },
     'error error-log of orders: cannot list the logs | ',
     'error backups of b: cannot read | Look.',
-    'warning audit-log of orders: the archive a1 was given up: checksum | Its records may be missing; a gap record in the back end reports it. It is kept as /queue/set-aside/a1.0.',
+    'warning audit-log of orders: the archive a1 was given up: checksum | Its records may be missing; a gap record in the back end reports it.',
+    'warning audit-log of orders: the state of orders/0 is lost; it begins anew | Its open archives are read again: their records may arrive twice.',
+    'warning logs of orders: the state of the logs is lost; it begins anew | Earlier records may be missing; a gap record in the back end reports it.',
     'warning backups of a: no full backup is scheduled | ',
   ],
 ])('%s', (_, changes, ...want) => {

@@ -138,6 +138,8 @@ export const sampleTarget: Sample<TargetReport> = sampleOf<TargetReport>({
   firstProblem: null,
   series: 1204,
   refused: null,
+  takenLabels: 0,
+  earlyTimes: 0,
   path: 'repeating',
   clockSkewMs: 400,
   drift: {},
@@ -186,6 +188,7 @@ export const sampleQueue: Sample<QueueReport> = sampleOf<QueueReport>({
   points: 0,
   oldestAt: null,
   newestAt: null,
+  roomBytes: 2 ** 30,
   fullInMs: null,
 });
 

@@ -4,12 +4,12 @@
 // strings. A text may have two readings, because a setting of the session decides whether a backslash escapes. Unless
 // its end proves one reading, it is replaced from the first doubtful position on: rather too much than too little.
 
-/** The context of a position in SQL text: code, a string, a quoted name, a comment. */
-export type SqlContext = 'code' | "'" | '"' | '`' | '/*';
+/** The context of a position in SQL text: code, a string, a quoted name, a comment, a comment up to the line end. */
+export type SqlContext = 'code' | "'" | '"' | '`' | '/*' | '--';
 
 export interface RedactedSql {
   readonly text: string;
-  /** The context at the end of the text: `code` if it is whole. */
+  /** The context at the end of the text; see isOpen. */
   readonly end: SqlContext;
   /** The text outside of strings cannot be SQL: the reading confused strings and code. */
   readonly isMisread: boolean;
@@ -33,6 +33,11 @@ export function redactSql(sql: string, isCut = false): string {
 /** Like redactSql, for text that begins in a known context; also returns the context at the end. */
 export function redactSqlFrom(start: SqlContext, sql: string, isCut = false): RedactedSql {
   return new SqlReader(sql).read(start, isCut);
+}
+
+/** Whether a literal or comment goes on in the next line. A name is no literal. */
+export function isOpen(end: SqlContext): boolean {
+  return end === "'" || end === '"' || end === '/*';
 }
 
 /** Text with an unknown context at its beginning: all of it may be a literal. */
@@ -71,7 +76,7 @@ const TOKEN = new RegExp(
 );
 /** At the beginning of a list of literals. */
 const AFTER_IN = new RegExp(String.raw`(?<=(?<!${NAME})[iI][nN][\x00- ]*\([\x00- ]*)`, 'y');
-const BEGINS_WITH_NAME = new RegExp(NAME, 'y');
+export const BEGINS_WITH_NAME: RegExp = new RegExp(NAME, 'y');
 
 class SqlReader {
   readonly #sql: string;
@@ -122,7 +127,7 @@ class SqlReader {
 
   /** Whether it can be a whole statement. */
   #isPlausible(): boolean {
-    return this.#end === 'code' && !this.#isMisread;
+    return (this.#end === 'code' || this.#end === '--') && !this.#isMisread;
   }
 
   /** Whether the text is also a whole statement in a session in which a backslash does not escape. */
@@ -136,6 +141,7 @@ class SqlReader {
   /** Reads the rest of an open string, name or comment; returns where code begins. */
   #resume(start: SqlContext): number {
     if (start === 'code') return 0;
+    if (start === '--') return this.#lineComment(0, '--');
     if (start === '`') return this.#quotedName(0);
     if (start === '/*') return this.#commentText(0, 0);
     return this.#stringText(0, 0, start);
@@ -209,6 +215,7 @@ class SqlReader {
 
   #lineComment(at: number, mark: string): number {
     const newline = this.#sql.indexOf('\n', at);
+    if (newline < 0) this.#end = '--';
     const end = newline < 0 ? this.#sql.length : newline;
     return this.#replace(at, end, `${mark} ${PLACEHOLDER}`);
   }
@@ -274,149 +281,4 @@ function isEscaped(sql: string, from: number, at: number): boolean {
   let before = at;
   while (before > from && sql[before - 1] === '\\') before--;
   return (at - before) % 2 === 1;
-}
-
-// Messages of the server that quote SQL: statements in dumps of deadlocks and crashes, rows of locked records, values in
-// error texts. The server's own text does not change. Each step is linear in the text.
-
-/** The message without the literals of the statements and rows that it quotes. */
-export function redactMessage(text: string): string {
-  let redacted = redactRows(text);
-  for (const quoted of VALUES) {
-    const place = placeOf(redacted, quoted);
-    if (place !== null) {
-      redacted = redacted.slice(0, place.start) + PLACEHOLDER + redacted.slice(place.end);
-    }
-  }
-  const place = placeOf(redacted, QUOTED_STATEMENT);
-  if (place === null) return redactStatements(redacted);
-  const { start, end } = place;
-  const before = redactStatements(redacted.slice(0, start));
-  return (
-    before + redactSql(redacted.slice(start, end), true) + redactStatements(redacted.slice(end))
-  );
-}
-
-/**
- * The rest of a message whose beginning is missing: it may begin in a statement, even in a string. It is read as a
- * statement if its quotes have only this reading. Otherwise all of it is replaced.
- */
-export function redactRest(rest: string): string {
-  const text = redactRows(rest);
-  const { text: redacted, end, isDoubtful } = redactSqlFrom('code', text, true);
-  const isCode = !isDoubtful && end === 'code' && !text.includes('*/');
-  return isCode && !mayBeginIn("'", text) && !mayBeginIn('"', text) ? redacted : PLACEHOLDER;
-}
-
-/** Whether a string may be open at the beginning: not if a word directly follows its end, which is the first quote. */
-function mayBeginIn(quote: "'" | '"', text: string): boolean {
-  const at = text.indexOf(quote);
-  if (at < 0) return false;
-  BEGINS_WITH_NAME.lastIndex = at + 1;
-  return !BEGINS_WITH_NAME.test(text) || !redactSqlFrom(quote, text, true).isTouched;
-}
-
-// Rows that the storage engine shows. Their text may contain anything but a newline.
-
-/** A column of a locked record, as `3: len 1; hex 62; asc b;;`, and a page, which has no number. */
-const COLUMN = /((?:\b\d+: |^ ?)len \d+; hex ).*/gm;
-const COLUMN_REDACTED = `$1${PLACEHOLDER}; asc ${PLACEHOLDER};;`;
-/** A row that was not found: `TUPLE (info_bits=0, 1 fields): {[3]abc(0x616263)} at: …`. */
-const ROW = /\b((?:TUPLE|RECORD) ?\(info_bits=).*/g;
-/** A line of a page in hexadecimal, after the name of the part. */
-const PAGE_LINE = /((?:\] |^|\d {1,2})\w+: )[\da-f]{64}$/gim;
-
-function redactRows(text: string): string {
-  return text
-    .replace(COLUMN, COLUMN_REDACTED)
-    .replace(ROW, `$1${PLACEHOLDER}`)
-    .replace(PAGE_LINE, `$1${PLACEHOLDER}`);
-}
-
-interface Quoted {
-  readonly opener: string;
-  /** The ends of the quoted text; the last match counts, because the text may contain any of them. */
-  readonly closers: readonly string[];
-}
-
-/** Error texts that quote a value or a piece of a statement without escaping it. */
-const VALUES: readonly Quoted[] = [
-  { opener: "Duplicate entry '", closers: ["' for key "] },
-  { opener: " value: '", closers: ["' for column ", "' for function ", "' at row "] },
-  { opener: "syntax to use near '", closers: ["' at line "] },
-];
-/** The statement at which replication stopped. */
-const QUOTED_STATEMENT: Quoted = {
-  opener: "Query: '",
-  closers: ["', Gtid ", "', Internal ", "', Error_code"],
-};
-
-function placeOf(text: string, { opener, closers }: Quoted): { start: number; end: number } | null {
-  const openerAt = text.indexOf(opener);
-  if (openerAt < 0) return null;
-  const start = openerAt + opener.length;
-  const close = Math.max(...closers.map(closer => text.lastIndexOf(closer)));
-  return { start, end: close < start ? text.length : close };
-}
-
-/** A statement begins after an announcement, or with its first words. */
-const ANNOUNCED = [
-  String.raw`\bQuery \(\w+\): `,
-  String.raw`\b(?:Statement|SQL|query|stmt): (?!')`,
-  String.raw`, query id \d+ [^\n]{0,1000}\n`,
-];
-const BEGUN = [
-  String.raw`select\s+(?!command denied)`,
-  String.raw`(?:insert|replace)\s+(?:\w+\s+){0,3}into\s`,
-  String.raw`(?:insert|replace)\s+(?:\w+\s+){0,2}\S+\s+set\s+(?:\x60[^\x60]*\x60|"[^"]*"|[\w.$@\u0080-\uffff])+\s*:?=`,
-  String.raw`update\s[^]{1,200}?\sset\s`,
-  String.raw`delete\s+(?:\w+\s+){0,3}from\s`,
-  String.raw`values\s*\(`,
-  String.raw`call\s+[\w.\x60]+\s*\(`,
-  String.raw`set\s+(?:@|global\s|session\s|names\s|password\b)`,
-  String.raw`(?:create|alter)\s+(?:or\s+replace\s+)?user\s`,
-  String.raw`identified\s+(?:by|via|with)\s`,
-  String.raw`load\s+(?:data|xml)\s`,
-  String.raw`execute\s+immediate\s`,
-  String.raw`prepare\s+\S+\s+from\s`,
-  String.raw`change\s+master\s`,
-  String.raw`kill\s+(?:query\s|connection\s)`,
-];
-const STATEMENT = new RegExp(`(${ANNOUNCED.join('|')})|\\b(?:${BEGUN.join('|')})`, 'gi');
-
-/** The line after a statement in a dump. */
-const AFTER_STATEMENT =
-  /^(?:\*\*\* |RECORD LOCKS |TABLE LOCK |Record lock|---|Connection ID |Status: |Optimizer switch: |Writing a core)/gm;
-
-function redactStatements(text: string): string {
-  let redacted = '';
-  let copiedLength = 0;
-  STATEMENT.lastIndex = 0;
-  for (;;) {
-    const match = STATEMENT.exec(text);
-    if (match === null) break;
-    const start = match.index + (match[1]?.length ?? 0);
-    const end = statementEnd(text, start);
-    redacted += text.slice(copiedLength, start) + redactSql(text.slice(start, end), true);
-    copiedLength = end;
-    STATEMENT.lastIndex = end;
-  }
-  return copiedLength === 0 ? text : redacted + text.slice(copiedLength);
-}
-
-/** The statement ends before the next part of the dump; a string in it may look like such a part. */
-function statementEnd(text: string, start: number): number {
-  let at = start;
-  let context: SqlContext = 'code';
-  AFTER_STATEMENT.lastIndex = start;
-  for (;;) {
-    const match = AFTER_STATEMENT.exec(text);
-    if (match === null) return text.length;
-    const { end, isMisread } = redactSqlFrom(context, text.slice(at, match.index));
-    // Then a string may still be open.
-    if (isMisread) return text.length;
-    if (end === 'code' || end === '`') return match.index;
-    context = end;
-    at = match.index;
-  }
 }

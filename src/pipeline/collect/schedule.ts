@@ -11,7 +11,8 @@
 // counts: nothing drifts, and setting the wall clock has no effect. Every call receives the time.
 
 import { hash } from 'node:crypto';
-import { Bell, Permits } from '../../lib/bell.ts';
+import { Bell } from '../../lib/bell.ts';
+import { Semaphore } from '../../lib/semaphore.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
 
@@ -188,7 +189,7 @@ export async function inTurns(
   clock: Pick<Clock, 'after'>,
   scrape: (index: number) => Promise<void>,
 ): Promise<void> {
-  const slots = new Permits(AT_ONCE);
+  const slots = new Semaphore(AT_ONCE);
   const scrapes: Promise<void>[] = [];
   const begin = (index: number): Promise<void> =>
     new Promise(resolve => {

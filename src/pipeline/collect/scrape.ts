@@ -31,10 +31,7 @@ export type ScrapeResult =
 export interface ScraperOptions {
   readonly target: Target;
   readonly client: ServiceHttp;
-  /**
-   * Limit of the inflated page: `metrics.limits.body`, or less when memory is short. Read at each
-   * poll.
-   */
+  /** Limit of the inflated page: `metrics.limits.body`, or what the memory leaves. Read at each poll. */
   readonly bodyBytesMax: () => number;
   /** Shared by all targets. */
   readonly buffers: BodyBufferPool;
@@ -121,7 +118,7 @@ export class Scraper {
       accept: PAGE_ACCEPT,
       maxBodyBytes: bodyBytesMax(),
       into: this.#buffer,
-      priority: 'metrics',
+      part: 'metrics',
       signal,
     });
     if (result.ok) {
@@ -132,7 +129,7 @@ export class Scraper {
     const { error: failure, startedAtMs, durationMs } = result;
     const hint =
       failure.reason === 'too_large'
-        ? 'raise metrics.limits.body if pages of this size are expected'
+        ? 'raise metrics.limits.body, or give the process more memory, if pages of this size are expected'
         : failure.hint;
     const time = { startedAtMs, monotonicMs: startMs, durationMs, serverAtMs: Number.NaN };
     // After any failure but a refused key the next due scrape runs: unread metrics are lost.
@@ -187,7 +184,7 @@ export function scrapeReport(
   const asked = {
     accept: PAGE_ACCEPT,
     maxBodyBytes: PROBE_BYTES_MAX,
-    priority: 'metrics',
+    part: 'metrics',
   } as const;
   return {
     kind: 'metrics',
@@ -213,7 +210,7 @@ export type Recognized =
       readonly what: string;
     };
 
-/** The most bytes at the start of a body that are examined. */
+/** The most bytes at the start of a body that are examined. What is not text there costs its lines: see decode. */
 const LOOKED_AT_BYTES = 1024;
 /** Includes the three bytes of a byte order mark. */
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf]);
@@ -237,5 +234,5 @@ function strangerOf(head: Buffer, start: number, type: string): string | null {
   if (first === '<') return 'a web page';
   // A quoted metric name begins with a brace, as JSON does: here the type decides.
   if (first === '[' || (first === '{' && type.endsWith('json'))) return 'JSON';
-  return head.includes(0) || type === 'application/vnd.google.protobuf' ? 'binary data' : null;
+  return type === 'application/vnd.google.protobuf' ? 'binary data' : null;
 }

@@ -9,7 +9,7 @@ import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
-import { Permits } from '../../lib/bell.ts';
+import { Semaphore } from '../../lib/semaphore.ts';
 import { ThrottledLog } from '../../lib/log.ts';
 import { type Signal, SIGNALS } from '../../model/batch.ts';
 import { Account, Change, type Eviction, type EvictionReason, QUEUE_COUNTERS } from './account.ts';
@@ -78,7 +78,7 @@ export class Queue {
   readonly #ages: AgeClock;
   /** Commits that the file does not have yet, because it could not be written. */
   readonly #held: Held;
-  readonly #commits = new Permits(1);
+  readonly #commits = new Semaphore(1);
   readonly #listeners = new Set<() => void>();
   readonly #pinned = new Set<number>();
   /** Settlements that could not be written yet. Their rows stay pinned, and readers do not see them. */
@@ -262,6 +262,11 @@ export class Queue {
   /** Uses the account, which needs no read of the file. */
   size(signal: Signal): QueueSize {
     return { ...this.account.sums(signal), maxBytes: this.#options.config[signal].maxBytes };
+  }
+
+  /** Bytes that the disk of the queue has left; Infinity in memory. */
+  freeBytes(): number {
+    return this.#storage.freeBytes();
   }
 
   /** The points of both signals that wait. */

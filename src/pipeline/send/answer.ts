@@ -7,7 +7,7 @@
 //                                      2 error_message     string
 // google.rpc.Status                    2 message           string
 
-import { membersOf, parseJson } from '../../lib/json-pointer.ts';
+import { membersOf, parseJson } from '../../lib/json.ts';
 import type { Signal } from '../../model/batch.ts';
 import { fieldsOf, orElse, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';

@@ -39,14 +39,14 @@ export class OtlpHttp implements Transport {
   /** Connects with the first request. */
   constructor(options: EndpointOptions) {
     const { config, concurrency } = options;
-    const { origin, protocol, pathname, search } = new URL(options.config.endpoint);
+    const { origin, pathname, search } = new URL(options.config.endpoint);
     this.#options = options;
     this.#path = `${pathname}${search}`;
     this.#redact = createBackEndRedactor(options);
     this.#link = openLink(origin, {
       connections: concurrency,
       timeoutMs: config.timeoutMs,
-      tls: protocol === 'https:' ? { secureContext: createTlsContext(config.tls) } : {},
+      secureContext: () => createTlsContext(config.tls),
       proxy: null,
     });
   }

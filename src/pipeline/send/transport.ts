@@ -2,11 +2,12 @@
 // decides by the kind; it never interprets a message. Below are the parts that both protocols share: results without an
 // answer, redaction, certificates.
 
-import { createSecureContext, type SecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import type { OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { createRedactor, type KnownApis, type Redact } from '../../service/redact.ts';
+import { contextFor } from '../../service/trust.ts';
 import type { QueueRow } from '../queue/commit.ts';
 import { oneLine } from './answer.ts';
 
@@ -163,9 +164,6 @@ function wordsOf(values: readonly string[]): readonly string[] {
 
 /** Does not check the certificates and the key: the configuration has checked that they can be used together. */
 export function createTlsContext({ ca, cert, key }: OtlpSignalConfig['tls']): SecureContext {
-  return createSecureContext({
-    ...(ca === null ? {} : { ca }),
-    ...(cert === null ? {} : { cert }),
-    ...(key === null ? {} : { key: key.reveal() }),
-  });
+  const pair = cert === null || key === null ? null : { cert, key: key.reveal() };
+  return contextFor({ ca, pair });
 }
