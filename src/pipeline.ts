@@ -9,7 +9,6 @@
 // runs independently (send/).
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { PageLimits } from './config/config.ts';
 import { bug } from './errors.ts';
 import { type Bell } from './lib/bell.ts';
 import { Semaphore } from './lib/semaphore.ts';
@@ -21,9 +20,9 @@ import type { Batch } from './model/batch.ts';
 import type { Page, PageReport, ScrapeTime } from './model/page.ts';
 import type { SeriesTable } from './model/series-table.ts';
 import { inTurns, type Schedule } from './pipeline/collect/schedule.ts';
-import { Decoding } from './pipeline/decode/decode.ts';
+import { type DecodeRules, Decoding } from './pipeline/decode/decode.ts';
 import { Replay } from './pipeline/decode/replay.ts';
-import { derive, type DeriveReport, SHORT_OF_MEMORY } from './pipeline/derive/derive.ts';
+import { derive, type DeriveReport } from './pipeline/derive/derive.ts';
 import type { DeriveOptions } from './pipeline/derive/options.ts';
 import { saveState, stateEntries, type StateBlobs } from './pipeline/derive/state.ts';
 import { type EncodeOptions, encodePage } from './pipeline/encode/encode.ts';
@@ -35,6 +34,9 @@ import type { Store } from './pipeline/queue/commit.ts';
 const SLICE_LINES = 256;
 /** Steps run this long before they yield to the event loop. */
 const TURN_MS = 10;
+
+/** The reasons for which a page is refused for its size. */
+const OVERSIZED: ReadonlySet<string> = new Set(['limit_memory', 'limit_samples', 'too_large']);
 
 /** A page larger than this fraction (1/N) of the memory limit for pages is large. */
 const LARGE_SHARE = 64;
@@ -83,8 +85,7 @@ export function* translate(
   const isLarge = bodyBytes * LARGE_SHARE > limits.memoryBytes;
   if (scrape.kind === 'page') {
     const { layout } = table;
-    const memoryBytes = translation.derive.budget.bytesFor(table);
-    page = yield* decodePage(scrape.page, table, { ...limits, memoryBytes });
+    page = yield* decodePage(scrape.page, table, translation.derive);
     if (isLarge) collectGarbage('regular');
     yield;
     path = layout !== null && layout === table.layout ? 'repeating' : 'full';
@@ -96,7 +97,7 @@ export function* translate(
   const batch = yield* encodePage(table, translation.encode, writer, time.startedAtMs);
   const state = translation.isKept ? yield* saveState(table) : null;
   translation.derive.budget.measure(table);
-  if (SHORT_OF_MEMORY.has(reason)) collectGarbage('last-resort');
+  if (OVERSIZED.has(reason)) collectGarbage('last-resort');
   else if (isLarge) collectGarbage('regular');
   return { page, path, reason, derived, batch, state };
 }
@@ -105,16 +106,16 @@ export function* translate(
 function* decodePage(
   page: Page,
   table: SeriesTable,
-  limits: PageLimits,
+  rules: DecodeRules & Pick<DeriveOptions, 'budget'>,
 ): Generator<void, PageReport> {
-  if (table.layout !== null && table.layout.rows.length <= limits.samples) {
+  if (table.layout !== null && table.layout.rows.length <= rules.limits.samples) {
     const replay = new Replay(page, table, table.layout);
     let state = replay.step(SLICE_LINES);
     for (; state === 'going'; state = replay.step(SLICE_LINES)) yield;
     if (state === 'done') return replay.report();
     table.layoutMisses++;
   }
-  const decoding = new Decoding(page, table, limits);
+  const decoding = new Decoding(page, table, rules, rules.budget.bytesFor(table));
   while (!decoding.step(SLICE_LINES)) yield;
   return decoding.report;
 }

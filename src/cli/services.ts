@@ -86,16 +86,16 @@ async function seenBy(
   { config, target, http }: OpenService,
   { clock }: VerbContext,
 ): Promise<readonly SeenService[] | string> {
-  const { limits, prefixes } = config.metrics;
+  const { metrics } = config;
   const result = await scrapeOnce(target, http, { config, clock });
   if (result.kind === 'failure') return `${result.message}; ${result.hint}`;
   const table = new SeriesTable();
-  const decoding = new Decoding(result.page, table, limits);
+  const decoding = new Decoding(result.page, table, metrics);
   // Memory is judged after each step.
   while (!decoding.step(LINES_PER_STEP));
   const { limit, problems } = decoding.report;
   if (limit !== null) return `cannot use the page: ${problems[0]?.reason ?? 'it has no series'}`;
-  return servicesIn(table, createCatalogLookup(prefixes));
+  return servicesIn(table, createCatalogLookup(metrics.prefixes));
 }
 
 class Collected {

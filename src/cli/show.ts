@@ -5,7 +5,7 @@ import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
 import { defaultConfig, loadConfig } from '../config/load.ts';
 import { readProblem } from '../config/text-file.ts';
-import { SERIES_REFUSED } from '../daemon/target-log.ts';
+import { seriesRefused } from '../daemon/target-log.ts';
 import { bug, OperatorError } from '../errors.ts';
 import { formatCount } from '../lib/format.ts';
 import { escapeHarmful, printableJson } from '../lib/printable.ts';
@@ -313,7 +313,6 @@ function translationOf(config: Config, ids: readonly string[]): Translation {
   const configured = new Map(ids.map((id, index) => [id, index]));
   const table = new SeriesTable();
   const derive = deriveOptions(config, createCatalogLookup(config.metrics.prefixes), configured);
-  derive.budget.add(table, ids.length);
   return {
     table,
     isKept: false,
@@ -360,7 +359,7 @@ function pageOf(bytes: Buffer, format: ExpositionFormat, startedAtMs = 0): Page 
 
 function decode(page: Page, config: Config): { decoding: Decoding; table: SeriesTable } {
   const table = new SeriesTable();
-  const decoding = new Decoding(page, table, config.metrics.limits);
+  const decoding = new Decoding(page, table, config.metrics);
   while (!decoding.step(Infinity));
   return { decoding, table };
 }
@@ -370,8 +369,9 @@ function tellPage(err: TextSink, file: string, { page, derived }: Translated): b
   const problems = page?.problems ?? [];
   tellProblems(err, file, problems);
   if (derived.refused !== null) {
-    const samples = [...derived.refused.byFamily.values()].reduce((sum, count) => sum + count, 0);
-    err.line(`${file}: ${SERIES_REFUSED.message}: ${formatCount(samples)} samples are left out`);
+    const { limits, samples } = derived.refused;
+    const { message } = seriesRefused(limits);
+    err.line(`${file}: ${message}: ${formatCount(samples)} samples are left out`);
   }
   return problems.length > 0;
 }

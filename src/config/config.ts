@@ -10,7 +10,7 @@ export type { Secret };
 
 export interface Config {
   readonly file: string;
-  /** What the file says that no longer counts (removed.ts). */
+  /** What does not count: removed keys of the file (removed.ts), and variables that are not understood. */
   readonly warnings: readonly Mistake[];
   /** The services of this process: all of them, unless `shard` divides them. */
   readonly services: readonly ServiceConfig[];
@@ -59,6 +59,7 @@ export interface OtlpConfig {
   readonly logs: OtlpSignalConfig;
   readonly concurrency: number;
   readonly maxRequestBytes: number;
+  readonly stuckAfterMs: number;
   readonly temporality: OtlpKeys['temporality'];
 }
 
@@ -160,7 +161,6 @@ export interface PageLimits {
   readonly samples: number;
   readonly serviceSamples: number;
   readonly series: number;
-  readonly services: number;
   readonly labels: number;
   readonly nameBytes: number;
   readonly valueBytes: number;
@@ -246,11 +246,12 @@ export interface OtlpKeys {
   readonly metricsEndpoint: string | null;
   readonly logsEndpoint: string | null;
   readonly protocol: 'http/protobuf' | 'http/json' | 'grpc';
-  readonly compression: 'auto' | 'gzip' | 'zstd' | 'none';
+  readonly compression: 'gzip' | 'zstd' | 'none';
   readonly headers: Readonly<Record<string, Secret>>;
   readonly timeoutMs: number;
   readonly concurrency: number;
   readonly maxRequestBytes: number;
+  readonly stuckAfterMs: number;
   readonly temporality: 'cumulative' | 'delta' | 'lowmemory';
   readonly tls: {
     readonly ca: string | null;

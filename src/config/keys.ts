@@ -3,7 +3,7 @@
 // service's API are in endpoints.ts. After a change, run `node tools/config-schema.ts`: it writes the types, the example,
 // the JSON Schema and the table of keys. A test compares them.
 
-import { HOUR_MS } from '../lib/clock.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import type {
   ApiConfig,
   AutoKeys,
@@ -87,8 +87,9 @@ const apiKeys = {
     The timeout of one request. It must not exceed metrics.interval; if the interval is shorter,
     so is the default.`),
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's, for a private certificate
-    authority.`),
+    A PEM file with the certificates to trust instead of the usual ones, which are those of Node.js
+    and of the system's store (SSL_CERT_FILE and SSL_CERT_DIR name another). An intermediate
+    authority alone is enough.`),
   proxy: key('proxy', orNull(proxyUrl()), null).about(`
     An HTTP proxy for requests to the service: http://proxy.example:3128. It may contain a user
     and a password.`),
@@ -235,17 +236,15 @@ const rename: Block<RenameConfig> = namedBlock('RenameConfig', {
 
 const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
   memoryBytes: key('memory', orUnlimited(size()), null).about(`
-    Memory for pages and series, by estimate. null: what the process has.`),
+    Memory for pages and series, by estimate. null: half of what the process has.`),
   bodyBytes: key('body', size(), '512MiB').about('One page, unpacked.'),
   samples: key('samples', integer({ min: 1, max: 1000 * MILLION }), 2_000_000).about(`
     Samples of one page.`),
   serviceSamples: key('service_samples', integer({ min: 1, max: 1000 * MILLION }), 50_000).about(`
-    Samples of one service on a page; above this, only that service fails.`),
+    Series of one service on a page.`),
   series: key('series', integer({ min: 1, max: 1000 * MILLION }), 3_000_000).about(`
-    Series to remember, of all services. At the limit, a service that has its share gets no new
-    series.`),
-  services: key('services', integer({ min: 1, max: MILLION }), 10_000).about(`
-    Services to remember that no entry names. Series of any others are dropped.`),
+    Series to remember, of all services together: those of the last pages, and those that ended
+    within the hour.`),
   labels: key('labels', integer({ min: 1, max: 4096 }), 64).about('Labels of one sample.'),
   nameBytes: key('name', size({ max: MILLION }), '1KiB').about(`
     Length of the name of a metric or label.`),
@@ -277,8 +276,9 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     unit: "{event}"}.`),
   rename: key('rename', list(rename), []).about(`
     Other names for series and labels, for dashboards that expect them; the first match wins. Types,
-    units and filters follow from the name on the page. Two series that become one are refused where
-    the catalog knows them; elsewhere the second one is dropped and counted as \`duplicate\`.
+    units and filters follow from the name on the page. A series never replaces one that has the name
+    on the page: it is dropped, and counted as \`duplicate\`; nor does a label replace one that the
+    series has: it keeps its own name, which is counted and told.
     config/collector-names.yaml has rules for the names of the OpenTelemetry Collector's receiver for
     this kind of database.`),
   include: key('include', list(expression()), []).about(`
@@ -305,10 +305,11 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     One bad line costs only that line. If more than this share of a service's lines is bad, the
     service's scrape fails. Above 0, at most 1.`),
   limits: key('limits', pageLimits).about(`
-    Limits of a page and of the series. A page over a limit fails as a whole, and the error names
-    the limit. A service over service_samples fails alone. If you leave out memory, body, samples,
-    series or services, prom2otlp lowers them to what the memory of the process allows; values
-    that you write here stay. \`prom2otlp check\` shows the limits.`),
+    Limits of a page and of the series. They count what include and exclude keep. A page over body or
+    samples fails as a whole. Over series, service_samples or memory, new series are dropped, counted
+    as \`series_limit\` and named by family; those that are known go on. What you leave out is the
+    smaller of the default and a share of the memory that the process has: body 1/4, memory 1/2, one
+    of series for each KiB. \`prom2otlp check\` shows the limits.`),
 });
 
 const logLimits: Block<LogsConfig['limits']> = block({
@@ -357,7 +358,7 @@ export const GRPC_ENDPOINT = 'http://localhost:4317';
 
 export const otlpTls: Block<OtlpKeys['tls']> = block({
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's.`),
+    A PEM file with the certificates to trust instead of the usual ones, as in api.ca.`),
   cert: key('cert', orNull(certificates()), null).about(`
     A PEM file with the client certificate.`),
   key: key('key', orNull(privateKey()), null).about(`
@@ -383,10 +384,9 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
   ).aboutFixed(`
     http/protobuf, http/json or grpc. Every receiver supports http/protobuf, not all support the
     others.`),
-  compression: key('compression', choice(['auto', 'gzip', 'zstd', 'none']), 'auto').aboutFixed(`
-    auto, gzip, zstd or none; with grpc, auto, gzip or none. auto: zstd if the back end has shown
-    that it accepts it, else gzip. For a gateway that answers before it decodes, auto cannot
-    detect that zstd fails: set gzip.`),
+  compression: key('compression', choice(['gzip', 'zstd', 'none']), 'gzip').aboutFixed(`
+    gzip, zstd or none; with grpc, gzip or none. Every receiver takes gzip. \`prom2otlp check --probe\`
+    tells whether the back end takes zstd, and what it would save.`),
   headers: key('headers', headers(), {}).about(`
     Request headers, for example {Authorization: "Bearer \${file:token}"}. Their values are kept
     secret.`),
@@ -396,6 +396,9 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
     need that.`),
   maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').aboutFixed(`
     Larger requests are split. At most 64MiB.`),
+  stuckAfterMs: key('stuck_after', duration({ min: MINUTE_MS, max: DAY_MS }), '15m').about(`
+    A batch that the back end refuses, or fails on, for this long is put to the test: only if the
+    back end then accepts another batch and refuses this one again does its content count as bad.`),
   temporality: key(
     'temporality',
     choice(['cumulative', 'delta', 'lowmemory']),
@@ -509,7 +512,8 @@ export const CONFIG: Block<ConfigKeys> = block({
     OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, _CERTIFICATE,
     _CLIENT_CERTIFICATE and _CLIENT_KEY apply (also those for one signal, such as
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), and OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE;
-    then these defaults. A key set here overrides the variables.`),
+    then these defaults. A key set here overrides the variables. A variable whose word or number is
+    not understood is ignored, with a warning.`),
   queue: key('queue', queue).aboutFixed(`
     The queue holds data until the back end accepts it. It survives a crash.`),
   status: key('status', status).aboutFixed(`

@@ -18,6 +18,10 @@ interface Removed {
 // A line counts from the moment when keys.ts no longer has the key or the value.
 export const REMOVED: readonly Removed[] = [
   { path: 'otlp.compression', was: 'auto', use: 'gzip' },
+  {
+    path: 'metrics.limits.services',
+    use: 'remove it: metrics.limits.memory bounds the services that no entry names',
+  },
   { path: 'logs.shape', use: 'remove it: logs are pulled as archives' },
   {
     path: 'logs.window',

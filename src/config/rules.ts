@@ -8,7 +8,7 @@ import type { Signal } from '../model/batch.ts';
 import { MISSING, readAlone, showValue, type Key, type Violation } from './declare.ts';
 import { api, CONFIG, metrics, otlp, otlpTls, prefixes, service, shard, status } from './keys.ts';
 import { isSet, valueAt, type KeyPath } from './places.ts';
-import { collisions, groupWithout } from './rename.ts';
+import { groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
 
 type Rule = (root: unknown, signal: Signal) => Violation[];
@@ -27,7 +27,7 @@ const RULES: readonly Rule[] = [
   timeoutFitsInterval,
   prefixesAreApart,
   overridesChangeSomething,
-  renamesAreApart,
+  renamesHaveEffect,
   headersAreUnique,
   statusIsGuarded,
   shardExists,
@@ -158,15 +158,11 @@ function prefixesAreApart(root: unknown): Violation[] {
   });
 }
 
-/** Refuses rules without an effect or with a missing group, and rules that merge series or types of the catalog. */
-function renamesAreApart(root: unknown): Violation[] {
+/** Refuses rules without an effect or with a missing group. */
+function renamesHaveEffect(root: unknown): Violation[] {
   const path = ['metrics', 'rename'];
-  const at = <T>(key: Key<T>): T | undefined => readAt(root, ['metrics', key.name], key);
-  const { keys } = metrics;
-  const [rename, overrides] = [at(keys.rename), at(keys.overrides)];
-  const [dropLabels, known] = [at(keys.dropLabels), at(keys.prefixes)];
-  if (rename === undefined || rename.length === 0) return [];
-  const unsound = rename.flatMap((rule, index): Violation[] => {
+  const rename = readAt(root, path, metrics.keys.rename) ?? [];
+  return rename.flatMap((rule, index): Violation[] => {
     const wrong = groupWithout(rule);
     const isIdle =
       rule.name === null && Object.keys({ ...rule.labels, ...rule.attributes }).length === 0;
@@ -176,20 +172,6 @@ function renamesAreApart(root: unknown): Violation[] {
       wrong === null ? 'the rule changes nothing' : `the expression has no group for ${wrong}`;
     return [{ path: [...path, index], problem, hint }];
   });
-  if (unsound.length > 0) return unsound;
-  const [include, exclude] = [at(keys.include), at(keys.exclude)];
-  if (overrides === undefined || dropLabels === undefined || known === undefined) return [];
-  if (include === undefined || exclude === undefined) return [];
-  const rules = { rename, overrides, dropLabels, prefixes: known, include, exclude };
-  return collisions(rules).map(({ rule, names: [first, second], sentName, areOfOneType }) => ({
-    path: [...path, rule],
-    problem: areOfOneType
-      ? `${first} and ${second} would become one series, ${sentName}`
-      : `${first} and ${second} have different types, and would have one name, ${sentName}`,
-    hint: areOfOneType
-      ? 'add an attribute that tells them apart, as `attributes: {kind: $1}`'
-      : 'give them different names, or the same type in metrics.overrides',
-  }));
 }
 
 function overridesChangeSomething(root: unknown): Violation[] {

@@ -2,7 +2,7 @@
 // logged at once, a lasting failure through a throttle.
 
 import type { ThrottledLog } from '../lib/log.ts';
-import type { Problem } from '../model/page.ts';
+import type { Problem, SeriesLimit } from '../model/page.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
@@ -20,10 +20,27 @@ export const UPTIME_STUCK = {
   hint: 'A counter that falls is still a reset. Check the exporter of the uptime series.',
 };
 
-/** New series for which metrics.limits had no room. */
-export const SERIES_REFUSED = {
-  message: 'new series are dropped: metrics.limits allows no more (series, services, memory)',
-  hint: 'Look for a label whose values change without end, and have the service leave it out; or raise the limit if there is memory for it.',
+/** New series for which these keys of metrics.limits had no room. */
+export function seriesRefused(limits: Iterable<SeriesLimit>): typeof CLOCK_SKEWED {
+  const keys = [...limits].map(limit => `metrics.limits.${limit}`).join(' and ');
+  return {
+    message: `new series are dropped: ${keys} allows no more`,
+    hint: 'Look for a label whose values change without end, and leave its series out with metrics.exclude; or raise the limit if there is memory for it.',
+  };
+}
+
+/** A series has a label under the name that metrics.rename gives another of its labels. */
+export const LABELS_TAKEN = {
+  message:
+    'series have a label of the name that metrics.rename gives another one: that one is not renamed',
+  hint: 'Give it another name in metrics.rename.',
+};
+
+/** Timestamps in seconds where milliseconds belong. */
+export const TIMES_EARLY = {
+  message:
+    'samples are stamped before the year 2000, as with seconds where milliseconds belong: they get the time of the scrape',
+  hint: 'Have the exporter stamp in milliseconds, or not at all.',
 };
 
 /** The clock of this machine and the one of the service are far apart. */
@@ -47,13 +64,17 @@ export interface TargetStatus {
   readonly hint: string;
   readonly firstProblem: Problem | null;
   /**
-   * New series of the last page that were dropped because there was no room, in all and by family;
-   * null if none was.
+   * New series of the last page that were dropped because there was no room: the limits, and the
+   * samples in all and by family; null if none was.
    */
   readonly refused: {
+    readonly limits: readonly SeriesLimit[];
     readonly samples: number;
     readonly families: Readonly<Record<string, number>>;
   } | null;
+  /** Series whose label metrics.rename could not rename, and samples stamped too early, on the last page. */
+  readonly takenLabels: number;
+  readonly earlyTimes: number;
   /** The size of the page, unpacked. */
   readonly bodyBytes: number;
   /** Sample lines of the page, and those of them that cannot be read. */
@@ -75,6 +96,8 @@ const NOT_SCRAPED: TargetStatus = {
   hint: '',
   firstProblem: null,
   refused: null,
+  takenLabels: 0,
+  earlyTimes: 0,
   bodyBytes: 0,
   samples: 0,
   badLines: 0,
@@ -129,7 +152,11 @@ export class TargetLog {
         { target, badLines, ...firstProblem },
         'dropped lines of the page that cannot be read; the first is named',
       );
-    if (refused !== null) this.#warn(`series ${target}`, { target, ...refused }, SERIES_REFUSED);
+    if (refused !== null)
+      this.#warn(`series ${target}`, { target, ...refused }, seriesRefused(refused.limits));
+    const { takenLabels, earlyTimes } = this.status;
+    if (takenLabels > 0) this.#warn(`labels ${target}`, { target, takenLabels }, LABELS_TAKEN);
+    if (earlyTimes > 0) this.#warn(`early ${target}`, { target, earlyTimes }, TIMES_EARLY);
     if (isSkewed(clockSkewMs)) this.#warn(`clock ${target}`, { target, clockSkewMs }, CLOCK_SKEWED);
   }
 
@@ -185,6 +212,8 @@ function statusAfter(
     hint: isFailed ? failure.hint : '',
     firstProblem,
     refused: derived.refused && refusedReport(derived.refused),
+    takenLabels: derived.takenLabels,
+    earlyTimes: derived.earlyTimes,
     bodyBytes: scrape.kind === 'page' ? scrape.page.bytes.length : 0,
     samples: page?.samples ?? 0,
     badLines: page?.badLines ?? 0,
@@ -200,7 +229,8 @@ function refusedReport(
   const families = [...refused.byFamily].sort(([, a], [, b]) => b - a);
   const shown = families.filter(([name]) => name !== '').slice(0, FAMILIES_SHOWN_MAX);
   return {
-    samples: families.reduce((sum, [, count]) => sum + count, 0),
+    limits: [...refused.limits],
+    samples: refused.samples,
     families: Object.fromEntries(shown.map(([name, count]) => [name.slice(0, NAME_LENGTH), count])),
   };
 }

@@ -17,7 +17,7 @@ import { readState, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity, ServiceResource } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
-import type { PipelineTarget, Translation } from '../pipeline.ts';
+import type { PageSource, PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { Discovery } from './discovery.ts';
 import { reportDrift } from './drift-report.ts';
@@ -53,14 +53,14 @@ export function pipelineTarget(
   const { counters, buffers } = parts;
   const client = parts.clients.get(target.api);
   const report = parts.clients.report(target.api, scrapeReport(target, { client, clock }));
-  const bodyBytesMax = (): number => {
-    const { limits } = config.metrics;
-    return Math.min(limits.bodyBytes, context.budget.bodyBytesFor(log.table));
-  };
+  const bodyBytesMax = (): number => context.budget.bodyBytesFor(log.table);
   const translation = translationOf(target, config, log.table, context.budget, context.entries);
   return {
     id: target.id,
-    scraper: new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
+    scraper: withFirstPage(
+      new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
+      context.discovery,
+    ),
     translation,
     onTranslated: (result, translated) => {
       context.meter.count(target.id, translated.page, translated.derived);
@@ -89,6 +89,18 @@ export function pipelineTarget(
   };
 }
 
+/** The page that brought the first services is scraped by no daemon that sends them: the next one gets it instead. */
+function withFirstPage(scraper: Scraper, discovery: Discovery | null): PageSource<ScrapeResult> {
+  return {
+    looks: scraper.looks,
+    release: () => scraper.release(),
+    scrape: async signal => {
+      const page = discovery?.takeFirstPage() ?? null;
+      return page === null ? scraper.scrape(signal) : { kind: 'page', page };
+    },
+  };
+}
+
 function serverOf({ baseUrl }: ApiConfig): ResourceIdentity['server'] {
   const url = new URL(baseUrl);
   return {
@@ -106,7 +118,7 @@ export function translationOf(
   budget: SeriesBudget = new SeriesBudget(config.metrics.limits),
   entries: ReadonlySet<string> = entriesOf(config),
 ): Translation {
-  budget.add(table, target.configured.size + target.otherShards.serviceCount);
+  budget.measure(table);
   const server = serverOf(target.api);
   const resourceOf = (index: number): ResourceIdentity => {
     const slot = table.services[index] ?? bug(`no service ${index}`);

@@ -126,7 +126,7 @@ export class EntryReader {
   end(isFinal: boolean): boolean {
     this.records = [];
     if (this.isBehind) return false;
-    if (isFinal) this.#giveHeld(0);
+    if (isFinal) this.#giveHeld(MARK.lineOpen);
     return true;
   }
 
@@ -139,10 +139,10 @@ export class EntryReader {
   #giveHeld(endMarks: number): void {
     const records: ParsedRecord[] = [];
     // A part of a JSON object cannot be read.
-    if (endMarks === 0 || !this.#isJson) this.#splitter.feedEnd(endMarks);
+    if (endMarks !== MARK.lineCut || !this.#isJson) this.#splitter.feedEnd(endMarks);
     while (this.next()) records.push(...this.records);
     this.records = records;
-    this.#unwrapper.flush();
+    this.#unwrapper.flush(endMarks);
     records.push(...this.#reader.flush());
     this.#markSafe(this.#splitter.position);
   }

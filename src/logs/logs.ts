@@ -110,7 +110,8 @@ export class Logs {
     await Promise.all(this.pullers.map(puller => puller.run(stop)));
   }
 
-  pull(signal: AbortSignal): Promise<readonly PullEnd[]> {
-    return Promise.all(this.pullers.map(puller => puller.pull(signal)));
+  /** A single pull; `isPatient`: retries what may succeed later. */
+  pull(signal: AbortSignal, isPatient = true): Promise<readonly PullEnd[]> {
+    return Promise.all(this.pullers.map(puller => puller.pull(signal, isPatient)));
   }
 }

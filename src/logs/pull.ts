@@ -117,6 +117,8 @@ export class PulledApi {
   signal: AbortSignal = new AbortController().signal;
   /** The running pull retries no request after this time (monotonic). */
   giveUpAtMs = 0;
+  /** False for a single pull on command: it ends with the first failure that could be retried. */
+  isPatient = true;
   readonly #meter: LogMeter;
   readonly #random: () => number;
   /** The lead of the service's clock over ours; null without an answer. */
@@ -205,7 +207,7 @@ export class PulledApi {
       }
       const { error: failure } = result;
       if (failure.reason !== 'aborted') this.#noteFailure(failure, isOfMany);
-      if (!isRetried(failure) || signal.aborted) return result;
+      if (!this.isPatient || !isRetried(failure) || signal.aborted) return result;
       const backoff = backoffMs(ASK_BACKOFF, failureCount, this.#random);
       const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
       // The service had asked for a pause, so the request was not sent.

@@ -57,12 +57,14 @@ export class LogPuller {
     await this.#options.api.report.run(this.#options.schedule, attempt, stop);
   }
 
-  async pull(signal: AbortSignal): Promise<PullEnd> {
+  /** `isPatient`: retries what may succeed later. */
+  async pull(signal: AbortSignal, isPatient = true): Promise<PullEnd> {
     const { meter, api, schedule } = this.#options;
     const { clock } = api;
     const startedMs = clock.monotonicMs();
     const untilDueMs = schedule.nextMs(clock.nowMs(), clock.nowMs());
     api.signal = signal;
+    api.isPatient = isPatient;
     api.giveUpAtMs = startedMs + Math.min(Math.max(untilDueMs, RETRY_MS_MIN), RETRY_MS_MAX);
     const end = await this.#pull().catch((error: unknown) => {
       if (error instanceof PullEnded) return error.end;
@@ -119,7 +121,8 @@ export class LogPuller {
     const { api } = this.#options;
     const { types } = api.items;
     let answer = await api.lastMinute(types[0] ?? '');
-    for (const type of types.slice(1)) if (!answer.ok) answer = await api.lastMinute(type);
+    for (const type of types.slice(1))
+      if (!answer.ok && answer.error.status !== undefined) answer = await api.lastMinute(type);
     goOnUnlessStopped(api);
     if (!answer.ok) throw new PullEnded(unreachable(answer.error));
     api.noteTime(answer.serverNowMs);

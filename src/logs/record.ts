@@ -26,12 +26,14 @@ export const MARK = {
   doubtful: 32,
   /** Its time is written in a form that cannot be read. Set by the reader. */
   timeUnknown: 64,
+  /** The entry ends within it, and may grow. Set on lines; not shown. */
+  lineOpen: 128,
 } as const;
 
 /** Prefix of attributes without a semantic convention. */
 export const OWN_PREFIX = 'prom2otlp.';
 
-/** Each mark with its name in the counters, and its attribute on a record. */
+/** Each mark that is shown, with its name in the counters, and its attribute on a record. */
 export const MARKS: readonly (readonly [mark: number, name: string, attribute: string])[] = [
   [MARK.badUtf8, 'bad_utf8', `${OWN_PREFIX}log.bad_utf8`],
   [MARK.lineCut, 'line_cut', `${OWN_PREFIX}log.cut`],

@@ -39,14 +39,45 @@ export interface Problem {
   readonly reason: string;
 }
 
+const FAMILIES_MAX = 100;
+const NAMESPACES_MAX = 1000;
+
+/** The limits above which new series are refused, as keys of metrics.limits. */
+export type SeriesLimit = 'series' | 'service_samples' | 'memory';
+
+/** The samples of new series that a limit has refused, on one page. */
+export class Refused {
+  samples = 0;
+  /** The limits that refused them. */
+  readonly limits: Set<SeriesLimit> = new Set();
+  /** By the `namespace` label, '' for samples without it; those of further namespaces count in `samples` alone. */
+  readonly byNamespace: Map<string, number> = new Map();
+  /** By family name; '' for all families after the first FAMILIES_MAX. */
+  readonly byFamily: Map<string, number> = new Map();
+
+  add(limit: SeriesLimit, namespace: string, family: string): void {
+    const { byNamespace, byFamily } = this;
+    this.samples++;
+    this.limits.add(limit);
+    if (byNamespace.has(namespace) || byNamespace.size < NAMESPACES_MAX)
+      byNamespace.set(namespace, (byNamespace.get(namespace) ?? 0) + 1);
+    const name = byFamily.has(family) || byFamily.size < FAMILIES_MAX ? family : '';
+    byFamily.set(name, (byFamily.get(name) ?? 0) + 1);
+  }
+}
+
 /** Decode's report on a page, besides the columns. */
 export interface PageReport {
   lines: number;
   /** Sample lines, good and bad. */
   samples: number;
+  /** The memory that the page takes, by estimate; 0 if it repeats the one before. */
+  bytes: number;
   badLines: number;
   /** Bad lines by their `namespace` label; '' for lines without that label. */
   badByNamespace: Map<string, number>;
+  /** decode counts here what the memory refuses, and derive what the other limits refuse. */
+  readonly refused: Refused;
   /** The first problems of the page, in order; at most PROBLEMS_MAX. */
   problems: Problem[];
   /**
@@ -61,5 +92,15 @@ export const PROBLEMS_MAX = 100;
 /** The report of a page without problems. */
 export function newReport(lines = 0, samples = 0): PageReport {
   const badByNamespace = new Map<string, number>();
-  return { lines, samples, badLines: 0, badByNamespace, problems: [], limit: null };
+  const refused = new Refused();
+  return {
+    lines,
+    samples,
+    bytes: 0,
+    badLines: 0,
+    badByNamespace,
+    refused,
+    problems: [],
+    limit: null,
+  };
 }

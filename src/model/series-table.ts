@@ -62,7 +62,6 @@ export const OUTCOME = {
   serviceFailed: 16,
   otherShard: 17,
   seriesLimit: 18,
-  serviceLimit: 19,
 } as const;
 
 /** Outcomes whose name is not their key in snake case. */
@@ -191,6 +190,8 @@ export class SeriesTable {
   readonly duplicates: Map<number, Identity> = new Map();
   /** Rows with a label `__name__`, which is dropped. */
   readonly named: Set<number> = new Set();
+  /** Rows with a label that keeps its name, because they have one of the name that metrics.rename gives it. */
+  readonly unrenamed: Set<number> = new Set();
   readonly spare: SpareIndexes = { metrics: [], services: [], components: [], blocks: [] };
   readonly clock: PageClock = {
     nowMs: Number.NaN,
@@ -199,8 +200,6 @@ export class SeriesTable {
   };
   /** The newest firstTimeMs of components that were forgotten with their last row; NaN if none. */
   releasedMs: number = Number.NaN;
-  /** Since when each page has shown far fewer series than the table holds (monotonic); NaN if the last page did not. */
-  crowdedSinceMs: number = Number.NaN;
   readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
   /** The state of a previous process, and the order of the state last saved; see derive/state.ts. */
   restored: RestoredState | null = null;
@@ -370,8 +369,9 @@ export const COST = {
   body: 1.8,
   /** A byte of the name and labels of a series, in the table and in the request. */
   text: 3,
-  /** A series, without its text. */
+  /** A series, without its text; and besides, a new one until it has its place in the payload. */
   row: 75,
+  fresh: 300,
   /** A metric name; the content of a family's HELP, TYPE and UNIT lines. */
   name: 800,
   familyLines: 200,
@@ -391,7 +391,13 @@ export const COST = {
   restored: 150,
 } as const;
 
-/** The memory that a target's table takes, in bytes. */
+/**
+ * A page may take this share (1/N) of limits.memory above the limit: known series go on when there is no room for new
+ * ones.
+ */
+export const SPARE_SHARE = 16;
+
+/** The memory that a target's table takes between pages, in bytes. */
 export function tableBytes(table: SeriesTable): number {
   const { count, free, keysUsed, metricByKey, componentByKey, blockByKey, serviceById } = table;
   return (
@@ -403,8 +409,7 @@ export function tableBytes(table: SeriesTable): number {
     table.compounds.size * COST.compound +
     table.identities.size * COST.identity +
     serviceById.size * COST.service +
-    table.repeats.length * COST.repeat +
-    table.exemplars.size * COST.exemplar +
+    table.fresh.length * COST.fresh +
     (table.restored?.indexById.size ?? 0) * COST.restored
   );
 }

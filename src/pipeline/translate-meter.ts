@@ -37,6 +37,14 @@ export const PAGE_COUNTERS = {
     name: 'prom2otlp_derive_name_labels_total',
     help: 'Labels `__name__` that were dropped because a series has one name.',
   },
+  takenLabels: {
+    name: 'prom2otlp_derive_taken_labels_total',
+    help: 'Series on a page that have a label under the name that metrics.rename gives another one: that one keeps its own.',
+  },
+  earlyTimes: {
+    name: 'prom2otlp_derive_early_times_total',
+    help: 'Samples stamped before the year 2000, which got the time of the scrape.',
+  },
   skew: {
     name: 'prom2otlp_service_clock_skew_seconds',
     help: 'Seconds by which the clock of this machine is ahead of the `Date` of the service; negative if it is behind.',
@@ -89,13 +97,14 @@ export class TranslateMeter {
 
   /** Counts one page of a target, or a scrape without a page (`page` null). */
   count(target: string, page: PageReport | null, derived: DeriveReport): void {
-    const { pages, badLines, samples, nameLabels, points, stale } = this.#counters;
+    const { pages, badLines, samples, points, stale } = this.#counters;
     if (page !== null) {
       pages.add(1);
       badLines.add(page.badLines);
     }
     for (const { service, outcome, count } of derived.reads) samples.add(count, service, outcome);
-    nameLabels.add(derived.nameLabels);
+    for (const name of ['nameLabels', 'takenLabels', 'earlyTimes'] as const)
+      this.#counters[name].add(derived[name]);
     for (const service of derived.services) {
       points.add(service.points, service.id);
       stale.add(service.stalePoints, service.id);

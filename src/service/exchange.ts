@@ -98,9 +98,16 @@ export type Outcome =
       readonly isStale?: boolean;
     };
 
-/** The Accept header for a page of metrics: prefers OpenMetrics, then the plain text format, then any other type. */
-export const PAGE_ACCEPT =
-  'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
+/**
+ * The Accept header for a page of metrics: prefers OpenMetrics, then the plain text format, then any other type, with
+ * names in UTF-8 as they are.
+ */
+export const PAGE_ACCEPT: string = [
+  'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8',
+  'text/plain;version=1.0.0;escaping=allow-utf-8;q=0.6',
+  'text/plain;version=0.0.4;q=0.5',
+  '*/*;q=0.1',
+].join(',');
 
 /** The end of an OpenMetrics page, which needs no newline. */
 const EOF = '# EOF';
@@ -175,7 +182,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: AnswerHeaders,
   ): void {
-    if (this.#isSettled || status < 200) return;
+    if (this.#isSettled) return;
     this.#phase = 'body';
     this.#status = status;
     this.#headers = headers;

@@ -7,7 +7,9 @@ import { type Change, HELD_BACK, LEFT_OUT } from '../daemon/discovery.ts';
 import {
   CLOCK_SKEWED,
   isSkewed,
-  SERIES_REFUSED,
+  LABELS_TAKEN,
+  seriesRefused,
+  TIMES_EARLY,
   type TargetLog,
   type TargetStatus,
   UPTIME_STUCK,
@@ -226,10 +228,6 @@ export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
     message: 'it has more bad lines than metrics.bad_share allows',
     hint: 'Save the page and run prom2otlp show decode on it.',
   },
-  service_samples: {
-    message: 'it has more samples than metrics.limits.service_samples',
-    hint: 'Raise the limit if this many are expected.',
-  },
 };
 
 /** By the reason why samples made no point. Reasons that the configuration asks for are not problems. */
@@ -243,7 +241,7 @@ export const DROP_ADVICE: Readonly<Record<string, Advice>> = {
     hint: 'A back end would refuse them. Two sources that share one id would do this.',
   },
   time_future: {
-    message: 'more than ten minutes ahead of our clock',
+    message: 'more than a minute (or an interval) ahead of our clock',
     hint: 'Check the clock of this machine; metrics.honor_timestamps: false uses ours instead.',
   },
   histogram_invalid: {
@@ -295,11 +293,19 @@ function targetProblems(target: TargetReport): readonly Finding[] {
   const { name, badLines, firstProblem, clockSkewMs } = target;
   const found: Finding[] = [];
   if (target.refused !== null) {
-    const { samples, families } = target.refused;
+    const { limits, samples, families } = target.refused;
+    const advice = seriesRefused(limits);
     const named = Object.entries(families).map(([name, count]) => `${name} ${formatCount(count)}`);
-    const message = `${SERIES_REFUSED.message}: ${counted(samples, 'sample')} of the last page, most of ${named.join(', ')}`;
+    const message = `${advice.message}: ${counted(samples, 'sample')} of the last page, most of ${named.join(', ')}`;
     const cause = `series refused ${name}`;
-    found.push(problem('warning', name, { message, hint: SERIES_REFUSED.hint }, { cause }));
+    found.push(problem('warning', name, { message, hint: advice.hint }, { cause }));
+  }
+  for (const [count, { message, hint }] of [
+    [target.takenLabels, LABELS_TAKEN],
+    [target.earlyTimes, TIMES_EARLY],
+  ] as const) {
+    const advice = { message: `${message}: ${formatCount(count)} on the last page`, hint };
+    if (count > 0) found.push(problem('warning', name, advice, { cause: `${message} ${name}` }));
   }
   if (isSkewed(clockSkewMs)) {
     const where = clockSkewMs > 0 ? 'ahead' : 'behind';

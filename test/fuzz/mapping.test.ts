@@ -103,9 +103,8 @@ describe('of any sequence of pages', () => {
     });
   });
 
-  test('what was forgotten for want of room claims nothing when it returns', () => {
+  test('what is refused for want of room claims nothing, and the limit of series holds', () => {
     check((world, given) => {
-      // A forgotten series that returns with the stamp of its last sample would be sent with that stamp again.
       const chosen = { ...given, staleMarkers: false, honorTimestamps: false };
       const pages = [...tell(withChurn(world), false)];
       const shown = shownBy(pages);
@@ -114,7 +113,7 @@ describe('of any sequence of pages', () => {
         const claimed = new Map<string, number>();
         for (const told of pages) {
           const { points } = scrape(target, told);
-          expect(seriesIn(target.translation.table)).toBeLessThanOrEqual(SERIES_AT_MOST);
+          expect(seriesIn(target.translation.table)).toBeLessThanOrEqual(FEW_SERIES.series);
           for (const point of points) {
             if (point.temporality !== 'delta') continue;
             const server = /server_name=(\w+)/.exec(point.attributes)?.[1] ?? '';
@@ -175,14 +174,12 @@ describe('of any sequence of pages', () => {
   });
 });
 
-/** For two configured services: an even part of five series each; while there is room, 2 * 8 for one of them. */
+/** For two configured services. */
 const FEW_SERIES = { series: 10, serviceSamples: 8 };
-/** An upper bound: a service gets its even part even if the other one has filled the limit. */
-const SERIES_AT_MOST = 20;
 
 /**
- * Keeps only some lines of each page, and others on the next one: series end, make room, and return, all within an hour.
- * Counters fall only at restarts: a flush of a forgotten series does not show.
+ * Keeps only some lines of each page, and others on the next one: series end and return, all within an hour. Counters
+ * fall only at restarts.
  */
 function withChurn(world: readonly PageEvent[]): readonly PageEvent[] {
   return world.map((event, page) => ({

@@ -274,10 +274,12 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     'series that were refused, by family and count',
     {
       targets: [
-        sampleTarget({ refused: { samples: 1203, families: { engine_x: 1200, engine_y: 3 } } }),
+        sampleTarget({
+          refused: { limits: ['series'], samples: 1203, families: { engine_x: 1200, engine_y: 3 } },
+        }),
       ],
     },
-    'warning api.example.com (orders and 1 more): new series are dropped: metrics.limits allows no more (series, services, memory): 1,203 samples of the last page, most of engine_x 1,200, engine_y 3 | Look for a label whose values change without end, and have the service leave it out; or raise the limit if there is memory for it.',
+    'warning api.example.com (orders and 1 more): new series are dropped: metrics.limits.series allows no more: 1,203 samples of the last page, most of engine_x 1,200, engine_y 3 | Look for a label whose values change without end, and leave its series out with metrics.exclude; or raise the limit if there is memory for it.',
   ],
   [
     'a limit for which the memory does not suffice',

@@ -1,6 +1,6 @@
 // Decodes one page as the daemon would, for tests of the decoder's output.
 
-import type { PageLimits } from '../../src/config/config.ts';
+import type { MetricsConfig, PageLimits } from '../../src/config/config.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { ExpositionFormat, Page, PageReport } from '../../src/model/page.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
@@ -8,7 +8,8 @@ import type { ShownFamily, ShownSample } from '../../src/cli/prom2json.ts';
 import { familiesOf } from '../../src/cli/show.ts';
 import { Decoding } from '../../src/pipeline/decode/decode.ts';
 
-export const LIMITS: PageLimits = defaultConfig().metrics.limits;
+export const METRICS: MetricsConfig = defaultConfig().metrics;
+export const LIMITS: PageLimits = METRICS.limits;
 
 export interface DecodedPage {
   readonly table: SeriesTable;
@@ -28,7 +29,10 @@ export interface DecodeOptions {
 /** Decodes `page` into `table`, or into a new one. */
 export function decodePage(page: string | Buffer, options: DecodeOptions = {}): DecodedPage {
   const { format = 'text', table = new SeriesTable(), limits = {}, slice = 4096 } = options;
-  const decoding = new Decoding(pageOf(page, format), table, { ...LIMITS, ...limits });
+  const decoding = new Decoding(pageOf(page, format), table, {
+    ...METRICS,
+    limits: { ...LIMITS, ...limits },
+  });
   while (!decoding.step(slice));
   const families = familiesOf(decoding, table);
   return { table, report: decoding.report, families, samples: families.flatMap(f => f.samples) };

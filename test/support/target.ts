@@ -75,7 +75,6 @@ export class Target {
     const lookup = createCatalogLookup(config.metrics.prefixes);
     const configured = new Map(ids.map((id, index) => [id, index]));
     const budget = options.budget ?? new SeriesBudget(config.metrics.limits);
-    budget.add(table, ids.length + (options.otherShards?.serviceCount ?? 0));
     const derive = deriveOptions(config, lookup, configured, options.otherShards, budget);
     this.translation = {
       table,

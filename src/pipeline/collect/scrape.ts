@@ -31,10 +31,7 @@ export type ScrapeResult =
 export interface ScraperOptions {
   readonly target: Target;
   readonly client: ServiceHttp;
-  /**
-   * Limit of the inflated page: `metrics.limits.body`, or less when memory is short. Read at each
-   * poll.
-   */
+  /** Limit of the inflated page: `metrics.limits.body`, or what the memory leaves. Read at each poll. */
   readonly bodyBytesMax: () => number;
   /** Shared by all targets. */
   readonly buffers: BodyBufferPool;
@@ -132,7 +129,7 @@ export class Scraper {
     const { error: failure, startedAtMs, durationMs } = result;
     const hint =
       failure.reason === 'too_large'
-        ? 'raise metrics.limits.body if pages of this size are expected'
+        ? 'raise metrics.limits.body, or give the process more memory, if pages of this size are expected'
         : failure.hint;
     const time = { startedAtMs, monotonicMs: startMs, durationMs, serverAtMs: Number.NaN };
     // After any failure but a refused key the next due scrape runs: unread metrics are lost.

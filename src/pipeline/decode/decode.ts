@@ -5,9 +5,16 @@
 // input.
 
 import { isUtf8 } from 'node:buffer';
-import type { PageLimits } from '../../config/config.ts';
+import type { MetricsConfig, PageLimits } from '../../config/config.ts';
 import { newReport, type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
-import { COST, NO_ROW, ROLE, type SeriesTable, tableBytes } from '../../model/series-table.ts';
+import {
+  COST,
+  NO_ROW,
+  ROLE,
+  type SeriesTable,
+  SPARE_SHARE,
+  tableBytes,
+} from '../../model/series-table.ts';
 import { ExpectedRows } from './expected-rows.ts';
 import { LastTime } from './same-text.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
@@ -20,6 +27,7 @@ import {
   isText,
   KeyLabels,
   keyOfRow,
+  labelValue,
   parseSeriesKey,
   type SeriesKey,
 } from './series-key.ts';
@@ -45,12 +53,19 @@ function expectedLines(bytes: Buffer): number {
   return Math.ceil((lines * bytes.length) / Math.max(end, 1));
 }
 
+/** The limits, and what does not count against them. */
+export type DecodeRules = Pick<MetricsConfig, 'limits' | 'include' | 'exclude'>;
+
+/** A new series that is refused. */
+const REFUSED = -2;
+
 /** One page being decoded. Call step() until it returns true, then read `report`. */
 export class Decoding {
   readonly report: PageReport = newReport();
   readonly #page: Page;
   readonly #table: SeriesTable;
   readonly #limits: PageLimits;
+  readonly #memoryBytes: number;
   readonly #metadata: PageMetadata;
   readonly #line: SampleLine;
   readonly #number = new Float64Array(1);
@@ -66,12 +81,22 @@ export class Decoding {
   #place: NamePlace | null = null;
   #at = 0;
   #lineStart = 0;
+  /** Sample lines so far without those of excluded series. */
+  #kept = 0;
 
-  constructor(page: Page, table: SeriesTable, limits: PageLimits) {
+  /** `memoryBytes`: the part of limits.memory that the other tables leave. */
+  constructor(
+    page: Page,
+    table: SeriesTable,
+    rules: DecodeRules,
+    memoryBytes: number = rules.limits.memoryBytes,
+  ) {
+    const { limits } = rules;
     this.#page = page;
     this.#table = table;
     this.#limits = limits;
-    this.#metadata = new PageMetadata(table, page.format);
+    this.#memoryBytes = memoryBytes;
+    this.#metadata = new PageMetadata(table, page.format, rules);
     this.#line = new SampleLine(limits);
     table.turnPage();
     // The page's size is enough for the keys of a first page: the arena never has to grow.
@@ -110,17 +135,24 @@ export class Decoding {
     return false;
   }
 
-  /** Called once per step; uses only sizes that are known anyway. */
-  #checkMemory(): void {
-    const { memoryBytes } = this.#limits;
-    const comments = this.#metadata.families.size * COST.familyLines;
-    const bytes = this.#page.bytes.length * COST.body + comments + tableBytes(this.#table);
-    if (bytes <= memoryBytes) return;
-    const left = Math.max(Math.floor(memoryBytes), 0);
-    this.#endAt(
-      'memory',
-      `the page takes more memory than metrics.limits.memory leaves (${left} bytes)`,
+  /** The memory that the page takes beside the table, by sizes that are known anyway. */
+  #pageBytes(): number {
+    const { repeats, exemplars } = this.#table;
+    return (
+      this.#page.bytes.length * COST.body +
+      this.#metadata.families.size * COST.familyLines +
+      repeats.length * COST.repeat +
+      exemplars.size * COST.exemplar
     );
+  }
+
+  /** Called once per step: no series of the page makes it too large, but all else can. */
+  #checkMemory(): void {
+    const leftBytes = Math.max(this.#memoryBytes - tableBytes(this.#table), 0);
+    const spareBytes = this.#limits.memoryBytes / SPARE_SHARE;
+    if (this.#pageBytes() <= leftBytes + spareBytes) return;
+    const reason = `the page takes more memory than metrics.limits.memory leaves (${Math.floor(leftBytes)} bytes)`;
+    this.#endAt('memory', reason);
   }
 
   /**
@@ -129,7 +161,7 @@ export class Decoding {
    */
   #readKnownLine(row: number): boolean {
     const { bytes } = this.#page;
-    if (this.#metadata.hasEnded || this.report.samples >= this.#limits.samples) return false;
+    if (this.#metadata.hasEnded) return false;
     const valueStart = this.#expected.keyEnd + 1;
     let at = passPlainValue(bytes, valueStart, this.#number);
     if (at < 0) return false;
@@ -167,10 +199,7 @@ export class Decoding {
       if (reason !== null) this.#problem(reason, start);
       return;
     }
-    if (++this.report.samples > this.#limits.samples) {
-      this.#endAt('samples', `more samples than metrics.limits.samples (${this.#limits.samples})`);
-      return;
-    }
+    this.report.samples++;
     // An OpenMetrics page ends with `# EOF`: a sample without a newline may lack digits.
     const isCutOff = this.#page.format === 'openmetrics' && end === bytes.length;
     const isGood = isCutOff
@@ -206,7 +235,8 @@ export class Decoding {
       return this.#problem('unexpected text after the value', line.exemplarStart - 1);
     if (line.exemplarStart >= 0 && !this.#isPrintable(line.exemplarStart, end)) return false;
     const row = known < 0 ? this.#rowOfLine() : known;
-    if (row < 0) return false;
+    if (row === REFUSED) this.#layout.abandon();
+    if (row < 0) return row === REFUSED;
     this.#store(row, value, timeMs);
     this.#layout.add(row, line.keyStart, line.valueStart, numbersEnd);
     // A bad exemplar is named, but its sample is good.
@@ -214,7 +244,7 @@ export class Decoding {
     return true;
   }
 
-  /** The row of the scanned series, added if it is new; -1 with a problem. */
+  /** The row of the scanned series, added if it is new; REFUSED, or -1 with a problem. */
   #rowOfLine(): number {
     const known = findRow(this.#table, this.#page.bytes, this.#line);
     const row = known < 0 ? this.#addRow() : known;
@@ -224,6 +254,7 @@ export class Decoding {
 
   #store(row: number, value: number, timeMs: number): void {
     const table = this.#table;
+    if (table.metrics[table.metric[row]!]!.isIncluded) this.#keep();
     if (table.seen[row] === table.page) {
       const line = this.report.lines;
       this.#layout.abandon();
@@ -237,6 +268,13 @@ export class Decoding {
     this.#notePlace(row);
   }
 
+  /** Counts a sample line that include and exclude keep. */
+  #keep(): void {
+    const { samples } = this.#limits;
+    if (++this.#kept > samples)
+      this.#endAt('samples', `more samples than metrics.limits.samples (${samples})`);
+  }
+
   /** Marks the metric of a row on this page as seen. */
   #notePlace(row: number): void {
     const { metrics, metric: metricOf, role, page } = this.#table;
@@ -246,7 +284,7 @@ export class Decoding {
     metric.roles |= 1 << role[row]!;
   }
 
-  /** Checks what SampleLine does not, and adds the row of a new series; -1 with a problem. */
+  /** Checks what SampleLine does not, and adds the row of a new series; REFUSED, or -1 with a problem. */
   #addRow(): number {
     const { bytes } = this.#page;
     const line = this.#line;
@@ -258,6 +296,7 @@ export class Decoding {
     }
     // A known series has none.
     if (!this.#isPrintable(line.keyStart, line.keyEnd)) return -1;
+    if (!this.#hasMemory(line.keyEnd - line.keyStart)) return this.#refuse();
     const place = this.#placeOfKey();
     if (place === null) return -1;
     const table = this.#table;
@@ -266,6 +305,22 @@ export class Decoding {
     table.role[row] = place.role;
     table.fresh.push(row);
     return row;
+  }
+
+  /** Whether there is memory for a new series with so many bytes of text. */
+  #hasMemory(textBytes: number): boolean {
+    const { row, fresh, name, text } = COST;
+    const bytes = this.#pageBytes() + tableBytes(this.#table);
+    return bytes + row + fresh + name + text * textBytes <= this.#memoryBytes;
+  }
+
+  /** Leaves out the scanned series, because there is no memory for it. */
+  #refuse(): typeof REFUSED {
+    const key = parseSeriesKey(this.#page.bytes, this.#line.keyStart, this.#line.keyEnd);
+    const family = this.#metadata.familyOf(key.name);
+    this.report.refused.add('memory', labelValue(key, 'namespace'), family);
+    this.#keep();
+    return REFUSED;
   }
 
   /** The place of the scanned series; null with a problem. */
@@ -328,6 +383,7 @@ export class Decoding {
 
   #countBadLine(start: number, end: number): void {
     this.report.badLines++;
+    this.#keep();
     this.#layout.abandon();
     const text = this.#page.bytes.toString('latin1', start, Math.min(end, start + 4096));
     const namespace = NAMESPACE_LABEL.exec(text)?.[1] ?? '';
@@ -359,6 +415,7 @@ export class Decoding {
       if (this.report.problems.length === 0) this.#layout.finish(this.report.lines);
     }
     compactKeys(this.#table);
+    this.report.bytes = this.#pageBytes();
   }
 
   /**

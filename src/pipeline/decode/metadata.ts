@@ -2,6 +2,7 @@
 // sample name (docs/mapping.md A4, A5, B). In: comment lines of one page. Out: metrics in the
 // SeriesTable, whose declared half is updated at the end of the page.
 
+import { isIncluded, type NameFilters } from '../../config/rename.ts';
 import { DECLARED_TYPES, type DeclaredType, type Metric } from '../../model/metric.ts';
 import type { ExpositionFormat } from '../../model/page.ts';
 import { ROLE, type SeriesTable } from '../../model/series-table.ts';
@@ -77,9 +78,12 @@ interface NameHome {
   readonly role: number;
 }
 
+const EVERY_NAME: NameFilters = { include: [], exclude: [] };
+
 /** The metadata of one page while it is decoded. */
 export class PageMetadata {
   readonly #table: SeriesTable;
+  readonly #filters: NameFilters;
   readonly #format: ExpositionFormat;
   readonly #suffixRoles: typeof SUFFIX_ROLES;
   /** The comment lines so far, by family name. */
@@ -87,8 +91,9 @@ export class PageMetadata {
   /** True after `# EOF` of an OpenMetrics page: nothing after it counts. */
   hasEnded = false;
 
-  constructor(table: SeriesTable, format: ExpositionFormat) {
+  constructor(table: SeriesTable, format: ExpositionFormat, filters: NameFilters = EVERY_NAME) {
     this.#table = table;
+    this.#filters = filters;
     this.#format = format;
     this.#suffixRoles = format === 'openmetrics' ? OPENMETRICS_SUFFIX_ROLES : SUFFIX_ROLES;
   }
@@ -121,7 +126,15 @@ export class PageMetadata {
   /** The metric and role of a sample name; adds the metric if it is new. */
   placeOf(sampleName: string): NamePlace {
     const { name, familyName, declared, role } = this.#homeOf(sampleName);
-    return { metric: metricOf(this.#table, name, familyName, declared), role };
+    const index = metricOf(this.#table, name, familyName, declared);
+    const metric = this.#table.metrics[index]!;
+    if (metric.seenPage === 0) metric.isIncluded = isIncluded(name, this.#filters);
+    return { metric: index, role };
+  }
+
+  /** The family of a sample name. */
+  familyOf(sampleName: string): string {
+    return this.#homeOf(sampleName).familyName;
   }
 
   /**

@@ -5,17 +5,17 @@
 // on input.
 
 import type { SampleCount } from '../../model/batch.ts';
-import type { PageReport, ScrapeTime } from '../../model/page.ts';
-import { OUTCOME, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
-import { endedRows, isUnplaced, type Refused } from './admission.ts';
+import type { PageReport, Refused, ScrapeTime } from '../../model/page.ts';
+import { OUTCOME, type SeriesTable } from '../../model/series-table.ts';
+import { isUnplaced } from './admission.ts';
 import { isOnPage } from './compound.ts';
-import { forgetEarly, forgetRows, keepMsOf, noteCrowding, stopAgeing } from './forget.ts';
+import { forgetRows, keepMsOf, stopAgeing } from './forget.ts';
 import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietKinds } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
 import { resolveRows } from './resolve.ts';
-import { isWorthSaving, restoreRows, setStartMode } from './state.ts';
+import { restoreRows, setStartMode } from './state.ts';
 import { setScrapeSeries } from './scrape-series.ts';
 import { countAdded, readsOf, samplesOf, tallyPage } from './tally.ts';
 import { settleDuplicates } from './duplicates.ts';
@@ -37,7 +37,7 @@ export interface ServiceOutcome {
   readonly id: string;
   readonly configIndex: number;
   readonly isUp: boolean;
-  /** '' if up; else the scrape's reason, `absent`, `bad_lines` or `service_samples`. */
+  /** '' if up; else the scrape's reason, `absent` or `bad_lines`. */
   readonly reason: string;
   readonly samples: number;
   readonly badLines: number;
@@ -60,6 +60,10 @@ export interface DeriveReport {
   readonly reads: readonly SampleCount[];
   /** Rows on this page with a label `__name__`, which is dropped. */
   readonly nameLabels: number;
+  /** Rows on this page that have a label under the name that metrics.rename gives another one. */
+  readonly takenLabels: number;
+  /** Samples of this page stamped before 2000, which got the time of the scrape. */
+  readonly earlyTimes: number;
   /**
    * How far our clock is ahead of the service's, less the time that the answer took; NaN if
    * unknown.
@@ -75,27 +79,26 @@ export function* derive(
 ): Generator<void, DeriveReport> {
   const { report } = scrape;
   if (report === null) table.turnPage();
-  const time = readPageTime(table.clock, scrape);
+  const time = readPageTime(table.clock, scrape, options.intervalMs);
   const judge = { table, options, time };
   setStartMode(table, options);
   for (const id of options.configured.keys()) serviceOf(table, id, options);
+  const earlyTimes = report === null || !options.honorTimestamps ? 0 : dropEarlyTimes(table);
   const addedRows = report === null ? [] : table.fresh.filter(row => !table.filedBefore.has(row));
-  let refused: Refused | null = null;
-  if (report === null) forgetUnused(table, scrape.reason);
+  if (report === null) forgetUnplaced(table);
   else {
-    refused = yield* resolveRows(table, options);
-    yield* restoreRows(judge, addedRows, refused !== null);
+    yield* resolveRows(table, options, report);
+    yield* restoreRows(judge, addedRows, report.refused.samples > 0);
   }
   yield;
-  const tallies = tallyPage(judge, report, scrape.reason, refused);
+  const tallies = tallyPage(judge, report, scrape.reason);
   countAdded(table, tallies, addedRows);
   settleDuplicates(table);
   weighUptimes(judge);
-  const isCrowded = noteCrowding(judge, report?.samples ?? Infinity);
   const judging: Judging = {
     ...judge,
     tallies,
-    keepMs: keepMsOf(options, isCrowded),
+    keepMs: keepMsOf(options),
     gone: [],
     repeated: new Set(table.repeats.map(({ row }) => row)),
     surroundings: [],
@@ -107,7 +110,7 @@ export function* derive(
   }
   yield* judgeCompounds(judging, SLICE_ROWS);
   judgeRepeats(judging);
-  const reads = readsOf(table, tallies, report, refused);
+  const reads = readsOf(table, tallies, report);
   for (const tally of tallies)
     if (tally.reason === '' && samplesOf(tally) === 0) tally.reason = 'absent';
   // A configured service that is down keeps its series for its return.
@@ -119,37 +122,47 @@ export function* derive(
   const gone = judging.gone.filter(row => isDown[serviceOfRow(table, row)] !== true);
   forgetRows(table, gone);
   const services = outcomesOf(judging, scrape);
-  const named = [...table.named].filter(row => isOnPage(table, row));
+  const shown = (rows: ReadonlySet<number>): number =>
+    [...rows].filter(row => isOnPage(table, row)).length;
   return {
     services,
-    refused,
+    refused: report !== null && report.refused.samples > 0 ? report.refused : null,
     reads,
-    nameLabels: named.length,
+    nameLabels: shown(table.named),
+    takenLabels: shown(table.unrenamed),
+    earlyTimes,
     clockSkewMs: scrape.startedAtMs - scrape.serverAtMs,
   };
 }
 
-/**
- * After an unusable page, frees its new rows. If memory is short, also frees ended rows that have
- * their marker or no state. (On such a page all rows are absent.)
- */
-function forgetUnused(table: SeriesTable, reason: string): void {
-  const isOver = (row: number): boolean =>
-    (table.flags[table.head[row]!]! & ROW_FLAG.staleSent) !== 0 || !isWorthSaving(table, row);
-  // A page with too many samples says nothing about the table's size.
-  const isShort = SHORT_OF_MEMORY.has(reason) && reason !== 'limit_samples';
-  const gone = isShort ? endedRows(table).filter(isOver) : [];
-  const fresh = table.fresh.splice(0);
-  for (const row of fresh) (isUnplaced(table, row) ? gone : table.fresh).push(row);
-  forgetEarly(table, gone);
+/** A stamp before this is none: it has seconds where milliseconds belong, or its clock was never set. */
+const EARLIEST_MS = Date.UTC(2000);
+
+/** Removes the times of samples stamped before EARLIEST_MS; returns their number. */
+function dropEarlyTimes(table: SeriesTable): number {
+  const { timeMs, seen, page } = table;
+  let count = 0;
+  for (let row = 0; row < table.count; row++) {
+    if (!(timeMs[row]! < EARLIEST_MS) || seen[row] !== page) continue;
+    timeMs[row] = Number.NaN;
+    count++;
+  }
+  for (const sample of table.repeats) {
+    if (!(sample.timeMs < EARLIEST_MS)) continue;
+    sample.timeMs = Number.NaN;
+    count++;
+  }
+  return count;
 }
 
-/** The reasons for which a page is refused for lack of memory. */
-export const SHORT_OF_MEMORY: ReadonlySet<string> = new Set([
-  'limit_memory',
-  'limit_samples',
-  'too_large',
-]);
+/** After an unusable page, frees its new rows. */
+function forgetUnplaced(table: SeriesTable): void {
+  const unplaced = table.fresh.filter(row => isUnplaced(table, row));
+  const placed = table.fresh.filter(row => !isUnplaced(table, row));
+  table.fresh.length = 0;
+  table.fresh.push(...placed);
+  forgetRows(table, unplaced);
+}
 
 /** Makes each sent service's outcome and its own series. */
 function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {

@@ -105,11 +105,12 @@ export function settleDuplicates(table: SeriesTable): void {
     }
     if (!Number.isNaN(table.lastTimeMs[duplicate])) forgetSeries(table, duplicate);
     if (!isPointOnPage(table, duplicate)) continue;
-    if (isPointOnPage(table, owner)) identity.isShared = true;
-    else {
-      takeOver(table, identity, duplicate);
-      addDuplicate(table, identity, owner);
-    }
+    const isLive = isPointOnPage(table, owner);
+    if (isLive) identity.isShared = true;
+    // A series that metrics.rename has renamed never replaces one that has the name on the page.
+    if (isLive && !(isRenamed(table, owner) && !isRenamed(table, duplicate))) continue;
+    takeOver(table, identity, duplicate);
+    addDuplicate(table, identity, owner);
   }
 }
 
@@ -122,6 +123,11 @@ function knowsMore(
   const [duplicateMs, ownerMs] = [lastTimeMs[duplicate]!, lastTimeMs[owner]!];
   if (Number.isNaN(duplicateMs) || ownerMs > duplicateMs) return false;
   return ownerMs !== duplicateMs || Number.isNaN(processMs[owner]!);
+}
+
+function isRenamed({ metrics, metric }: SeriesTable, head: number): boolean {
+  const { name, sentName, labelRules } = metrics[metric[head]!]!;
+  return sentName !== name || labelRules !== null;
 }
 
 function isPointOnPage(table: SeriesTable, head: number): boolean {

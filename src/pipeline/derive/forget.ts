@@ -14,44 +14,12 @@ import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
 /** A series is forgotten this long after its end; if it returns it is new. */
 const FORGET_AFTER_MS = 60 * 60_000;
-/** The same while a table is crowded: work and saved state of each page grow with all rows. */
-const FORGET_CROWDED_AFTER_MS = 5 * 60_000;
-/** A table is crowded with more absent rows than this for each sample of the page. */
-const ABSENT_SHARE = 2;
-/** Up to this many absent rows never crowd a table. */
-const ABSENT_MIN = 1000;
-
 /** Components without rows are kept up to the number of others, but at least this many. */
 const KEPT_COMPONENTS_MIN = 16;
 
 /** How long an absent row is kept: for at least four intervals. */
-export function keepMsOf(options: DeriveOptions, isCrowded = false): number {
-  const forgetAfterMs = isCrowded ? FORGET_CROWDED_AFTER_MS : FORGET_AFTER_MS;
-  return Math.max(forgetAfterMs, 4 * options.intervalMs);
-}
-
-/**
- * Notes whether absent series far outnumber the page's `samples` (Infinity: the page is unusable).
- * True if they have done so on each page for as long as they would then be kept: the first pages
- * after an outage may lack most series.
- */
-export function noteCrowding({ table, options, time }: Judge, samples: number): boolean {
-  const { monotonicMs } = time;
-  const most = Math.max(ABSENT_SHARE * samples, ABSENT_MIN);
-  // Few tables have so many rows at all: only those are looked through.
-  const isNow = table.count - table.free.length - samples > most && absentCount(table) > most;
-  if (!isNow) table.crowdedSinceMs = Number.NaN;
-  else if (Number.isNaN(table.crowdedSinceMs)) table.crowdedSinceMs = monotonicMs;
-  return monotonicMs - table.crowdedSinceMs >= keepMsOf(options, true);
-}
-
-/** The number of absent scraped rows, except those of configured services that are down. */
-function absentCount(table: SeriesTable): number {
-  const shown = countRows(table, 'on page');
-  return countRows(table, 'all').reduce((sum, count, service) => {
-    const mayGo = table.services[service]!.configIndex < 0 || shown[service]! > 0;
-    return mayGo ? sum + count - shown[service]! : sum;
-  }, 0);
+export function keepMsOf(options: DeriveOptions): number {
+  return Math.max(FORGET_AFTER_MS, 4 * options.intervalMs);
 }
 
 /**
@@ -66,20 +34,6 @@ export function stopAgeing({ table, time }: Judge, isDown: readonly boolean[]): 
     if (head[row] === row && isOpen(flags[row]!)) continue;
     movedAtMs[row] = Math.min(movedAtMs[row]! + time.elapsedMs, time.monotonicMs);
   }
-}
-
-/**
- * Forgets ended rows to make room. They may return on the next page, and a flush or restart in
- * between would go unnoticed: their streams are over.
- */
-export function forgetEarly(table: SeriesTable, gone: readonly number[]): void {
-  for (const row of gone) {
-    const head = table.head[row]!;
-    const component = componentOfRow(table, row);
-    if (head !== row) table.forgetStream(head);
-    else if (component !== undefined) tearStream(table, row, component);
-  }
-  forgetRows(table, gone);
 }
 
 /** Frees these rows, none of which is on the page. */
@@ -178,7 +132,8 @@ function dropLinks(table: SeriesTable): void {
       evidence.rows = evidence.rows.filter(row => !isFree(row));
   for (const [counter, created] of table.createdRows)
     if (isFree(counter) || isFree(created)) table.createdRows.delete(counter);
-  for (const row of table.named) if (isFree(row)) table.named.delete(row);
+  for (const rows of [table.named, table.unrenamed])
+    for (const row of rows) if (isFree(row)) rows.delete(row);
   for (const slot of table.services) if (isFree(slot.infoRow)) slot.infoRow = NO_ROW;
 }
 

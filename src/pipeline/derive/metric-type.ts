@@ -5,7 +5,7 @@
 import { CATALOG } from '../../catalog/all.ts';
 import type { CatalogEntry } from '../../catalog/catalog.ts';
 import type { OverrideConfig } from '../../config/config.ts';
-import { isIncluded, isSummable, renamed } from '../../config/rename.ts';
+import { isSummable, renamed } from '../../config/rename.ts';
 import { type DeclaredType, isCounting, type Metric, type PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
 import { SCRAPE_SERIES } from './scrape-series.ts';
@@ -67,7 +67,6 @@ export function resolveMetric(metric: Metric, options: DeriveOptions): void {
   const name = rename?.name ?? metric.name;
   metric.sentName = SCRAPE_SERIES.some(([own]) => own === name) ? `exported_${name}` : name;
   metric.labelRules = rename?.labels ?? null;
-  metric.isIncluded = isIncluded(metric.name, options);
   resolveKind(metric, entry, override);
   const catalogUptime = metric.kind === 'sum' ? (found?.uptimeName ?? null) : null;
   metric.uptimeName = isCounting(metric) ? (override?.uptimeSeries ?? catalogUptime) : null;

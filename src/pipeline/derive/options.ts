@@ -1,11 +1,17 @@
 // What derive may do: the configuration of a target as derive needs it, and the limits of all
-// targets' tables together (metrics.limits.series, .services, .memory), shared so that no service
-// takes the room that others need.
+// targets' tables together (metrics.limits.series and .memory).
 
 import type { CatalogLookup } from '../../catalog/lookup.ts';
 import type { Config, MetricsConfig, PageLimits } from '../../config/config.ts';
 import type { OtherShards } from '../../model/page.ts';
-import { COST, type SeriesTable, tableBytes } from '../../model/series-table.ts';
+import {
+  COST,
+  NO_ROW,
+  ROLE,
+  type SeriesTable,
+  SPARE_SHARE,
+  tableBytes,
+} from '../../model/series-table.ts';
 import type { PageTime } from './page-time.ts';
 
 export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
@@ -73,105 +79,65 @@ export function serviceIdOf(namespace: string, options: DeriveOptions): string {
   return count === 1 ? only : '';
 }
 
-type BudgetLimits = Pick<PageLimits, 'memoryBytes' | 'series' | 'serviceSamples' | 'services'>;
-
-/** A page of this size is always read, whatever the tables hold. */
-const BODY_BYTES_MIN = 1024 * 1024;
-
-/** What tables hold. */
-interface Measured {
-  readonly bytes: number;
-  readonly series: number;
-  /** The services that have a part guaranteed: see `evenPart`. */
-  readonly parts: number;
-}
-
-interface Entry {
-  /** The number of services configured for the table, in this or another shard. */
-  readonly serviceCount: number;
-  measured: Measured;
-}
-
-const NOTHING: Measured = { bytes: 0, series: 0, parts: 0 };
-
-/** The shared limits of all tables. */
+/** The limits that all tables share. */
 export class SeriesBudget {
-  readonly limits: BudgetLimits;
-  readonly #tables = new Map<SeriesTable, Entry>();
+  readonly limits: PageLimits;
+  readonly #tables = new Map<SeriesTable, Measured>();
   /** What all tables hold. A sum over the tables at every page would cost the square of their number. */
-  #all: Measured = NOTHING;
+  #bytes = 0;
+  #series = 0;
 
-  constructor(limits: BudgetLimits) {
+  constructor(limits: PageLimits) {
     this.limits = limits;
-  }
-
-  add(table: SeriesTable, serviceCount: number): void {
-    const measured = this.#tables.get(table)?.measured ?? NOTHING;
-    this.#tables.set(table, { serviceCount, measured });
-    this.measure(table);
   }
 
   /** To be called whenever a page or restored series have changed the table. */
   measure(table: SeriesTable): void {
-    const entry = this.#tables.get(table);
-    if (entry === undefined) return;
-    const { serviceCount, measured: before } = entry;
-    const [bytes, series] = [tableBytes(table), seriesIn(table)];
-    const parts = serviceCount + (strangersIn(table) > 0 ? 1 : 0);
-    entry.measured = { bytes, series, parts };
-    this.#all = {
-      bytes: this.#all.bytes + bytes - before.bytes,
-      series: this.#all.series + series - before.series,
-      parts: this.#all.parts + parts - before.parts,
-    };
+    const before = this.#tables.get(table) ?? { bytes: 0, series: 0, orderVersion: 0 };
+    const { orderVersion } = table;
+    const series = before.orderVersion === orderVersion ? before.series : seriesIn(table);
+    const bytes = tableBytes(table);
+    this.#bytes += bytes - before.bytes;
+    this.#series += series - before.series;
+    this.#tables.set(table, { bytes, series, orderVersion });
   }
 
-  /** Series of all tables as last measured, including restored ones that no page has shown yet. */
+  /** Series of all tables as last measured. */
   get series(): number {
-    return this.#all.series;
+    return this.#series;
   }
 
   /** The memory left for a table and its page, in bytes. */
   bytesFor(table: SeriesTable): number {
-    const others = this.#all.bytes - (this.#tables.get(table)?.measured.bytes ?? 0);
-    return this.limits.memoryBytes - others;
+    return this.limits.memoryBytes - this.#bytes + (this.#tables.get(table)?.bytes ?? 0);
   }
 
-  /** The largest page of a target that fits the memory, in bytes. */
+  /** The largest page of a target that decode would take, in bytes. */
   bodyBytesFor(table: SeriesTable): number {
-    const left = this.bytesFor(table) - tableBytes(table);
-    return Math.max(Math.floor(left / COST.body), BODY_BYTES_MIN);
-  }
-
-  /** The part guaranteed to each service. All unconfigured services of a target count as one. */
-  get evenPart(): number {
-    return Math.floor(this.limits.series / Math.max(this.#all.parts, 1));
-  }
-
-  /**
-   * The limit of one service while there is room: enough for a whole page to be replaced by new
-   * series.
-   */
-  get share(): number {
-    return Math.max(this.evenPart, 2 * this.limits.serviceSamples);
+    const leftBytes = Math.max(this.bytesFor(table) - tableBytes(table), 0);
+    const pageBytes = leftBytes + this.limits.memoryBytes / SPARE_SHARE;
+    return Math.min(this.limits.bodyBytes, Math.floor(pageBytes / COST.body));
   }
 }
 
-/** True for a service that is configured neither here nor in another shard. */
-export function isStranger(table: SeriesTable, service: number): boolean {
-  const slot = table.services[service];
-  return slot === undefined || (slot.configIndex < 0 && !slot.isElsewhere);
+/** What a table held when it was measured. */
+interface Measured {
+  readonly bytes: number;
+  readonly series: number;
+  /** The table's: as long as it stays, so do the series. */
+  readonly orderVersion: number;
 }
 
-/** The number of such services in a table. */
-export function strangersIn(table: SeriesTable): number {
+/** Series of a table that include and exclude keep, without prom2otlp's own. */
+export function seriesIn(table: SeriesTable): number {
   let count = 0;
-  for (const index of table.serviceById.values()) if (isStranger(table, index)) count++;
+  for (let row = 0; row < table.count; row++) if (isKept(table, row)) count++;
   return count;
 }
 
-/** Series of a table without prom2otlp's own. */
-export function seriesIn(table: SeriesTable): number {
-  const own = table.services.reduce((sum, { ownRows }) => sum + ownRows.length, 0);
-  return table.count - table.free.length - own + (table.restored?.indexById.size ?? 0);
+/** Whether a row has its place, and counts as a series. */
+function isKept(table: SeriesTable, row: number): boolean {
+  const { keyLength, block, role, metrics, metric } = table;
+  if (keyLength[row] === 0 || block[row] === NO_ROW || role[row] === ROLE.synthetic) return false;
+  return metrics[metric[row]!]!.isIncluded;
 }

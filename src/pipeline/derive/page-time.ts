@@ -6,8 +6,11 @@
 import type { ScrapeTime } from '../../model/page.ts';
 import type { PageClock } from '../../model/memory.ts';
 
-/** A timestamp this far ahead of the scrape is refused. */
-const FUTURE_MS_MAX: number = 10 * 60_000;
+/** A timestamp ahead of the scrape by more than this, and by more than the interval, is refused. */
+const AHEAD_MS_MAX = 60_000;
+
+/** The clock was set if it differs by more than this from the pace of the monotonic one. */
+const STEP_MS_MAX: number = 10 * 60_000;
 
 /**
  * A larger difference between our clock and the service's is reported: an answer never takes this
@@ -19,7 +22,7 @@ export const SKEW_MS_MAX: number = 5 * 60_000;
 export interface PageTime {
   /**
    * The time of samples without their own. Goes back only if the clock was set back by more than
-   * FUTURE_MS_MAX.
+   * STEP_MS_MAX.
    */
   readonly nowMs: number;
   /** Later timestamps are refused, and forgotten if they were accepted earlier. */
@@ -30,7 +33,7 @@ export interface PageTime {
 }
 
 /** Reads the time of a scrape and notes it for the next one. */
-export function readPageTime(clock: PageClock, scrape: ScrapeTime): PageTime {
+export function readPageTime(clock: PageClock, scrape: ScrapeTime, intervalMs: number): PageTime {
   const { startedAtMs: wallMs, monotonicMs } = scrape;
   const elapsedMs = monotonicMs - clock.monotonicMs;
   const serverAtMs = Number.isNaN(scrape.serverAtMs)
@@ -39,7 +42,8 @@ export function readPageTime(clock: PageClock, scrape: ScrapeTime): PageTime {
   const nowMs = Math.round(believedMs(wallMs, clock.nowMs, elapsedMs, serverAtMs));
   Object.assign(clock, { nowMs, monotonicMs, serverAtMs });
   const latestMs = serverAtMs > nowMs ? serverAtMs : nowMs;
-  return { nowMs, futureMs: latestMs + FUTURE_MS_MAX, monotonicMs, elapsedMs: elapsedMs || 0 };
+  const futureMs = latestMs + Math.max(AHEAD_MS_MAX, intervalMs);
+  return { nowMs, futureMs, monotonicMs, elapsedMs: elapsedMs || 0 };
 }
 
 /**
@@ -47,7 +51,7 @@ export function readPageTime(clock: PageClock, scrape: ScrapeTime): PageTime {
  */
 function believedMs(wallMs: number, lastMs: number, elapsedMs: number, serverAtMs: number): number {
   const pacedMs = lastMs + elapsedMs;
-  if (Math.abs(wallMs - pacedMs) > FUTURE_MS_MAX)
+  if (Math.abs(wallMs - pacedMs) > STEP_MS_MAX)
     return Math.abs(serverAtMs - pacedMs) < Math.abs(serverAtMs - wallMs) ? pacedMs : wallMs;
   // Set back by a little: time runs at half its pace until the clock has caught up, and no sample
   // is lost.

@@ -27,23 +27,50 @@ export function isPointLabel(
   return scopePart(label) === null && !dropLabels.has(label);
 }
 
+type Label = readonly [name: string, value: string];
+
 /**
  * The labels of a point as they are sent: selected by isPointLabel(), then changed by
- * `metrics.rename`. A label that a rule adds or renames replaces another label of that name.
+ * `metrics.rename`. No label takes the name of one that the series has: see `hasTaken`.
  */
 export function sentLabels(
-  labels: readonly (readonly [name: string, value: string])[],
+  labels: readonly Label[],
   role: number | undefined,
   { dropLabels, rules }: { dropLabels: ReadonlySet<string>; rules: LabelRules | null },
-): readonly (readonly [name: string, value: string])[] {
+): readonly Label[] {
   const kept = labels.filter(([label]) => isPointLabel(label, role, dropLabels));
-  if (rules === null) return kept;
-  const isRenamed = ([label]: readonly [string, string]): boolean => rules.renamed.has(label);
-  const moved = kept
-    .filter(isRenamed)
-    .map(([label, value]): [string, string] => [rules.renamed.get(label) ?? label, value]);
-  const stay = kept.filter(label => !isRenamed(label));
-  return [...new Map([...stay, ...moved, ...rules.added])];
+  return rules === null ? kept : applied(kept, rules).labels;
+}
+
+/** Whether a rule would give a label, or add one, under a name that the series has: it keeps its own, or is left out. */
+export function hasTaken(labels: readonly Label[], rules: LabelRules): boolean {
+  return applied(labels, rules).isTaken;
+}
+
+function applied(
+  labels: readonly Label[],
+  { renamed, added }: LabelRules,
+): { readonly labels: readonly Label[]; readonly isTaken: boolean } {
+  const names = new Map(labels.map(([label]) => [label, renamed.get(label) ?? label]));
+  // A label that keeps its name may be in the way of another one.
+  for (let isSettled = false; !isSettled; ) {
+    isSettled = true;
+    const own = new Set([...names].flatMap(([label, name]) => (label === name ? [name] : [])));
+    for (const [label, name] of names) {
+      if (label === name) continue;
+      if (own.has(name)) {
+        names.set(label, label);
+        isSettled = false;
+      } else own.add(name);
+    }
+  }
+  const isMoved = ([label]: Label): boolean => names.get(label) !== label;
+  const moved = labels.map(([label, value]): Label => [names.get(label) ?? label, value]);
+  const taken = new Set(names.values());
+  const free = added.filter(([name]) => !taken.has(name));
+  const wanted = labels.filter(([label]) => (renamed.get(label) ?? label) !== label);
+  const isTaken = free.length < added.length || wanted.length > labels.filter(isMoved).length;
+  return { labels: [...moved, ...free], isTaken };
 }
 
 /** The first letters of labels that may not stay on the points; see isPointLabel(). */

@@ -3,6 +3,7 @@
 // uptimes. Runs once per series, not per page (docs/mapping.md A4, D, I). Plain rows take a faster
 // path at the end of this file.
 
+import type { PageReport } from '../../model/page.ts';
 import { type Family, isCompound, type Metric } from '../../model/metric.ts';
 import {
   NO_ROW,
@@ -13,7 +14,7 @@ import {
   type ServiceSlot,
 } from '../../model/series-table.ts';
 import { isText, KeyLabels, keyOfRow, labelValue, type SeriesKey } from '../decode/series-key.ts';
-import { Admission, type Refused } from './admission.ts';
+import { Admission } from './admission.ts';
 import { fileInCompound, unfile } from './compound.ts';
 import { resolveMetric } from './metric-type.ts';
 import type { DeriveOptions } from './options.ts';
@@ -25,7 +26,14 @@ import {
   serviceOfRow,
   takeEvidence,
 } from './places.ts';
-import { doubtfulLabel, isAttribute, isPointLabel, NAME_LABEL, scopePart } from './point-labels.ts';
+import {
+  doubtfulLabel,
+  hasTaken,
+  isAttribute,
+  isPointLabel,
+  NAME_LABEL,
+  scopePart,
+} from './point-labels.ts';
 import { linkCreated } from './reset.ts';
 import { forgetIdentities, moveIdentity, registerIdentity } from './duplicates.ts';
 
@@ -36,13 +44,14 @@ const TARGET_INFO = 'target_info';
 const SLICE_ROWS = 128;
 
 /**
- * Resolves changed metrics and all fresh rows, and empties `fresh`. Returns the refused rows'
- * counts, or null. Yields between slices.
+ * Resolves changed metrics and all fresh rows, and empties `fresh`. Notes what the limits refuse.
+ * Yields between slices.
  */
 export function* resolveRows(
   table: SeriesTable,
   options: DeriveOptions,
-): Generator<void, Refused | null> {
+  report: PageReport,
+): Generator<void, void> {
   const turned: number[] = [];
   for (const [index, metric] of table.metrics.entries()) {
     if (!metric.changed) continue;
@@ -52,19 +61,18 @@ export function* resolveRows(
     if (metric.kind !== kind) turned.push(index);
   }
   if (turned.length > 0) forgetStreams(table, turned);
-  if (table.fresh.length === 0) return null;
-  table.orderVersion++;
-  const placing = new Placing(table, options);
+  if (table.fresh.length === 0) return;
+  const placing = new Placing(table, options, report);
   for (const [index, row] of table.fresh.entries()) {
     if (isScraped(table, row)) placing.place(row);
     if (index % SLICE_ROWS === SLICE_ROWS - 1) yield;
   }
   // A table that has just been filled is unlikely to grow much.
   if (table.fresh.length * 4 > table.count) table.trim();
-  const refused = placing.admission.finish();
+  placing.admission.finish();
+  table.orderVersion++;
   table.fresh.length = 0;
   table.filedBefore.clear();
-  return refused;
 }
 
 /**
@@ -170,10 +178,10 @@ class Placing {
   #service = -1;
   #component = -1;
 
-  constructor(table: SeriesTable, options: DeriveOptions) {
+  constructor(table: SeriesTable, options: DeriveOptions, report: PageReport) {
     this.#table = table;
     this.#options = options;
-    this.admission = new Admission(table, options);
+    this.admission = new Admission(table, options, report);
     for (const { owner } of table.identities.values()) this.#noteName(owner);
   }
 
@@ -196,6 +204,8 @@ class Placing {
     const names = [labelValue(key, 'service_name'), labelValue(key, 'server_name')] as const;
     const component = componentOf(table, service, ...names);
     if (labelValue(key, NAME_LABEL) !== '') table.named.add(row);
+    if (metric.labelRules !== null && hasTaken(key.labels, metric.labelRules))
+      table.unrenamed.add(row);
     table.block[row] = blockOf(table, service, component, scopeOf(key, metric.family, options));
     this.#noteName(row);
     // From now on, this row may become the head of a point that another row leaves.

@@ -121,7 +121,7 @@ export function stateEntries(
 }
 
 /** True for rows that have had a sample, except prom2otlp's own. */
-export function isWorthSaving(table: SeriesTable, row: number): boolean {
+function isWorthSaving(table: SeriesTable, row: number): boolean {
   if (!isScraped(table, row)) return false;
   return !Number.isNaN(table.lastTimeMs[row]!) || !Number.isNaN(table.lastValue[row]!);
 }

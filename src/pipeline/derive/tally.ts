@@ -4,7 +4,6 @@
 import type { SampleCount } from '../../model/batch.ts';
 import type { PageReport } from '../../model/page.ts';
 import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../../model/series-table.ts';
-import type { Refused } from './admission.ts';
 import { serviceIdOf, type Judge } from './options.ts';
 import { countRows, isScraped, serviceOfRow } from './places.ts';
 
@@ -24,14 +23,13 @@ export interface Tally {
 }
 
 /**
- * Makes one tally per service. Assigns the bad lines to services, and finds services that fail
- * because of these or their size (A6, A7). `reason`: why there is no report, or ''.
+ * Makes one tally per service. Assigns the refused samples and the bad lines to services, and finds
+ * services that fail because of their bad lines (A6). `reason`: why there is no report, or ''.
  */
 export function tallyPage(
   { table, options }: Judge,
   report: PageReport | null,
   reason: string,
-  refused: Refused | null,
 ): Tally[] {
   const tallies = table.services.map(() => ({
     reason,
@@ -42,24 +40,23 @@ export function tallyPage(
     outcomes: new Uint32Array(OUTCOME_NAMES.length),
   }));
   if (report === null) return tallies;
-  for (const [id, count] of refused?.byService ?? []) {
-    const tally = tallies[table.serviceById.get(id) ?? -1];
-    if (tally !== undefined) tally.outcomes[OUTCOME.seriesLimit] = count;
+  const tallyOf = (namespace: string): Tally | undefined =>
+    tallies[table.serviceById.get(serviceIdOf(namespace, options)) ?? -1];
+  for (const [namespace, count] of report.refused.byNamespace) {
+    const tally = tallyOf(namespace);
+    if (tally !== undefined) tally.outcomes[OUTCOME.seriesLimit]! += count;
   }
   for (const [namespace, count] of report.badByNamespace) {
-    const tally = tallies[table.serviceById.get(serviceIdOf(namespace, options)) ?? -1];
+    const tally = tallyOf(namespace);
     if (tally !== undefined) tally.badLines += count;
   }
-  const { serviceSamples } = options.limits;
-  if (report.badLines === 0 && report.samples <= serviceSamples) return tallies;
+  if (report.badLines === 0) return tallies;
   const samples = countRows(table, 'on page');
   for (const { row } of table.repeats) samples[serviceOfRow(table, row)]!++;
   for (const [index, tally] of tallies.entries()) {
     const good = samples[index]! + tally.outcomes[OUTCOME.seriesLimit]!;
     const { badLines } = tally;
-    if (good > serviceSamples) tally.reason = 'service_samples';
-    else if (badLines > 0 && badLines > options.badShare * (good + badLines))
-      tally.reason = 'bad_lines';
+    if (badLines > options.badShare * (good + badLines)) tally.reason = 'bad_lines';
   }
   return tallies;
 }
@@ -83,19 +80,19 @@ export function samplesOf(tally: Tally): number {
 
 /**
  * Samples by service and outcome, for the account: all sample lines of the page, including bad ones.
- * Bad lines of no known service count under ''.
+ * Those of no known service count under ''.
  */
 export function readsOf(
   table: SeriesTable,
   tallies: readonly Tally[],
   report: PageReport | null,
-  refused: Refused | null,
 ): SampleCount[] {
   const reads: SampleCount[] = [];
   const add = (service: string, outcome: string, count: number): void => {
     if (count > 0) reads.push({ service, outcome, count });
   };
   let strayLines = report?.badLines ?? 0;
+  let strayRefused = report?.refused.samples ?? 0;
   for (const [index, { outcomes, badLines }] of tallies.entries()) {
     const service = table.services[index]!.id;
     // Parts of histograms and summaries are used as well.
@@ -105,13 +102,9 @@ export function readsOf(
         add(service, OUTCOME_NAMES[outcome]!, count);
     add(service, 'bad_line', badLines);
     strayLines -= badLines;
+    strayRefused -= outcomes[OUTCOME.seriesLimit]!;
   }
   add('', 'bad_line', strayLines);
-  // An unconfigured service is forgotten with its last series.
-  let homeless = 0;
-  for (const [id, count] of refused?.byService ?? [])
-    if (!table.serviceById.has(id)) homeless += count;
-  add('', OUTCOME_NAMES[OUTCOME.seriesLimit]!, homeless);
-  add('', OUTCOME_NAMES[OUTCOME.serviceLimit]!, refused?.ofServices ?? 0);
+  add('', OUTCOME_NAMES[OUTCOME.seriesLimit]!, strayRefused);
   return reads;
 }

@@ -8,16 +8,18 @@ import { Decoding } from '../../../src/pipeline/decode/decode.ts';
 import { ExpectedRows } from '../../../src/pipeline/decode/expected-rows.ts';
 import { freeRow, rebuildIndex } from '../../../src/pipeline/decode/row-index.ts';
 import { Replay } from '../../../src/pipeline/decode/replay.ts';
-import { decodePage, keyOf, LIMITS, pageOf } from '../../support/decode-page.ts';
+import { decodePage, keyOf, METRICS, pageOf } from '../../support/decode-page.ts';
 
 /** Reads a page as the pipeline does. Returns the report, the rows and the repeated series. */
 function read(table: SeriesTable, text: string): unknown {
   const page = pageOf(text);
   const replay = table.layout === null ? null : new Replay(page, table, table.layout);
-  if (replay?.step(LIMITS.samples) === 'done') return { report: replay.report(), ...told(table) };
-  const decoding = new Decoding(page, table, LIMITS);
+  if (replay?.step(METRICS.limits.samples) === 'done')
+    return { report: replay.report(), ...told(table) };
+  const decoding = new Decoding(page, table, METRICS);
   while (!decoding.step(3));
-  return { report: decoding.report, ...told(table) };
+  // A replay needs no estimate.
+  return { report: { ...decoding.report, bytes: 0 }, ...told(table) };
 }
 
 /** The rows of the page in the order of its lines, and the repeated series. */

@@ -92,43 +92,6 @@ describe('an absent series', () => {
     target.has(5 * HOUR, text, `sum x{} 5 @${5 * HOUR} from 0`);
   });
 
-  test('is forgotten after five minutes if twice as many are absent as are on the page', () => {
-    const target = new Target();
-    const head = '# TYPE c counter\n';
-    const page = (from: number): string =>
-      head + Array.from({ length: 600 }, (_, i) => `c{id="${from + i}"} 7\n`).join('');
-    let most = 0;
-    for (let minute = 0; minute < 60; minute++) {
-      target.page(minute * 60, page(minute * 100));
-      most = Math.max(most, sizes(target)['rows'] ?? 0);
-    }
-    // Besides the 600 on the page, twice 600 series are absent, 100 more on the page that makes them too many, and 500
-    // more in the five minutes after that page.
-    expect(most).toBeGreaterThan(2200);
-    expect(most).toBeLessThan(2450);
-    // This series was absent only from the last page, so that it continues.
-    target.has(HOUR, `${head}c{id="5899"} 9`, `sum c{id=5899} 9 @${HOUR} from 3180`);
-  });
-
-  test('is kept for an hour if a thousand are absent at most', () => {
-    const target = new Target();
-    const many = Array.from({ length: 900 }, (_, i) => `x{id="${i}"} 5\n`).join('');
-    target.page(0, `# TYPE x counter\n${many}y 1`);
-    const before = sizes(target)['rows'] ?? 0;
-    for (const minutes of [1, 10, 30, 59]) target.page(minutes * 60, 'y 1');
-    expect(sizes(target)['rows']).toBe(before);
-  });
-
-  test('is kept for an hour if only the own series of many services are more than the page', () => {
-    const ids = Array.from({ length: 300 }, (_, i) => `s${i}`);
-    const target = new Target({ services: ids });
-    const text = ids.map(id => `x{namespace="${id}"} 1\n`).join('');
-    const counter = '# TYPE c counter\nc{namespace="s1"} 7\n';
-    target.page(0, text + counter);
-    for (const minutes of [1, 10, 30]) target.page(minutes * 60, text);
-    target.has(HOUR, text + counter, `sum c{} 7 @${HOUR} from 0`);
-  });
-
   test('is kept for an hour if another service is down, whatever the size of that', () => {
     const target = new Target({ services: ['large', 'small'] });
     const large = Array.from({ length: 2000 }, (_, i) => `x{namespace="large",id="${i}"} 5\n`);

@@ -30,14 +30,20 @@ describe('a rule', () => {
     expect(one('x_y_z 1', part).shown).toEqual(['gauge z.x{two=yy,whole=x_y_z} 1 @0']);
   });
 
-  test('gives labels other names, and replaces those that have one', () => {
+  test('gives labels other names, but never one that the series has: the live one wins, counted', () => {
     const moved = rule(/^x$/u, { labels: { a: 'b' } });
     expect(one('x{a="1",c="2"} 3', moved).shown).toEqual(['gauge x{b=1,c=2} 3 @0']);
-    expect(one('x{a="1",b="2"} 3', moved).shown).toEqual(['gauge x{b=1} 3 @0']);
+    const taken = one('x{a="1",b="2"} 3', moved);
+    expect(taken.shown).toEqual(['gauge x{a=1,b=2} 3 @0']);
+    expect(taken.translated.derived.takenLabels).toBe(1);
     const swapped = rule(/^x$/u, { labels: { a: 'b', b: 'a' } });
     expect(one('x{a="1",b="2"} 3', swapped).shown).toEqual(['gauge x{a=2,b=1} 3 @0']);
     const added = rule(/^x$/u, { attributes: { a: 'new' } });
-    expect(one('x{a="1"} 3', added).shown).toEqual(['gauge x{a=new} 3 @0']);
+    expect(one('x{b="1"} 3', added).shown).toEqual(['gauge x{a=new,b=1} 3 @0']);
+    expect(one('x{a="1"} 3', added).shown).toEqual(['gauge x{a=1} 3 @0']);
+    const chain = rule(/^x$/u, { labels: { c: 'a', a: 'b' } });
+    expect(one('x{a="1",b="2",c="3"} 3', chain).shown).toEqual(['gauge x{a=1,b=2,c=3} 3 @0']);
+    expect(one('x{a="1",c="3"} 3', chain).shown).toEqual(['gauge x{a=3,b=1} 3 @0']);
   });
 
   test('is the first that matches, and only for whole names', () => {
@@ -83,7 +89,7 @@ describe('two series that become one', () => {
 
   test.each([
     ['x_a{l="1"} 1\nx_b{l="1"} 2', 'gauge x{l=1} 1 @0', MERGE],
-    ['x_a 1\nx 2', 'gauge x{} 1 @0', MERGE],
+    ['x_a 1\nx 2', 'gauge x{} 2 @0', MERGE],
     ['x 1\nx_a 2', 'gauge x{} 1 @0', MERGE],
     ['x{a="1"} 1\nx{b="1"} 2', 'gauge x{c=1} 1 @0', rule(/^x$/u, { labels: { a: 'c', b: 'c' } })],
   ])('are sent once, and counted as duplicate: %s', (text, want, merging) => {
@@ -103,6 +109,21 @@ describe('two series that become one', () => {
     for (const text of ['a 1\nb 2\n', 'b 2\na 1\n'])
       new Target(replacing).shows(0, text, 'gauge b{} 1 @0');
   });
+
+  test.each(['cumulative', 'delta'] as const)(
+    'are the live one and no other, whenever it is on the page: %s',
+    temporality => {
+      const target = new Target({ ...renaming(MERGE), temporality });
+      const counters = (lines: string): string => `# TYPE x counter\n# TYPE x_a counter\n${lines}`;
+      const values = (seconds: number, lines: string): unknown =>
+        target.page(seconds, counters(lines)).points.map(({ value, flags }) => [value, flags]);
+      const isDelta = temporality === 'delta';
+      values(0, 'x_a 100\nx 7');
+      expect(values(60, 'x_a 110\nx 9')).toEqual([[isDelta ? 2 : 9, 0]]);
+      expect(values(120, 'x_a 120')).toEqual(isDelta ? [] : [[120, 0]]);
+      expect(values(180, 'x_a 130\nx 11')).toEqual(isDelta ? [] : [[11, 0]]);
+    },
+  );
 
   test('stay apart by their other labels', () => {
     expect(one('x_a{l="1"} 1\nx_b{l="2"} 2', MERGE).reads).toEqual({ used: 2 });

@@ -1,6 +1,5 @@
 // Rules A6 and A7 per service, and the account: every sample line of a page has one outcome.
 import { describe, expect, test } from 'vitest';
-import { defaultConfig } from '../../../src/config/load.ts';
 import { outcomeOf, type Seen, Target } from '../../support/target.ts';
 
 const total = (seen: Seen): number =>
@@ -42,16 +41,6 @@ describe('A6: bad lines of one service', () => {
     target.page(0, good('a', 1));
     expect(outcomeOf(target.page(60, bad('a', 2)), 'a')).toMatchObject({ reason: 'bad_lines' });
   });
-});
-
-test('A7: more samples than limits.service_samples fail the service, alone', () => {
-  const limits = { ...defaultConfig().metrics.limits, serviceSamples: 3 };
-  const target = new Target({ services: ['a', 'b'], metrics: { limits } });
-  const seen = target.page(0, good('a', 4) + good('b', 3));
-  const failed = { isUp: false, reason: 'service_samples', samples: 4 };
-  expect(outcomeOf(seen, 'a')).toMatchObject(failed);
-  expect(outcomeOf(seen, 'b')).toMatchObject({ isUp: true });
-  expect(seen.reads).toEqual({ service_failed: 4, used: 3 });
 });
 
 describe('the account', () => {

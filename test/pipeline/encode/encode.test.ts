@@ -87,8 +87,8 @@ describe('a request', () => {
 
   test('I5: a page without points and a repeated page contain only the added series', () => {
     const target = new Target();
-    target.page(60, 'x 1 1000\n');
-    const { translated, points } = target.page(120, 'x 1 1000\n');
+    target.page(60, 'x 1 @50\n');
+    const { translated, points } = target.page(120, 'x 1 @50\n');
     expect(points).toEqual([]);
     const { resourceMetrics = [] } = oracleDecodeMetrics(translated.batch.payload);
     expect(resourceMetrics).toHaveLength(1);
