@@ -28,7 +28,7 @@ const CONFIG: QueueOptions['config'] = {
   metrics: { maxBytes: 1e7, maxAgeMs: 1e15 },
   logs: { maxBytes: 1e7 },
 };
-/** The points of each commit of `mix`; `refuse` sets one of them aside. */
+/** The points of each commit of `mix`. */
 const POINTS = 8;
 
 const NONE: ReadonlySet<number> = new Set();
@@ -79,8 +79,8 @@ async function settle(queue: Queue): Promise<void> {
 }
 
 /**
- * Does `count` operations, mixed as in the life of a queue. Prints `commit N`, `settle N`, and `refuse N` for a row of
- * which a point was set aside. N is the number of the commit, which also is the row's `madeAtMs`.
+ * Does `count` operations, mixed as in the life of a queue. Prints `commit N`, `settle N`, and `set-aside N` for a row
+ * of which a point was set aside. N is the number of the commit, which also is the row's `madeAtMs`.
  */
 async function mix(queue: Queue, count: number): Promise<void> {
   let last = Number((await queue.readState('cursor', 'a')) ?? 0);
@@ -93,8 +93,8 @@ async function mix(queue: Queue, count: number): Promise<void> {
       await store(queue, signalOf(++last), last);
       tell(`commit ${String(last)}`);
     } else if (i % 3 === 0) {
-      await setOneAside(queue, row);
-      tell(`refuse ${String(row.madeAtMs)}`);
+      await setAside(queue, row);
+      tell(`set-aside ${String(row.madeAtMs)}`);
     } else {
       await accept(queue, row);
       tell(`settle ${String(row.madeAtMs)}`);
@@ -113,12 +113,20 @@ async function fail(queue: Queue, failsPath: string): Promise<void> {
   tell(`sent ${String(row.madeAtMs)}`);
 }
 
-/** Deletes all files of the queue, waits until the queue has written them again, and prints `renewed`. */
+/** Sends all rows, deletes all files of the queue, waits until it has opened new ones, commits, and prints `renewed`. */
 async function loseFiles(queue: Queue, directory: string): Promise<void> {
   await mix(queue, 30);
+  for (const signal of ['metrics', 'logs'] as const)
+    for (const row of await queue.oldest(signal, 1000, NONE)) {
+      await accept(queue, row);
+      tell(`settle ${String(row.madeAtMs)}`);
+    }
+  const last = Number(await queue.readState('cursor', 'a'));
   for (const name of readdirSync(directory)) unlinkSync(join(directory, name));
   while (queue.notes().length === 0) await systemClock.sleep(5);
   if (!existsSync(join(directory, 'queue.sqlite'))) throw new Error('there is no file');
+  await store(queue, last % 4 === 3 ? 'logs' : 'metrics', last + 1);
+  tell(`commit ${String(last + 1)}`);
   tell('renewed');
   await mix(queue, 30);
 }
@@ -157,8 +165,8 @@ async function accept(queue: Queue, row: QueueRow): Promise<void> {
   await queue.settle(row.id, allAccepted(row.parts), []);
 }
 
-/** Accepts all points but one, which is set aside. */
-async function setOneAside(queue: Queue, { id, signal }: QueueRow): Promise<void> {
+/** Sets one point aside, and accepts the others. */
+async function setAside(queue: Queue, { id, signal }: QueueRow): Promise<void> {
   queue.pin(id);
   const settlement = { service: 'a', accepted: POINTS - 1, rejected: 0, setAside: 1 };
   const sample = randomBytes(700);

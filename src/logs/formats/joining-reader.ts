@@ -185,7 +185,8 @@ export class JoiningReader implements LineReader {
     const lines = this.#lines.complete();
     this.#end = null;
     const fields = this.#fields(lines, isDoubtful);
-    // Most records were read when they were redacted.
+    // Most records were read when they were redacted; without that, nothing need be known.
+    if (!this.#reading.isRedacting) this.#end = 'code';
     const isRead = this.#end !== null && contexts.length === 1;
     const ends: readonly MessageContext[] = isRead
       ? [this.#end ?? 'code']

@@ -35,7 +35,7 @@ export function readMessage(message: string, isCut = false): RedactedMessage {
     text = text.slice(0, place.start) + PLACEHOLDER + text.slice(place.end);
     if (!place.isClosed) end = 'quoted';
   }
-  const place = placeOf(text, QUOTED_STATEMENT, isCut);
+  const place = MAY_ANNOUNCE.test(text) ? placeOf(text, QUOTED_STATEMENT, isCut) : null;
   if (place === null) {
     const read = redactStatements(text);
     return { text: read.text, end: end === 'code' ? read.end : end };
@@ -135,7 +135,9 @@ const VALUES: readonly Quoted[] = [
   { opener: /syntax to use near '/, closers: ["' at line "] },
 ];
 /** Words that announce a statement: not those that name a part of the server. */
-const ANNOUNCER = String.raw`(?:(?<!\b(?:slave|replica|source|master) )\b(?:query|statement|stmt|sql)\b(?! ?(?:error|state|thread|mode|syntax))|\bCOM_\w+)(?:[^\n:.,;'"\x60(]|\([^)\n]{0,80}\)){0,60}: `;
+const ANNOUNCER = String.raw`(?:\b(?:query|statement|stmt|sql)\b(?<!\b(?:slave|replica|source|master) \w+)(?! ?(?:error|state|thread|mode|syntax))|\bCOM_\w+)(?:[^\n:.,;'"\x60(]|\([^)\n]{0,80}\)){0,60}: `;
+/** Most messages quote no statement: a cheap test. */
+const MAY_ANNOUNCE = /: ['\x60]/;
 /** The statement at which replication stopped, or that a proxy quotes. */
 const QUOTED_STATEMENT: Quoted = {
   opener: new RegExp(String.raw`${ANNOUNCER}(?:'|\x60)`, 'i'),

@@ -20,6 +20,7 @@
 import { type LogAttribute, OWN_PREFIX } from '../record.ts';
 import { PLACEHOLDER, redactSql } from './redact.ts';
 import { fractionOf, readTimeOfLine, type WrittenTime } from './any-time.ts';
+import { readStamp } from './time.ts';
 
 const TIME_KEY = '# Time: ';
 const USER_KEY = '# User@Host: ';
@@ -71,7 +72,7 @@ export function candidateOf(text: string): Candidate {
 
 /** The first line of a header without a user. */
 export function isThreadLine(text: string): boolean {
-  return THREAD_LINE.test(text);
+  return text.startsWith(THREAD_KEY) && THREAD_LINE.test(text);
 }
 
 /** True for the line that almost every header has. */
@@ -170,7 +171,7 @@ export class SlowQueryHeader {
       this.hasUser = true;
       this.#takeUser(line);
     } else if (line.startsWith(TIME_KEY)) {
-      this.time = readTimeOfLine(line, TIME_KEY.length);
+      this.time = readHeaderTime(line);
     } else {
       if (!this.isProven) this.isProven = this.hasUser ? isSecondLine(line) : isThreadLine(line);
       this.#openUser = '';
@@ -209,6 +210,13 @@ export class SlowQueryHeader {
     this.clockExtraNs = extraNs;
     return true;
   }
+}
+
+/** By hand in the engine's own form, because most records have it. */
+function readHeaderTime(line: string): WrittenTime | null {
+  const wallMs = readStamp(line, TIME_KEY.length, 'YYMMDD');
+  if (Number.isNaN(wallMs)) return readTimeOfLine(line, TIME_KEY.length);
+  return { wallMs, extraNs: 0, zoneMs: null, lacks: 'nothing', end: line.length };
 }
 
 /** Passes the first lines of a record's text to a header. */

@@ -47,8 +47,8 @@ const NO_RECORDS: readonly ParsedRecord[] = [];
 /** The severity of the server's message at its start. */
 const INFO = 9;
 const CUT = MARK.recordCut | MARK.lineCut;
-/** Most statements have none of these, and leave nothing open. A sign may be a part of one. */
-const OPENERS = /['"`/#\\]|--/;
+/** Most statements have none of these, and leave nothing open. */
+const OPENERS = /['"`]|\/\*/;
 
 /** Kinds of the open record: `rest` belongs to a record that was flushed, `orphan` to none. */
 type Kind = 'query' | 'banner' | 'rest' | 'orphan';
@@ -105,6 +105,8 @@ export class SlowQueryReader implements LineReader {
   #candidateHeader = new SlowQueryHeader();
   /** What may be open after the last completed record. */
   #end: OpenEnd<SqlContext> = CLOSED;
+  /** The context at the end of its statement, if it was read. */
+  #statementEnd: SqlContext | null = null;
 
   constructor(reading: Reading, recordBytesMax: number) {
     this.#reading = reading;
@@ -220,11 +222,9 @@ export class SlowQueryReader implements LineReader {
   #inHeader(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
     const { endsStatement: isEnd } = this.#state;
-    if (
-      startsHeader(text) &&
-      !isThreadLine(text) &&
-      (this.#header.hasUser || isEnd || !isUserLine(text))
-    ) {
+    const { hasUser, isProven } = this.#header;
+    const mayEnd = hasUser || isProven || isEnd || !isUserLine(text);
+    if (mayEnd && !isThreadLine(text) && startsHeader(text)) {
       const cutOff = this.#complete(true);
       this.#state.flushed = null;
       this.#begin(line, this.#open());
@@ -342,6 +342,7 @@ export class SlowQueryReader implements LineReader {
   #complete(isCut: boolean): ParsedRecord {
     const { kind, open } = this.#state;
     const lines = this.#lines.complete();
+    this.#statementEnd = null;
     const fields = this.#fields(lines, isCut);
     // What is open after a line whose end was dropped is unknown.
     const isLost = (lines.marks & MARK.lineCut) !== 0 || kind === 'orphan';
@@ -357,13 +358,20 @@ export class SlowQueryReader implements LineReader {
     if (kind === 'rest' && flushed !== null)
       return openEnd(flushed.contexts, flushed.carry + raw, isPart, endOf);
     const statement = isStatement ? raw.slice(statementAt) : '';
-    const end = OPENERS.test(statement) ? openEnd(['code'], statement, isPart, endOf) : CLOSED;
+    const end = this.#endOfStatement(statement, isPart);
     if (open.length === 0) return end;
     const text = end.carry === '' ? `${raw}\n` : raw.slice(0, raw.length - end.carry.length);
     return {
       ...end,
       contexts: [...new Set([...end.contexts, ...contextsAfter(open, text, endOf)])],
     };
+  }
+
+  #endOfStatement(statement: string, isPart: boolean): OpenEnd<SqlContext> {
+    const end = this.#statementEnd;
+    if (end !== null) return isOpen(end) ? { contexts: [end], carry: '' } : CLOSED;
+    if (!isPart && !OPENERS.test(statement)) return CLOSED;
+    return openEnd(['code'], statement, isPart, endOf);
   }
 
   #fields({ raw, marks, wholeTo }: CompleteLines, isCut: boolean): LogRecord {
@@ -384,7 +392,9 @@ export class SlowQueryReader implements LineReader {
         isWithinLine: (marks & MARK.lineOpen) !== 0,
         isDoubtful,
       };
-      return readSlowQuery(text, this.#reading);
+      const { fields, end } = readSlowQuery(text, this.#reading);
+      this.#statementEnd = end;
+      return fields;
     }
     const text = textRecord(isRedacting ? redactUnknown(raw) : raw);
     if (kind === 'orphan') return text;

@@ -7,7 +7,13 @@
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import { withoutLastToken } from './open-contexts.ts';
 import type { Reading } from './record-lines.ts';
-import { PLACEHOLDER, redactSql, redactUnknown } from './redact.ts';
+import {
+  PLACEHOLDER,
+  type RedactedSql,
+  redactSqlFrom,
+  redactUnknown,
+  type SqlContext,
+} from './redact.ts';
 import {
   doubtfulAttributes,
   doubtfulHeader,
@@ -40,11 +46,17 @@ export interface SlowQueryText {
   readonly isDoubtful: boolean;
 }
 
-export function readSlowQuery(text: SlowQueryText, options: Reading): LogRecord {
+/** The record, and the context at the end of its statement if that was read whole. */
+export interface SlowQueryRead {
+  readonly fields: LogRecord;
+  readonly end: SqlContext | null;
+}
+
+export function readSlowQuery(text: SlowQueryText, options: Reading): SlowQueryRead {
   const { raw, header, statementAt } = text;
   const { isRedacting, localTime } = options;
   const statement = raw.slice(statementAt);
-  const sent = isRedacting ? redactStatement(text) : statement;
+  const { text: sent, end } = isRedacting ? redactStatement(text) : { text: statement, end: null };
   const head = raw.slice(0, statementAt);
   const sentHead = isRedacting ? redactHead(head, text) : head;
   const attributes = isRedacting ? redactAttributes(text) : header.attributes;
@@ -52,7 +64,7 @@ export function readSlowQuery(text: SlowQueryText, options: Reading): LogRecord 
     attributes.push(['db.query.text', sent.endsWith(';') ? sent.slice(0, -1) : sent]);
   // The time of the header is always converted, because it shows the order of the records.
   const headerMs = header.time === null ? Number.NaN : localTime.resolve(header.time);
-  return {
+  const fields = {
     timeMs: Number.isNaN(header.clockMs) ? headerMs : header.clockMs,
     timeExtraNs: header.clockExtraNs,
     severityNumber: SEVERITY,
@@ -61,6 +73,7 @@ export function readSlowQuery(text: SlowQueryText, options: Reading): LogRecord 
     eventName: SLOW_QUERY_EVENT,
     attributes,
   };
+  return { fields, end };
 }
 
 function redactHead(
@@ -83,12 +96,16 @@ function redactAttributes({ isDoubtful, header }: SlowQueryText): LogAttribute[]
   return isPlain ? plainAttributes(header.attributes) : header.attributes;
 }
 
-function redactStatement(text: SlowQueryText): string {
+function redactStatement(
+  text: SlowQueryText,
+): Pick<RedactedSql, 'text'> & { end: SqlContext | null } {
   const { raw, statementAt, wholeTo, header, isDoubtful, isCut, isWithinLine } = text;
   const statement = raw.slice(statementAt);
-  if (isDoubtful || !header.isProven) return redactUnknown(statement);
-  if (COMMAND.test(statement)) return statement;
-  const sent = redactSql(raw.slice(statementAt, wholeTo), isCut || wholeTo < raw.length);
-  if (wholeTo < raw.length) return `${sent}\n${PLACEHOLDER}`;
-  return isWithinLine ? withoutLastToken(sent, PLACEHOLDER) : sent;
+  if (isDoubtful || !header.isProven) return { text: redactUnknown(statement), end: null };
+  if (COMMAND.test(statement)) return { text: statement, end: null };
+  const isWhole = wholeTo === raw.length;
+  const read = redactSqlFrom('code', raw.slice(statementAt, wholeTo), isCut || !isWhole);
+  if (!isWhole) return { text: `${read.text}\n${PLACEHOLDER}`, end: null };
+  if (!isWithinLine) return read;
+  return { text: withoutLastToken(read.text, PLACEHOLDER), end: null };
 }

@@ -39,6 +39,15 @@ export interface StateChange {
   readonly blob: Buffer | null;
 }
 
+/** How the blobs of a kind are read. */
+export interface StateKind<T> {
+  readonly kind: string;
+  /** For the operator, if a blob is damaged or does not fit: what is lost, and what begins anew. */
+  readonly lost: string;
+  /** Null for a blob that does not fit, as one of another version. */
+  readonly read: (blob: Buffer) => T | null;
+}
+
 /**
  * The data of one tick: its batches, the state that belongs to them, and the number of samples read. Payloads may be
  * compressed on other threads: they must not change until the commit has ended.

@@ -178,17 +178,6 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(await queue.readSetAside(10)).toEqual([aside]);
     });
 
-    test('the newest rows come newest first, without the rows that are skipped', async () => {
-      queue = await open(queueOptions());
-      for (const id of ['a', 'b', 'c']) await put(queue, { [id]: 1 });
-      const { id } = await firstRow(queue);
-      const found = async (count: number, skip = NONE): Promise<readonly string[]> =>
-        (await queue.newest('metrics', count, skip)).map(({ parts }) => parts[0]?.service ?? '');
-      expect(await found(2)).toEqual(['c', 'b']);
-      expect(await found(9, new Set([id]))).toEqual(['c', 'b']);
-      expect(await queue.newest('logs', 1, NONE)).toEqual([]);
-    });
-
     test('set-aside entries are bounded and listed newest first', async () => {
       queue = await open(queueOptions());
       const entry = (points: number): SetAside => ({ ...ASIDE, points });
@@ -196,7 +185,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
         await put(queue, { a: 1 });
         const { id } = await firstRow(queue);
         expect(queue.pin(id)).toBe(true);
-        await queue.settle(id, [], asides);
+        await queue.settle(id, [{ service: 'a', accepted: 0, rejected: 0, setAside: 1 }], asides);
       };
       const listed = async (most: number): Promise<readonly number[]> =>
         (await queue.readSetAside(most)).map(({ points }) => points);
@@ -222,6 +211,26 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       await check('cursor', null);
       await check('start', 'other');
       expect(['cursor', 'start'].map(kind => queue.stateKeys(kind))).toEqual([[], ['a']]);
+    });
+
+    test('state that does not fit is lost: counted, told and shown, and not an error', async () => {
+      const options = queueOptions();
+      queue = await open(options);
+      const of = {
+        kind: 'cursor',
+        lost: 'the cursors are lost: they begin anew',
+        read: (blob: Buffer) => (String(blob) === 'good' ? 1 : null),
+      };
+      expect(await queue.restoreState(of, 'a')).toBeNull();
+      await queue.commit(stateOf('cursor', 'a', 'good'));
+      expect(await queue.restoreState(of, 'a')).toBe(1);
+      expect(queue.notes()).toEqual([]);
+      await queue.commit(stateOf('cursor', 'a', 'bad'));
+      for (const count of [1, 2]) {
+        expect(await queue.restoreState(of, 'a')).toBeNull();
+        expect(options.counters.of(QUEUE_COUNTERS).lostStates.get('cursor')).toBe(count);
+        expect(queue.notes()).toEqual([of.lost]);
+      }
     });
 
     test('a state blob is copied: the caller may reuse its buffer', async () => {
