@@ -22,8 +22,9 @@ export const verb: Verb = {
   name: 'once',
   summary: 'runs one cycle, delivers it and exits',
   about: `Scrapes every service once, pulls its logs and reads its backups if enabled, sends the result and the queued
-    data, and prints the outcome. It does not touch a queue that a running daemon holds. It stops delivering after a
-    minute, or when the back end has accepted nothing for otlp.timeout. The rest stays in the queue.`,
+    data, and prints the outcome. It asks the service once, without retries, and does not touch a queue that a
+    running daemon holds. It stops delivering after a minute, or when the back end has accepted nothing for
+    otlp.timeout. The rest stays in the queue.`,
   actions: [action({ options: OPTIONS, run: once })],
   exits: {
     0: 'everything was accepted',

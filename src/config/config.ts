@@ -10,7 +10,7 @@ export type { Secret };
 
 export interface Config {
   readonly file: string;
-  /** What the file says that no longer counts (removed.ts). */
+  /** What does not count: removed keys of the file (removed.ts), and variables that are not understood. */
   readonly warnings: readonly Mistake[];
   /** The services of this process: all of them, unless `shard` divides them. */
   readonly services: readonly ServiceConfig[];
@@ -59,6 +59,7 @@ export interface OtlpConfig {
   readonly logs: OtlpSignalConfig;
   readonly concurrency: number;
   readonly maxRequestBytes: number;
+  readonly stuckAfterMs: number;
   readonly temporality: OtlpKeys['temporality'];
 }
 
@@ -169,16 +170,9 @@ export interface PageLimits {
 export interface LogsConfig {
   readonly isEnabled: boolean;
   readonly schedule: { readonly intervalMs: number } | { readonly cron: string };
-  readonly shape: 'archives' | 'records';
   readonly types: readonly string[];
   readonly firstStart: { readonly backMs: number } | { readonly at: Date } | 'beginning';
-  readonly window: {
-    readonly maxMs: number;
-    readonly minMs: number;
-    readonly settleDelayMs: number;
-    readonly overlapMs: number;
-    readonly dayCloseGraceMs: number;
-  };
+  readonly dayCloseGraceMs: number;
   readonly sourceTimezone: string;
   readonly redactLiterals: boolean;
   readonly limits: {
@@ -189,7 +183,6 @@ export interface LogsConfig {
     readonly entries: number;
     readonly lineBytes: number;
     readonly recordBytes: number;
-    readonly setAsideBytes: number;
   };
   readonly endpoints: LogEndpointsConfig;
 }
@@ -253,11 +246,12 @@ export interface OtlpKeys {
   readonly metricsEndpoint: string | null;
   readonly logsEndpoint: string | null;
   readonly protocol: 'http/protobuf' | 'http/json' | 'grpc';
-  readonly compression: 'auto' | 'gzip' | 'zstd' | 'none';
+  readonly compression: 'gzip' | 'zstd' | 'none';
   readonly headers: Readonly<Record<string, Secret>>;
   readonly timeoutMs: number;
   readonly concurrency: number;
   readonly maxRequestBytes: number;
+  readonly stuckAfterMs: number;
   readonly temporality: 'cumulative' | 'delta' | 'lowmemory';
   readonly tls: {
     readonly ca: string | null;

@@ -3,7 +3,7 @@
 // service's API are in endpoints.ts. After a change, run `node tools/config-schema.ts`: it writes the types, the example,
 // the JSON Schema and the table of keys. A test compares them.
 
-import { HOUR_MS } from '../lib/clock.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import type {
   ApiConfig,
   AutoKeys,
@@ -87,8 +87,9 @@ const apiKeys = {
     The timeout of one request. It must not exceed metrics.interval; if the interval is shorter,
     so is the default.`),
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's, for a private certificate
-    authority.`),
+    A PEM file with the certificates to trust instead of the usual ones, which are those of Node.js
+    and of the system's store (SSL_CERT_FILE and SSL_CERT_DIR name another). An intermediate
+    authority alone is enough.`),
   proxy: key('proxy', orNull(proxyUrl()), null).about(`
     An HTTP proxy for requests to the service: http://proxy.example:3128. It may contain a user
     and a password.`),
@@ -311,18 +312,6 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     of series for each KiB. \`prom2otlp check\` shows the limits.`),
 });
 
-export const logWindow: Block<LogsConfig['window']> = block({
-  maxMs: key('max', duration({ min: 1000 }), '24h').about('The longest range of one request.'),
-  minMs: key('min', duration({ min: 1000 }), '5m').about(`
-    A range that fails is halved down to this, then skipped with a gap record.`),
-  settleDelayMs: key('settle_delay', duration({ min: 0 }), '2m').about(`
-    Lines younger than this may not have reached the service yet.`),
-  overlapMs: key('overlap', duration({ min: 0 }), '15m').about(`
-    Each pull reads this range again for late lines; it sends nothing twice.`),
-  dayCloseGraceMs: key('day_close_grace', duration({ min: 0 }), '6h').about(`
-    How long a day's archive may grow after the end of the day.`),
-});
-
 const logLimits: Block<LogsConfig['limits']> = block({
   downloadPerHourBytes: key('download_per_hour', size(), '2GiB').about(`
     Downloads in an hour; above this, pulling slows down.`),
@@ -335,8 +324,6 @@ const logLimits: Block<LogsConfig['limits']> = block({
     One line; a longer one is cut and marked.`),
   recordBytes: key('record', size({ max: 2 ** 28 }), '256KiB').about(`
     One record: a line and its continuation lines; a longer one is cut and marked.`),
-  setAsideBytes: key('set_aside', size({ min: 0 }), '256MiB').about(`
-    Given-up archives, kept below queue.directory; 0B keeps none.`),
 });
 
 const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
@@ -346,22 +333,19 @@ const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
   schedule: key('schedule', schedule(), '5m').about(`
     When to pull: a duration of at least 30s, or a cron expression in UTC, in quotes:
     "*/10 * * * *".`),
-  shape: key('shape', choice(['archives', 'records']), 'archives').about(`
-    archives: the service lists archives, and prom2otlp downloads them. records: the answer
-    contains the lines.`),
   types: key('types', list(text({ expected: 'the name of a log type' })), LOG_TYPES).about(`
     The types of logs to pull. An empty list means all types that the service has.`),
   firstStart: key('first_start', startPoint(), '1h').about(`
     Where the first start of all begins: this long before now, \`beginning\`, or a time such as
-    2026-03-01T00:00:00Z. Later starts continue where the previous one ended. With
-    \`shape: records\` the first start goes back 90 days at most.`),
-  window: key('window', logWindow).about('The time ranges of the requests.'),
+    2026-03-01T00:00:00Z. Later starts continue where the previous one ended.`),
+  dayCloseGraceMs: key('day_close_grace', duration({ min: 0 }), '6h').about(`
+    How long the archives of a day may grow after the end of the day.`),
   sourceTimezone: key('source_timezone', timeZone(), 'UTC').about(`
     The time zone of times in the lines that have no zone: UTC, Europe/Berlin, …`),
   redactLiterals: key('redact_literals', flag(), true).about(`
     Replace literals in SQL statements with \`?\`, so that the logs contain no data of your users.`),
   limits: key('limits', logLimits).about(`
-    Limits of pulling. Logs over a limit are cut and marked, or set aside with a gap record.`),
+    Limits of pulling. Logs over a limit are cut and marked, or given up with a gap record.`),
   endpoints: key('endpoints', logEndpoints).about(`
     The shape of the log API. Change these keys only if your service's API differs. Paths are
     below base_url.`),
@@ -374,7 +358,7 @@ export const GRPC_ENDPOINT = 'http://localhost:4317';
 
 export const otlpTls: Block<OtlpKeys['tls']> = block({
   ca: key('ca', orNull(certificates()), null).about(`
-    A PEM file with the certificates to trust instead of the system's.`),
+    A PEM file with the certificates to trust instead of the usual ones, as in api.ca.`),
   cert: key('cert', orNull(certificates()), null).about(`
     A PEM file with the client certificate.`),
   key: key('key', orNull(privateKey()), null).about(`
@@ -400,10 +384,9 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
   ).aboutFixed(`
     http/protobuf, http/json or grpc. Every receiver supports http/protobuf, not all support the
     others.`),
-  compression: key('compression', choice(['auto', 'gzip', 'zstd', 'none']), 'auto').aboutFixed(`
-    auto, gzip, zstd or none; with grpc, auto, gzip or none. auto: zstd if the back end has shown
-    that it accepts it, else gzip. For a gateway that answers before it decodes, auto cannot
-    detect that zstd fails: set gzip.`),
+  compression: key('compression', choice(['gzip', 'zstd', 'none']), 'gzip').aboutFixed(`
+    gzip, zstd or none; with grpc, gzip or none. Every receiver takes gzip. \`prom2otlp check --probe\`
+    tells whether the back end takes zstd, and what it would save.`),
   headers: key('headers', headers(), {}).about(`
     Request headers, for example {Authorization: "Bearer \${file:token}"}. Their values are kept
     secret.`),
@@ -413,6 +396,9 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
     need that.`),
   maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').aboutFixed(`
     Larger requests are split. At most 64MiB.`),
+  stuckAfterMs: key('stuck_after', duration({ min: MINUTE_MS, max: DAY_MS }), '15m').about(`
+    A batch that the back end refuses, or fails on, for this long is put to the test: only if the
+    back end then accepts another batch and refuses this one again does its content count as bad.`),
   temporality: key(
     'temporality',
     choice(['cumulative', 'delta', 'lowmemory']),
@@ -526,7 +512,8 @@ export const CONFIG: Block<ConfigKeys> = block({
     OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, _CERTIFICATE,
     _CLIENT_CERTIFICATE and _CLIENT_KEY apply (also those for one signal, such as
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), and OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE;
-    then these defaults. A key set here overrides the variables.`),
+    then these defaults. A key set here overrides the variables. A variable whose word or number is
+    not understood is ignored, with a warning.`),
   queue: key('queue', queue).aboutFixed(`
     The queue holds data until the back end accepts it. It survives a crash.`),
   status: key('status', status).aboutFixed(`

@@ -130,7 +130,7 @@ interface SignalRead {
   /** Valid only if there are no mistakes. */
   readonly keys: ConfigKeys;
   readonly mistakes: readonly Mistake[];
-  /** Of keys and values that were removed. */
+  /** Of keys and values that were removed, and of variables that are not understood. */
   readonly warnings: readonly Mistake[];
 }
 
@@ -143,7 +143,8 @@ function readFor(signal: Signal, given: YamlTree<YamlMap>, variables: OtelVariab
   found.push(...ruleViolations(tree.root, signal));
   const { removed, others } = removedKeys(found);
   const mistakes = [...tree.mistakes, ...violationMistakes(others, tree)];
-  const warnings = violationMistakes([...replaced.found, ...removed], tree);
+  const gone = violationMistakes([...replaced.found, ...removed], tree);
+  const warnings = [...gone, ...tree.warnings];
   return { signal, tree, keys: read ?? bug('the root is a map'), mistakes, warnings };
 }
 
@@ -224,12 +225,13 @@ function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
 }
 
 function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
-  const { concurrency, maxRequestBytes, temporality } = metrics.keys.otlp;
+  const { concurrency, maxRequestBytes, stuckAfterMs, temporality } = metrics.keys.otlp;
   return {
     metrics: signalConfig(metrics),
     logs: signalConfig(logs),
     concurrency,
     maxRequestBytes,
+    stuckAfterMs,
     temporality,
   };
 }

@@ -1,12 +1,15 @@
 // Reads the standard variables of OpenTelemetry, which no other file reads: for the exporters, and for the program's own
 // telemetry. They apply where the YAML has no value; a variable of one signal overrides the general one. An empty
-// variable counts as not set.
+// variable counts as not set. So does, with a warning, one whose word or number is not understood, as the specification
+// says. An unusable address, header or certificate is a mistake: without it the data would go elsewhere, or unguarded.
 // Specification: OpenTelemetry protocol exporter, resource SDK ("Specifying resource information via an
 // environment variable"), environment variables ("General SDK configuration", "Periodic exporting MetricReader").
 
 import { resolve } from 'node:path';
 import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
+import { kindAt } from './declare.ts';
+import { CONFIG } from './keys.ts';
 import { isPlainMap, valueAt, type KeyPath, type YamlMap } from './places.ts';
 import { ExpandedText, expandPath, type Expansion, type TextSources } from './secrets.ts';
 import type { YamlTree } from './yaml-tree.ts';
@@ -28,9 +31,11 @@ export interface OtelVariables {
   readonly layers: Readonly<Record<Signal, Layer>>;
   /** From OTEL_RESOURCE_ATTRIBUTES, without OWN_ATTRIBUTES, which each service sets itself. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** The mistakes in OTEL_RESOURCE_ATTRIBUTES; those in other variables are reported when these are used. */
-  readonly mistakes: readonly Mistake[];
+  /** Variables that are not understood, by the keys that they would set; null: for OTEL_RESOURCE_ATTRIBUTES. */
+  readonly ignored: readonly Ignored[];
 }
+
+type Ignored = readonly [key: string | null, warning: Mistake];
 
 const asIs: Read = text => ({ value: text });
 const lowerCase: Read = text => ({ value: text.toLowerCase() });
@@ -55,6 +60,15 @@ const OWN_VARIABLES: typeof VARIABLES = [
   ['LOG_LEVEL', 'log.level', readLogLevel],
 ];
 const PREFIX = 'OTEL_EXPORTER_OTLP_';
+/** The keys whose values are words and numbers. */
+const WORDS: ReadonlySet<string> = new Set([
+  'otlp.protocol',
+  'otlp.compression',
+  'otlp.timeout',
+  'otlp.temporality',
+  'telemetry.interval',
+  'log.level',
+]);
 const OWN_ATTRIBUTES = new Set(['service.name', 'service.instance.id']);
 
 /** The keys that a variable can set for one signal. */
@@ -66,10 +80,15 @@ export function keyFor(signal: Signal, key: string): string {
 }
 
 export function readOtelVariables(sources: TextSources): OtelVariables {
+  const ignored: Ignored[] = [];
   const layer = (prefix: string, table: typeof VARIABLES): (readonly [string, Variable])[] =>
     table.flatMap(([suffix, key, read]) => {
       const variable = readVariable(prefix + suffix, read, sources);
-      return variable === undefined ? [] : [[key, variable] as const];
+      if (variable === undefined) return [];
+      const warning = WORDS.has(key) ? warningOf(variable, key) : null;
+      if (warning === null) return [[key, variable] as const];
+      ignored.push([key, warning]);
+      return [];
     });
   const shared = [...layer(PREFIX, VARIABLES), ...layer('OTEL_', OWN_VARIABLES)];
   const layerOf = (signal: Signal): Layer => {
@@ -77,7 +96,25 @@ export function readOtelVariables(sources: TextSources): OtelVariables {
     return new Map([...shared, ...own.map(([key, one]) => [keyFor(signal, key), one] as const)]);
   };
   const layers = { metrics: layerOf('metrics'), logs: layerOf('logs') };
-  return { layers, ...readAttributes(sources) };
+  return { layers, ignored, attributes: readAttributes(sources, ignored) };
+}
+
+/** Null for a word or number that the key takes. */
+function warningOf({ name, reading }: Variable, key: string): Mistake | null {
+  if ('problem' in reading) return ignoredMistake(name, reading);
+  let found: Mistake | null = null;
+  kindAt(CONFIG, key.split('.'))?.read(reading.value, [], ({ problem, hint }) => {
+    found = ignoredMistake(name, { problem, ...(hint !== undefined && { hint }) });
+  });
+  return found;
+}
+
+function ignoredMistake(
+  name: string,
+  { problem, hint }: Exclude<Reading, { value: unknown }>,
+): Mistake {
+  const message = `${problem}; the variable is ignored`;
+  return { key: name, message, ...(hint !== undefined && { hint }) };
 }
 
 function readVariable(name: string, read: Read, sources: TextSources): Variable | undefined {
@@ -85,14 +122,19 @@ function readVariable(name: string, read: Read, sources: TextSources): Variable 
   return text === '' ? undefined : { name, reading: read(text, sources) };
 }
 
-function readAttributes(sources: TextSources): Pick<OtelVariables, 'attributes' | 'mistakes'> {
+function readAttributes(
+  sources: TextSources,
+  ignored: Ignored[],
+): Readonly<Record<string, string>> {
   const variable = readVariable('OTEL_RESOURCE_ATTRIBUTES', readPairs, sources);
-  if (variable === undefined) return { attributes: {}, mistakes: [] };
+  if (variable === undefined) return {};
   const { name, reading } = variable;
-  if ('problem' in reading) return { attributes: {}, mistakes: [variableMistake(name, reading)] };
+  if ('problem' in reading) {
+    ignored.push([null, ignoredMistake(name, reading)]);
+    return {};
+  }
   const pairs = Object.entries(reading.value as Record<string, string>);
-  const attributes = Object.fromEntries(pairs.filter(([name]) => !OWN_ATTRIBUTES.has(name)));
-  return { attributes, mistakes: [] };
+  return Object.fromEntries(pairs.filter(([name]) => !OWN_ATTRIBUTES.has(name)));
 }
 
 function variableMistake(
@@ -106,6 +148,8 @@ function variableMistake(
 export interface LayeredTree extends YamlTree<YamlMap> {
   /** The name of the variable that a value came from; undefined: from the YAML. */
   readonly variableOf: (path: KeyPath) => string | undefined;
+  /** Of variables that are ignored although the YAML has no value. */
+  readonly warnings: readonly Mistake[];
 }
 
 export function layerVariables(
@@ -116,7 +160,7 @@ export function layerVariables(
   const { root: given } = tree;
   const root = { ...given };
   const names = new Map<string, string>();
-  const mistakes = [...tree.mistakes, ...variables.mistakes];
+  const mistakes = [...tree.mistakes];
   for (const [key, { name, reading }] of variables.layers[signal]) {
     const path = key.split('.');
     const isBeaten = key.endsWith('_endpoint') && !isSilent(given, ['otlp', 'endpoint']);
@@ -134,7 +178,9 @@ export function layerVariables(
   }
   const variableOf = (path: KeyPath): string | undefined =>
     names.get(path.slice(0, 3).join('.')) ?? names.get(path.slice(0, 2).join('.'));
-  return { ...tree, root, variableOf, mistakes };
+  const missed = ([key]: Ignored): boolean => key === null || isSilent(given, key.split('.'));
+  const warnings = variables.ignored.filter(missed).map(([, warning]) => warning);
+  return { ...tree, root, variableOf, mistakes, warnings };
 }
 
 /** True when the YAML has no value: absent, or null where that means "not set". A wrong value is a value. */

@@ -23,12 +23,11 @@ export const REMOVED: readonly Removed[] = [
     use: 'remove it: metrics.limits.memory bounds the services that no entry names',
   },
   { path: 'logs.shape', use: 'remove it: logs are pulled as archives' },
-  { path: 'logs.window', use: 'remove it: archives need no time ranges' },
-  { path: 'logs.window.max', use: 'remove it: archives need no time ranges' },
-  { path: 'logs.window.min', use: 'remove it: archives need no time ranges' },
-  { path: 'logs.window.settle_delay', use: 'remove it: archives are read as they grow' },
-  { path: 'logs.window.overlap', use: 'remove it: archives are read where they grew' },
-  { path: 'logs.window.day_close_grace', use: 'remove it: archives are read as they grow' },
+  {
+    path: 'logs.window',
+    use: 'remove it, and write its day_close_grace, if it has one, as `logs.day_close_grace`',
+  },
+  { path: 'logs.limits.set_aside', use: 'remove it: given-up archives are not kept' },
 ];
 
 /** The map with the values to use instead of removed ones, which are `found`. */

@@ -6,18 +6,7 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import { findBadPair } from '../lib/pem.ts';
 import type { Signal } from '../model/batch.ts';
 import { MISSING, readAlone, showValue, type Key, type Violation } from './declare.ts';
-import {
-  api,
-  CONFIG,
-  logWindow,
-  metrics,
-  otlp,
-  otlpTls,
-  prefixes,
-  service,
-  shard,
-  status,
-} from './keys.ts';
+import { api, CONFIG, metrics, otlp, otlpTls, prefixes, service, shard, status } from './keys.ts';
 import { isSet, valueAt, type KeyPath } from './places.ts';
 import { groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
@@ -40,7 +29,6 @@ const RULES: readonly Rule[] = [
   overridesChangeSomething,
   renamesHaveEffect,
   headersAreUnique,
-  windowIsOrdered,
   statusIsGuarded,
   shardExists,
   certificateHasKey,
@@ -209,15 +197,6 @@ function headersAreUnique(root: unknown): Violation[] {
     const repeated = [...names.values()].flatMap(([, ...others]) => others);
     return repeated.map(name => ({ path: [...path, name], problem, hint, isAtKey: true }) as const);
   });
-}
-
-function windowIsOrdered(root: unknown): Violation[] {
-  const path = ['logs', 'window', 'min'];
-  const minMs = readAt(root, path, logWindow.keys.minMs);
-  const maxMs = readAt(root, ['logs', 'window', 'max'], logWindow.keys.maxMs);
-  if (minMs === undefined || maxMs === undefined || minMs <= maxMs) return [];
-  const [min, max] = [formatDuration(minMs), formatDuration(maxMs)];
-  return [{ path, problem: `window.min ${min} is longer than window.max ${max}` }];
 }
 
 function certificateHasKey(root: unknown): Violation[] {

@@ -452,7 +452,7 @@ export class Daemon {
   async #pullOnce(): Promise<void> {
     const over = new AbortController();
     const cancel = this.#clock.after(PULL_MS, () => over.abort());
-    await this.logs?.pull(over.signal);
+    await this.logs?.pull(over.signal, false);
     cancel();
   }
 

@@ -12,7 +12,6 @@
 import type { AutoConfig, Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
-import { parseJson } from '../lib/json.ts';
 import { printableLine } from '../lib/printable.ts';
 import { shardOf } from '../lib/shard.ts';
 import type { ThrottledLog } from '../lib/log.ts';
@@ -24,6 +23,7 @@ import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { Translated } from '../pipeline.ts';
 import { forgotten, keyOf } from './gone-series.ts';
+import type { StoredServices } from './stored-services.ts';
 
 export const DISCOVERY_COUNTERS = {
   changes: {
@@ -78,13 +78,6 @@ interface Known {
 
 interface Gone extends Found {
   readonly atMs: number;
-}
-
-interface Stored {
-  readonly version: 1;
-  readonly services: readonly Found[];
-  /** Services whose state is kept; `atMs` by the wall clock. */
-  readonly gone: readonly Gone[];
 }
 
 interface Memory {
@@ -258,7 +251,7 @@ export class Discovery {
 
   /** Stores the list, and deletes the state that was kept for long enough. */
   async #save(): Promise<void> {
-    const { queue, config, log } = this.#options;
+    const { queue, log } = this.#options;
     if (queue === null) return;
     const { known, gone } = this.#memory;
     const state: StateChange[] = [];
@@ -269,7 +262,7 @@ export class Discovery {
       const { forgetLogs } = await import('../logs/ledger.ts');
       const { forgetBackups } = await import('../backups/service-backups.ts');
       const service = this.#serviceOf(id, name);
-      state.push(...(await forgetLogs(queue, config.logs, service)), forgetBackups(id));
+      state.push(...(await forgetLogs(queue, service)), forgetBackups(id));
       state.push(...forgotten(keyOf({ address: this.#address, id })));
     }
     if (expired.length > 0)
@@ -278,7 +271,7 @@ export class Discovery {
         'the state of services that have been gone for long is deleted',
       );
     const services = [...known].map(([id, { name }]) => ({ id, name }));
-    const list: Stored = { version: 1, services, gone: [...gone.values()] };
+    const list: StoredServices = { version: 1, services, gone: [...gone.values()] };
     const blob = Buffer.from(JSON.stringify(list));
     state.push({ kind: LIST, key: this.#address, blob });
     const outcome = await queue.commit({ batches: [], state, reads: [] });
@@ -397,11 +390,12 @@ function addressOf({ config }: DiscoveryOptions): string {
   return config.auto.api.baseUrl;
 }
 
-/** The stored list; empty if it is damaged, or of another version. */
+/** The stored list; empty if there is none, or if it is lost. */
 async function stored(options: DiscoveryOptions): Promise<Memory> {
-  const blob = await options.queue?.readState(LIST, addressOf(options));
-  const list = parseJson(blob?.toString() ?? '') as Stored | undefined;
-  const { services, gone } = list?.version === 1 ? list : { services: [], gone: [] };
+  const { readStoredServices: read } = await import('./stored-services.ts');
+  const lost = 'the list of services is lost: it begins anew with the next page';
+  const list = await options.queue?.restoreState({ kind: LIST, lost, read }, addressOf(options));
+  const { services, gone } = list ?? { services: [], gone: [] };
   return {
     known: new Map(services.map(({ id, name }) => [id, { name, absentMs: 0, otherNameMs: 0 }])),
     gone: new Map(gone.map(one => [one.id, one])),

@@ -1,6 +1,6 @@
 // Downloads one archive and reads its new part, entry by entry, into chunks that are committed together with the
-// progress. The next try continues from the last commit. An archive that is broken in too many tries is given up: kept
-// as a file, counted, and reported as a gap.
+// progress. The next try continues from the last commit. An archive that is broken in five tries is given up for its size:
+// counted, and reported as a gap.
 
 import { causeText } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
@@ -12,24 +12,21 @@ import {
   afterFault,
   afterFlush,
   afterRead,
-  afterUndelivered,
   endOf,
+  isGivenUp,
   isLastTry,
 } from './archive-state.ts';
 import type { Chunk } from './chunk.ts';
-import { isHeld } from './cursor.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
-import { commit, goOnUnlessStopped, MAY_BE_KEY, type Pull, PullEnded, Slicer } from './pull.ts';
+import { commit, goOnUnlessStopped, type Pull, PullEnded, Slicer } from './pull.ts';
 import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
+import { savedReader } from './stored-state.ts';
 
 /** False for a broken archive. */
 type ReadResult = Result<{ readonly isWhole: boolean }>;
 
 const GONE = 410;
-/** Failures that are not about one archive: of this machine's disk, or of the rate of all requests. */
-const NOT_OF_ARCHIVE: ReadonlySet<string> = new Set(['not_stored', 'rate_limited']);
-
 const NOT_STORED = 'its lines wait: the file of the queue cannot be written';
 
 /** The number of lines per look at the clock, which costs as much as a tenth of a line. */
@@ -75,7 +72,7 @@ export async function flushArchive(pull: Pull, archive: KnownArchive): Promise<v
   const writer = new ArchiveWriter(pull, archive);
   const entries = { ...state.entries };
   for (const [name, progress] of Object.entries(state.entries)) {
-    entries[name] = { ...progress, reader: writer.addOpen(progress, name) };
+    entries[name] = { ...progress, ...writer.addOpen(progress, name) };
   }
   await writer.commit(afterFlush(state, entries));
 }
@@ -107,7 +104,7 @@ class ArchiveReading {
       const result = await api.ask(() => downloads.permits.run(() => this.#try()), true);
       const fault = result.ok ? null : faultOf(result.error);
       if (fault === null) return result;
-      await noteBroken(this.#pull, this.#archive, fault, null);
+      await this.#noteBroken(fault);
       return { ok: true, isWhole: false };
     } catch (error) {
       return this.#endOfDisk(error);
@@ -128,11 +125,7 @@ class ArchiveReading {
       if (!result.ok) return result;
       failpoint('spool-done');
       const fault = await this.#readEntries(spool);
-      if (fault !== null) {
-        await noteBroken(this.#pull, this.#archive, fault, spool);
-        // The missing entries may have come with a wrong answer: the next chance does not require them.
-        if (this.#archive.state.setAside !== '') this.#forget(this.#missing);
-      }
+      if (fault !== null) await this.#noteBroken(fault);
       return { ok: true, isWhole: fault === null };
     } finally {
       await spool.close();
@@ -208,6 +201,26 @@ class ArchiveReading {
       });
   }
 
+  /** Schedules another try; after the last one gives the archive up. */
+  async #noteBroken({ fault: reason, message: cause }: ArchiveError): Promise<void> {
+    const { api, ledger, meter } = this.#pull;
+    const archive = this.#archive;
+    const { partition, id, state } = archive;
+    // Its open records may never be completed.
+    if (isLastTry(state)) await flushArchive(this.#pull, archive);
+    ledger.setArchive(archive, afterFault(archive.state, api.overMs()));
+    if (isGivenUp(state) || !isGivenUp(archive.state)) {
+      meter.counters.archives.add(1, 'broken');
+      meter.broken(partition, id, cause);
+      return;
+    }
+    // The missing entries may have come with a wrong answer: another size does not require them.
+    this.#forget(this.#missing);
+    meter.gaveUp(partition, { archive: id, reason, cause });
+    const span = { fromMs: state.dayMs, toMs: endOf(state) };
+    await commit(this.#pull, { gaps: [{ partition, span, reason, archive: id }] });
+  }
+
   async #readEntry(entry: ArchiveEntry): Promise<void> {
     const { partition, id, state } = this.#archive;
     const { entries } = state;
@@ -240,8 +253,7 @@ class ArchiveReading {
       }
     } catch (error) {
       // Other bytes at the beginning may be damage: then these records were sent before.
-      const isGivenUp =
-        error instanceof ArchiveError && isLastTry(this.#archive.state, error.fault);
+      const isGivenUp = error instanceof ArchiveError && isLastTry(this.#archive.state);
       if (isGivenUp && (error.endsArchive || !isRewritten))
         await this.#keepRest(reader, entry.name, error);
       // The entry is read again from the last commit.
@@ -286,53 +298,6 @@ class ArchiveReading {
       if (lines % LINES_PER_LOOK === 0 && this.#slicer.isOver) await this.#pause();
       if (this.#writer.isFull) await this.#writer.commitEntry(entryName, reader.progress());
     }
-  }
-}
-
-/** Schedules another try; after the last one gives the archive up. `spool` holds it if it was downloaded. */
-async function noteBroken(
-  pull: Pull,
-  archive: KnownArchive,
-  { fault: reason, message: cause }: ArchiveError,
-  spool: SpoolFile | null,
-): Promise<void> {
-  const { api, downloads, ledger, meter } = pull;
-  const { partition, id, state } = archive;
-  const isLast = isLastTry(state, reason);
-  const isGivenUp = isLast && state.setAside === '';
-  const isKept = isLast && spool !== null;
-  const kept = isKept ? ((await downloads.kept?.keep(spool, partition, id)) ?? null) : null;
-  // Its open records may never be completed.
-  if (isLast) await flushArchive(pull, archive);
-  ledger.setArchive(archive, afterFault(archive.state, reason, api.overMs()));
-  if (!isGivenUp) {
-    meter.counters.archives.add(1, 'broken');
-    meter.broken(partition, id, cause);
-    return;
-  }
-  meter.counters.archives.add(1, 'set_aside');
-  meter.setAside(partition, { archive: id, reason, cause, kept });
-  const span = { fromMs: state.dayMs, toMs: endOf(state) };
-  await commit(pull, { gaps: [{ partition, span, reason, archive: id }] });
-}
-
-/**
- * Notes that the service delivered other archives, but not these. It may deliver them later: an archive is given up only
- * some days after its end and after its first failure (isHeld).
- */
-export async function noteUndelivered(
-  pull: Pull,
-  failures: ReadonlyMap<KnownArchive, ServiceError>,
-): Promise<void> {
-  const { api, ledger, meter } = pull;
-  const nowMs = api.overMs();
-  for (const [archive, { reason, message: cause }] of failures) {
-    if (NOT_OF_ARCHIVE.has(reason)) continue;
-    const { partition, id, state } = archive;
-    if (isHeld(endOf(state), state.undeliveredMs ?? nowMs, nowMs)) {
-      ledger.setArchive(archive, afterUndelivered(state, nowMs, MAY_BE_KEY.has(reason)));
-      meter.broken(partition, id, cause);
-    } else await noteBroken(pull, archive, new ArchiveError('refused', cause), null);
   }
 }
 
@@ -387,11 +352,11 @@ class ArchiveWriter {
   }
 
   /** Adds the open record of an entry. Returns the state of its reader after that. */
-  addOpen(progress: EntryProgress, entryName: string): string {
+  addOpen(progress: EntryProgress, entryName: string): ReturnType<typeof savedReader> {
     const reader = this.#pull.readerOf(this.#archive.partition.type);
     reader.restore(progress.reader);
     this.add(reader.flush(), entryName);
-    return reader.save();
+    return savedReader(reader.save());
   }
 
   /** Commits the added records, and the progress within the entry. */

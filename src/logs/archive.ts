@@ -207,7 +207,7 @@ function damaged(error: unknown): never {
 }
 
 /** The bytes `[from, to)` of the file; by default all. */
-export async function* fileBytes(
+async function* fileBytes(
   spool: SpoolFile,
   from = 0,
   to: number = spool.bytes,

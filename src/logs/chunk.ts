@@ -19,8 +19,8 @@ import { MARKS, OWN_PREFIX, type ParsedRecord } from './record.ts';
 /** `stopped`: the pull was stopped while there was no room; `failed`: the store is broken or too small. */
 export type StoreResult = 'stored' | 'stopped' | 'failed';
 
-export const CHUNK_RECORDS_MAX = 500;
-export const CHUNK_BYTES_MAX: number = 1024 * 1024;
+const CHUNK_RECORDS_MAX = 500;
+const CHUNK_BYTES_MAX = 1024 * 1024;
 
 export class Chunk {
   readonly #request: LogsRequest;
@@ -69,12 +69,6 @@ export class Chunk {
     const madeAtMs = this.#observedAtMs;
     return batchOf(this.#service, this.count, { signal: 'logs', payload, madeAtMs });
   }
-
-  /** The batch in its own memory, to commit several together. */
-  endInCopy(): Batch {
-    const batch = this.end();
-    return { ...batch, payload: Buffer.from(batch.payload) };
-  }
 }
 
 const ROOM_POLL_MS = 200;
@@ -91,25 +85,27 @@ export interface LogSinkOptions {
 export class LogSink {
   readonly #options: LogSinkOptions;
   readonly #writer = new WireWriter();
-  /** Gaps have their own writer: the chunk to be stored with them is still in the other one. */
-  readonly #gapWriter = new WireWriter(1024);
 
   constructor(options: LogSinkOptions) {
     this.#options = options;
   }
 
-  /** A new chunk; the last one must have been stored or copied. */
-  chunk(partition: Partition, writer: WireWriter = this.#writer): Chunk {
+  /** A new chunk; the last one must have been stored. */
+  chunk(partition: Partition): Chunk {
+    return this.#chunkIn(this.#writer, partition);
+  }
+
+  /** The record of a gap, in a writer of its own: the chunk to be stored with it is still in the other one. */
+  gapBatch(gap: Gap): Batch {
+    const chunk = this.#chunkIn(new WireWriter(), gap.partition);
+    chunk.addGap(gap);
+    return chunk.end();
+  }
+
+  #chunkIn(writer: WireWriter, partition: Partition): Chunk {
     const { resourceOf, clock } = this.#options;
     const request = new LogsRequest(writer, resourceOf(partition.service));
     return new Chunk(request, partition, clock.nowMs());
-  }
-
-  /** The record of a gap, in its own memory. */
-  gapBatch(gap: Gap): Batch {
-    const chunk = this.chunk(gap.partition, this.#gapWriter);
-    chunk.addGap(gap);
-    return chunk.endInCopy();
   }
 
   /** The batches' memory must not change until the promise settles. */

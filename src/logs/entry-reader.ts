@@ -11,19 +11,10 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { compileForWork } from '../lib/footprint.ts';
 import { type LineReader, MARK, type ParsedRecord } from './record.ts';
+import { type EntryProgress, savedReader } from './stored-state.ts';
 import { Unwrapper, type UnwrapOptions } from './unwrap.ts';
 
-/** How far an entry has been read. Plain data, stored as JSON. */
-export interface EntryProgress {
-  readonly bytes: number;
-  readonly lines: number;
-  /** SHA-256 of the first `bytes`, in hex. */
-  readonly hash: string;
-  /** True when an incomplete line followed. */
-  readonly hasTail: boolean;
-  /** LineReader.save(). */
-  readonly reader: string;
-}
+export type { EntryProgress } from './stored-state.ts';
 
 export interface EntryReaderOptions {
   /** Null for an entry that is new or read again. */
@@ -135,7 +126,7 @@ export class EntryReader {
   end(isFinal: boolean): boolean {
     this.records = [];
     if (this.isBehind) return false;
-    if (isFinal) this.#giveHeld(0);
+    if (isFinal) this.#giveHeld(MARK.lineOpen);
     return true;
   }
 
@@ -148,10 +139,10 @@ export class EntryReader {
   #giveHeld(endMarks: number): void {
     const records: ParsedRecord[] = [];
     // A part of a JSON object cannot be read.
-    if (endMarks === 0 || !this.#isJson) this.#splitter.feedEnd(endMarks);
+    if (endMarks !== MARK.lineCut || !this.#isJson) this.#splitter.feedEnd(endMarks);
     while (this.next()) records.push(...this.records);
     this.records = records;
-    this.#unwrapper.flush();
+    this.#unwrapper.flush(endMarks);
     records.push(...this.#reader.flush());
     this.#markSafe(this.#splitter.position);
   }
@@ -162,7 +153,8 @@ export class EntryReader {
     if (!isPending) this.#markSafe(this.#splitter.position);
     const { bytes, lines } = this.#safe;
     const hasTail = this.#splitter.hasTail || isPending;
-    return { bytes, lines, hash: this.#hashText(), hasTail, reader: this.#reader.save() };
+    const saved = savedReader(this.#reader.save());
+    return { bytes, lines, hash: this.#hashText(), hasTail, ...saved };
   }
 
   #passPiece(): void {

@@ -11,9 +11,11 @@ export type GapReason =
   | ArchiveFault
   | 'retention'
   | 'vanished'
-  | 'window'
+  | 'unlisted'
   /** Before this shard began to read the logs of a service, which another shard may have read until then. */
-  | 'first_start';
+  | 'first_start'
+  /** The state of a service was not readable. */
+  | 'state_lost';
 
 export interface Gap {
   readonly partition: Partition;
@@ -39,7 +41,8 @@ const TEXTS: Readonly<Record<GapReason, string>> = {
   ratio_limit: 'the archive unpacks to more than logs.limits.ratio times its size',
   retention: 'the service no longer keeps these logs',
   vanished: 'the archive was listed, and later no longer',
-  window: 'the window could not be read to its end',
+  unlisted: 'the service could not list them for three days',
+  state_lost: 'the stored position was lost, and reading began anew',
   first_start: 'this shard is new to the service, and begins where logs.first_start says',
 };
 

@@ -73,7 +73,7 @@ export function readDescriptor(
 }
 
 /** The partition of an item, or the reason to ignore it. */
-export function readPartition(item: unknown, context: ItemContext): Partition | 'type' | 'service' {
+function readPartition(item: unknown, context: ItemContext): Partition | 'type' | 'service' {
   const { pointers, types } = context;
   const type = textAt(pointers.type, item);
   // An item without a type has the requested one.

@@ -1,40 +1,36 @@
-// The state of a puller: how far each service has been pulled (a track), and either the open archives, by partition, or
-// the ids of records that will be listed again, by track. It is read from the queue's state once and kept in memory.
-// Every change is stored in the commit that it belongs to, so that the memory is ahead of the store only during a
-// commit. After a failed commit the ledger is dropped and read again. Ids are stored in segments, one per commit, so
-// that a commit writes only new ones.
+// The state of a puller: how far each service has been pulled (a track), and the archives that are not closed, by
+// partition. It is read from the queue's state once and kept in memory. Every change is stored in the commit that it
+// belongs to, so that the memory is ahead of the store only during a commit. After a failed commit the ledger is dropped
+// and read again.
 //
-//   kind `logs`, key `service/<id>`                        archives: the cursor and the partitions
-//                key `archives/<partition>`                the archives of one partition
-//                key `records/<service>/<type>`            records: the cursor and the segments
-//                key `uids/<service>/<type>/<segment>`     16 bytes of id and 8 of time (ms, big-endian double) each
+//   kind `logs`, key `service/<id>`               the cursor and the partitions
+//                key `archives/<partition>`       the archives of one partition
 
-import type { LogsConfig, ServiceConfig } from '../config/config.ts';
+import type { ServiceConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
-import { membersOf, parseJson } from '../lib/json.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { type ArchiveState, isBehind, newArchive } from './archive-state.ts';
 import { type Cursor, startCursor } from './cursor.ts';
 import { type Descriptor, type Partition, partitionKey } from './item.ts';
+import { readArchivesState, readServiceState, stateBlob } from './stored-state.ts';
 
 const STATE_KIND = 'logs';
-/** Increased when an older version cannot read the stored state. */
-const STATE_VERSION = 1;
 /** More partitions than this cannot be real sources: they are ignored and counted. */
 const PARTITIONS_MAX = 10_000;
-const UID_BYTES = 16;
-const ENTRY_BYTES = UID_BYTES + 8;
 
 /** The changes that delete the stored state of a service's logs. */
-export async function forgetLogs(
-  queue: Queue,
-  config: LogsConfig,
-  service: ServiceConfig,
-): Promise<StateChange[]> {
-  const start = startCursor(0, config.window);
-  const ledger = await Ledger.load(queue, { config, services: [service], start });
+export async function forgetLogs(queue: Queue, service: ServiceConfig): Promise<StateChange[]> {
+  const ledger = await Ledger.load(queue, { services: [service], start: startCursor(0) });
   return ledger?.removal() ?? [];
+}
+
+/** Deletes what versions with `logs.shape: records` have stored. Returns the number of blobs. */
+export async function dropRecordsState(queue: Queue): Promise<number> {
+  const keys = queue.stateKeys(STATE_KIND).filter(key => /^(?:records|uids)\//.test(key));
+  const state = keys.map(key => ({ kind: STATE_KIND, key, blob: null }));
+  if (keys.length > 0) await queue.commit({ batches: [], state, reads: [] });
+  return keys.length;
 }
 
 /** The oldest archive that is behind, of each partition of these types ([]: all): all earlier ones were read. */
@@ -54,27 +50,22 @@ export function oldestBehind(
 /** The fields of a track that change. Only the ledger changes them. */
 interface TrackProgress {
   cursor: Cursor;
-  /** Archives, by type ('' for all types): since when the type could not be listed although others could. */
+  /** By type ('' for all types): the time up to which it was listed. */
+  listedMs: Readonly<Record<string, number>>;
+  /** By type: since when it could not be listed although others could. */
   unlistedMs: Readonly<Record<string, number>>;
   /**
-   * Archives: the longest time seen from the end of the day (UTC) on which an archive begins to the end of the archive;
-   * null before the first.
+   * The longest time seen from the end of the day (UTC) on which an archive begins to the end of the archive; null before
+   * the first.
    */
   lateMs: number | null;
-  /** Records: where the ids in `sent` are stored. */
-  segments: readonly Segment[];
 }
 
-/** How far the logs of one service, or of one type of them, have been pulled. */
+/** How far the logs of one service have been pulled. */
 export interface Track extends TrackProgress {
   readonly service: ServiceConfig;
-  /** '' when all types are listed together. */
-  readonly type: string;
-  /** True if it had never been pulled when the ledger was read. */
-  isFresh: boolean;
-  /** Records: the ids of those that were sent and will be listed again, with their times. */
-  readonly sent: Map<string, number>;
-  readonly key: string;
+  /** Why it began anew when the ledger was read: it had never been pulled, or its state was lost; else null. */
+  readonly isNew: 'never_pulled' | 'state_lost' | null;
 }
 
 /** An archive that is not closed. All steps of a pull share one object for each archive. */
@@ -90,23 +81,12 @@ export interface KnownArchive {
   hasFailed: boolean;
 }
 
-export interface SentRecord {
-  /** In hex. */
-  readonly uid: string;
-  readonly timeMs: number;
-}
-
 export interface LedgerOptions {
-  readonly config: Pick<LogsConfig, 'shape' | 'types'>;
   readonly services: readonly ServiceConfig[];
   /** The cursor of a service that has never been pulled. */
   readonly start: Cursor;
-}
-
-interface Segment {
-  readonly number: number;
-  /** The latest time in it. The segment is needed until the overlap begins after that time. */
-  readonly lastMs: number;
+  /** Called when a stored state is not readable: it counts as none. `type` '' means that of the whole service. */
+  readonly lost?: (service: ServiceConfig, partition: Pick<Partition, 'source' | 'type'>) => void;
 }
 
 interface KnownPartition {
@@ -115,18 +95,10 @@ interface KnownPartition {
   readonly archives: Map<string, KnownArchive>;
 }
 
-interface StoredTrack extends Partial<Cursor> {
-  /** Archives: the low watermark. */
-  readonly openDayMs?: number;
-  readonly unlistedMs?: Track['unlistedMs'];
-  readonly lateMs?: Track['lateMs'];
-  readonly segments?: readonly Segment[];
-  readonly partitions?: readonly Pick<Partition, 'source' | 'server' | 'type'>[];
-}
-
 export class Ledger {
   readonly #queue: Queue;
   readonly #options: LedgerOptions;
+  /** By service. */
   readonly #tracks = new Map<string, Track>();
   readonly #partitions = new Map<string, KnownPartition>();
   /** The same by service: a look at all of them for each service would cost the square of their number. */
@@ -143,10 +115,7 @@ export class Ledger {
   /** Null while the queue cannot be read: a pull must not begin as if there had never been one. */
   static async load(queue: Queue, options: LedgerOptions): Promise<Ledger | null> {
     const ledger = new Ledger(queue, options);
-    const { shape, types } = options.config;
-    // Archives of all types share a track.
-    for (const type of shape === 'archives' || types.length === 0 ? [''] : types)
-      for (const service of options.services) await ledger.#load(service, type);
+    for (const service of options.services) await ledger.#load(service);
     return ledger.#isReadable ? ledger : null;
   }
 
@@ -154,9 +123,8 @@ export class Ledger {
     return [...this.#tracks.values()];
   }
 
-  track(serviceId: string, type = ''): Track {
-    const key = JSON.stringify([serviceId, type]);
-    return this.#tracks.get(key) ?? bug(`no track ${key} in the ledger`);
+  track(serviceId: string): Track {
+    return this.#tracks.get(serviceId) ?? bug(`no track ${serviceId} in the ledger`);
   }
 
   /** When the lines of an archive begin that are wanted. */
@@ -213,26 +181,6 @@ export class Ledger {
     this.#noteArchives(key);
   }
 
-  /** Notes records that are sent with the next commit. */
-  addSent(track: Track, records: readonly SentRecord[]): void {
-    const number = (track.segments.at(-1)?.number ?? 0) + 1;
-    let lastMs = -Infinity;
-    for (const { uid, timeMs } of records) {
-      track.sent.set(uid, timeMs);
-      lastMs = Math.max(lastMs, timeMs);
-    }
-    this.#changed.set(segmentKey(track, number), () => pack(records));
-    this.move(track, { segments: [...track.segments, { number, lastMs }] });
-  }
-
-  /** Forgets the ids of records from before `keptFromMs`. */
-  forgetSent(track: Track, keptFromMs: number): void {
-    for (const { number, lastMs } of track.segments)
-      if (lastMs < keptFromMs) this.#changed.set(segmentKey(track, number), () => null);
-    for (const [uid, timeMs] of track.sent) if (timeMs < keptFromMs) track.sent.delete(uid);
-    this.move(track, { segments: track.segments.filter(({ lastMs }) => lastMs >= keptFromMs) });
-  }
-
   /** The changes to store; [] when there are none. Then call `stored`, or drop the ledger. */
   changes(): StateChange[] {
     return [...this.#changed].map(([key, blob]) => ({ kind: STATE_KIND, key, blob: blob() }));
@@ -241,11 +189,8 @@ export class Ledger {
   /** The changes that delete everything in it. */
   removal(): StateChange[] {
     const keys = [
-      ...this.tracks.flatMap(track => [
-        this.#keyOf(track),
-        ...track.segments.map(({ number }) => segmentKey(track, number)),
-      ]),
-      ...[...this.#partitions.keys()].map(key => `archives/${key}`),
+      ...this.tracks.map(({ service }) => serviceKey(service)),
+      ...[...this.#partitions.keys()].map(archivesKey),
     ];
     return keys.map(key => ({ kind: STATE_KIND, key, blob: null }));
   }
@@ -260,72 +205,50 @@ export class Ledger {
   }
 
   #noteArchives(key: string): void {
-    this.#changed.set(`archives/${key}`, () => {
+    this.#changed.set(archivesKey(key), () => {
       const states = [...this.#archivesOf(key)].map(([id, { state }]) => [id, state] as const);
-      return jsonOf({ archives: Object.fromEntries(states) });
+      return stateBlob({ archives: Object.fromEntries(states) });
     });
   }
 
-  #keyOf({ key, service }: Track): string {
-    return this.#options.config.shape === 'records' ? `records/${key}` : `service/${service.id}`;
-  }
-
   #noteTrack(track: Track): void {
-    this.#changed.set(this.#keyOf(track), () => {
-      const { service, segments, unlistedMs, lateMs } = track;
-      const { lowMs, floorMs, sizeMs, failureCount, listedMs } = track.cursor;
-      if (this.#options.config.shape === 'records')
-        return jsonOf({ lowMs, floorMs, sizeMs, failureCount, segments });
+    this.#changed.set(serviceKey(track.service), () => {
+      const { service, cursor, listedMs, unlistedMs, lateMs } = track;
       const own = this.#ofService.get(service.id)?.values() ?? [];
       const partitions = Array.from(own, ({ partition: { source, server, type } }) => ({
         source,
         server,
         type,
       }));
-      const unlisted = Object.keys(unlistedMs).length === 0 ? {} : { unlistedMs };
-      const late = lateMs === null ? {} : { lateMs };
-      return jsonOf({ floorMs, openDayMs: lowMs, listedMs, ...late, ...unlisted, partitions });
+      const { floorMs, lowMs: openDayMs } = cursor;
+      const listed = listedMs;
+      return stateBlob({ floorMs, openDayMs, listed, unlistedMs, lateMs, partitions });
     });
   }
 
-  async #load(service: ServiceConfig, type: string): Promise<void> {
-    const { start } = this.#options;
-    const key = JSON.stringify([service.id, type]);
-    const track: Track = {
-      service,
-      type,
-      key,
-      isFresh: true,
-      cursor: start,
-      segments: [],
-      sent: new Map(),
-      unlistedMs: {},
-      lateMs: null,
-    };
-    this.#tracks.set(key, track);
-    const stored = await this.#read<StoredTrack>(this.#keyOf(track));
-    if (stored === null) return this.#noteTrack(track);
-    const { segments = [], partitions = [], listedMs = null } = stored;
-    const { unlistedMs = {}, lateMs = null } = stored;
-    const { sizeMs = start.sizeMs, failureCount = 0, floorMs = start.floorMs } = stored;
-    const lowMs = stored.openDayMs ?? stored.lowMs ?? start.lowMs;
-    Object.assign(track, {
-      isFresh: false,
-      cursor: { lowMs, floorMs, sizeMs, failureCount, listedMs },
-      segments,
-      unlistedMs,
-      lateMs,
-    });
-    for (const { number } of segments) {
-      const blob = await this.#blob(segmentKey(track, number));
-      if (blob !== null) unpack(blob, track.sent);
+  async #load(service: ServiceConfig): Promise<void> {
+    const blob = await this.#blob(serviceKey(service));
+    const stored = blob && readServiceState(blob);
+    if (stored === null) {
+      if (blob !== null) this.#options.lost?.(service, { source: '', type: '' });
+      const isNew = blob === null ? 'never_pulled' : 'state_lost';
+      const cursor = this.#options.start;
+      const track = { service, isNew, cursor, listedMs: {}, unlistedMs: {}, lateMs: null } as const;
+      this.#tracks.set(service.id, track);
+      return this.#noteTrack(track);
     }
+    const { floorMs, openDayMs: lowMs, listed: listedMs, unlistedMs, lateMs, partitions } = stored;
+    const cursor = { lowMs, floorMs };
+    const track = { service, isNew: null, cursor, listedMs, unlistedMs, lateMs };
+    this.#tracks.set(service.id, track);
     for (const names of partitions) await this.#loadArchives({ service, ...names });
   }
 
   async #loadArchives(partition: Partition): Promise<void> {
     const key = partitionKey(partition);
-    const known = await this.#read<{ archives: Record<string, ArchiveState> }>(`archives/${key}`);
+    const blob = await this.#blob(archivesKey(key));
+    const known = blob && readArchivesState(blob);
+    if (blob !== null && known === null) this.#options.lost?.(partition.service, partition);
     const archives = Object.entries(known?.archives ?? {}).map(
       ([id, state]) => [id, openArchive(partition, id, state)] as const,
     );
@@ -340,13 +263,7 @@ export class Ledger {
     this.#partitions.set(key, known);
   }
 
-  /** Null when there is none, or none of this version. */
-  async #read<State>(key: string): Promise<State | null> {
-    const blob = await this.#blob(key);
-    const state = membersOf(parseJson(blob?.toString() ?? ''));
-    return state['version'] === STATE_VERSION ? (state as State) : null;
-  }
-
+  /** Null when there is none. */
   async #blob(key: string): Promise<Buffer | null> {
     const blob = await this.#queue.readState(STATE_KIND, key);
     if (blob === undefined) this.#isReadable = false;
@@ -359,24 +276,10 @@ function openArchive(partition: Partition, id: string, state: ArchiveState): Kno
   return { partition, id, name: id, state, readAtMs: -Infinity, hasFailed };
 }
 
-function jsonOf(state: object): Buffer {
-  return Buffer.from(JSON.stringify({ version: STATE_VERSION, ...state }));
+function serviceKey({ id }: ServiceConfig): string {
+  return `service/${id}`;
 }
 
-function segmentKey({ key }: Track, number: number): string {
-  return `uids/${key}/${number}`;
-}
-
-function pack(records: readonly SentRecord[]): Buffer {
-  const blob = Buffer.alloc(records.length * ENTRY_BYTES);
-  for (const [i, { uid, timeMs }] of records.entries()) {
-    blob.write(uid, i * ENTRY_BYTES, 'hex');
-    blob.writeDoubleBE(timeMs, i * ENTRY_BYTES + UID_BYTES);
-  }
-  return blob;
-}
-
-function unpack(blob: Buffer, sent: Map<string, number>): void {
-  for (let at = 0; at + ENTRY_BYTES <= blob.length; at += ENTRY_BYTES)
-    sent.set(blob.toString('hex', at, at + UID_BYTES), blob.readDoubleBE(at + UID_BYTES));
+function archivesKey(partition: string): string {
+  return `archives/${partition}`;
 }

@@ -1,6 +1,6 @@
-// Reads a list of the service page by page over a fixed window. The list may change meanwhile: the caller recognises items
-// that come twice, and reads a list again if its count has changed. A list ends at the last page, at a repeated page, at
-// the limit of pages, or where the caller has enough.
+// Reads a list of the service page by page over a fixed span of time. The list may change meanwhile: the caller recognises
+// items that come twice, and what it lacks is in the next list. A list ends at the last page, at a repeated page, at the
+// limit of pages, or where the caller has enough.
 
 import { hash } from 'node:crypto';
 import {
@@ -12,8 +12,6 @@ import {
 import type { LogPage, LogQuery, LogsApi } from '../service/logs-api.ts';
 
 export type ListEnd = Result<{
-  /** False when the count changed while paging, or fewer items came. */
-  readonly isStable: boolean;
   /** The service's clock at the first page, to the second; null when the answer has no date. */
   readonly serverNowMs: number | null;
 }>;
@@ -22,7 +20,7 @@ export type ListEnd = Result<{
 export type TakePage = (items: readonly unknown[]) => ListEnd | null | Promise<ListEnd | null>;
 
 /** The end of a list of which the rest is not needed; it says nothing about the rest and the clock. */
-export const ENOUGH: ListEnd = { ok: true, isStable: true, serverNowMs: null };
+export const ENOUGH: ListEnd = { ok: true, serverNowMs: null };
 
 const PAGES_MAX = 1000;
 
@@ -35,8 +33,6 @@ export async function listPages(
 ): Promise<ListEnd> {
   const { pageSize, pagination } = api.endpoints;
   let itemCount = 0;
-  let firstCount: number | null = null;
-  let isStable = true;
   let serverNowMs: number | null = null;
   let lastPage: string | null = null;
   for (let page = 0; page < PAGES_MAX; page++) {
@@ -44,8 +40,7 @@ export async function listPages(
     if (!answer.ok) return answer;
     const { items, count } = answer;
     if (items === null) return failedList('no_list', 'cannot list logs: the answer holds no list');
-    if (page === 0) [firstCount, serverNowMs] = [count, answer.serverNowMs];
-    else if (count !== firstCount) isStable = false;
+    if (page === 0) serverNowMs = answer.serverNowMs;
     const thisPage = pageDigest(items);
     if (thisPage !== null && thisPage === lastPage)
       return failedList('same_page', 'cannot list logs: the same page came twice');
@@ -58,13 +53,12 @@ export async function listPages(
     // list or of the page. In doubt the next page is requested, which is empty at worst.
     const isOfPage = count === null || count <= items.length;
     const isLast = isAllThere && !(isOfPage && items.length === pageSize);
-    if (items.length === 0 || isLast || pagination === 'none')
-      return { ok: true, isStable: isStable && isAllThere, serverNowMs };
+    if (items.length === 0 || isLast || pagination === 'none') return { ok: true, serverNowMs };
   }
   return failedList('page_limit', `cannot list logs: more than ${PAGES_MAX} pages`);
 }
 
-/** Identifies a page; null when its items are all equal, as records without an id may be. */
+/** Identifies a page; null when its items are all equal. */
 function pageDigest(items: readonly unknown[]): string | null {
   const texts = items.map(item => JSON.stringify(item));
   const isMixed = texts.some(text => text !== texts[0]);
@@ -93,8 +87,8 @@ export function isTooMany({ reason }: ServiceError): boolean {
   return reason === 'too_many';
 }
 
-/** True when a shorter window may help: too many pages, an answer that is too large or takes too long. */
-export function isOfWindow(error: ServiceError): boolean {
+/** True when the span may be the cause: too many pages, an answer that is too large or takes too long. */
+export function isOfSpan(error: ServiceError): boolean {
   return isOfList(error) || error.reason === 'too_large' || error.reason === 'timeout';
 }
 

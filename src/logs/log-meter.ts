@@ -7,10 +7,9 @@ import type { ServiceError } from '../service/service-error.ts';
 import type { ArchiveFault } from './archive.ts';
 import { type Gap, gapTimes } from './gap.ts';
 import { type Partition, partitionKey } from './item.ts';
-import type { Keeping } from './downloads.ts';
 import { MARKS } from './record.ts';
 
-type RecordOutcome = 'queued' | 'before_start' | 'known';
+type RecordOutcome = 'queued' | 'before_start';
 
 export interface PartitionStatus {
   readonly service: string;
@@ -30,7 +29,15 @@ export interface GivenUpStatus {
   readonly type: string;
   readonly archive: string;
   readonly reason: string;
-  readonly file: string | null;
+  readonly atMs: number;
+}
+
+/** A stored state that was not readable. */
+export interface LostStateStatus {
+  readonly service: string;
+  /** '' for the state of the whole service. */
+  readonly type: string;
+  readonly source: string;
   readonly atMs: number;
 }
 
@@ -44,23 +51,17 @@ interface GivenUpArchive {
   readonly archive: string;
   readonly reason: ArchiveFault;
   readonly cause: string;
-  readonly kept: Keeping | null;
 }
 
 type Services = readonly { readonly id: string }[];
 
-const GIVEN_UP_SHOWN_MAX = 20;
+const SHOWN_MAX = 20;
 
 export const LOG_COUNTERS = {
   lag: {
     name: 'prom2otlp_logs_lag_seconds',
     help: 'Time by which the logs are behind the service.',
     labels: ['service', 'type'],
-  },
-  window: {
-    name: 'prom2otlp_logs_window_seconds',
-    help: 'Length of the requested window.',
-    labels: ['type'],
   },
   records: {
     name: 'prom2otlp_logs_records_total',
@@ -77,15 +78,15 @@ export const LOG_COUNTERS = {
     help: 'Listed archives by outcome.',
     labels: ['outcome'],
   },
-  setAside: {
-    name: 'prom2otlp_logs_set_aside_archives_total',
-    help: 'Archives that were given up.',
-    labels: ['service', 'type', 'reason'],
-  },
   gaps: {
     name: 'prom2otlp_logs_gaps_total',
     help: 'Gaps in the logs: time ranges that were skipped.',
     labels: ['service', 'type', 'reason'],
+  },
+  lostStates: {
+    name: 'prom2otlp_logs_lost_states_total',
+    help: 'Stored states of logs that were not readable: reading began anew.',
+    labels: ['service', 'type'],
   },
   errors: {
     name: 'prom2otlp_logs_errors_total',
@@ -135,6 +136,8 @@ export class LogMeter {
   #pulledAtMs: number | null = null;
   /** The last archives that this process gave up, newest first. */
   givenUp: readonly GivenUpStatus[] = [];
+  /** The last stored states that were not readable, newest first. */
+  lostStates: readonly LostStateStatus[] = [];
 
   /** Continues the lags of a replaced daemon, for each service and type that is still pulled (`isPulled`). */
   constructor(
@@ -226,16 +229,27 @@ export class LogMeter {
     );
   }
 
-  setAside(partition: Partition, { archive, reason, cause, kept }: GivenUpArchive): void {
-    const { service, type } = partition;
-    this.counters.setAside.add(1, service.id, type, reason);
-    const { file = null, cause: notKept = null } = kept ?? {};
+  gaveUp(partition: Partition, { archive, reason, cause }: GivenUpArchive): void {
+    const service = partition.service.id;
+    const { type } = partition;
+    this.counters.archives.add(1, 'given_up');
     this.status(partition).lastError = `${archive} was given up: ${cause}`;
-    const shown = { service: service.id, type, archive, reason, file, atMs: this.#clock.nowMs() };
-    this.givenUp = [shown, ...this.givenUp].slice(0, GIVEN_UP_SHOWN_MAX);
+    const shown = { service, type, archive, reason, atMs: this.#clock.nowMs() };
+    this.givenUp = [shown, ...this.givenUp].slice(0, SHOWN_MAX);
     this.#log.plain.error(
-      { service: service.id, type, archive, reason, cause, file, notKept },
+      { service, type, archive, reason, cause },
       'a log archive is given up: its records may be missing',
+    );
+  }
+
+  /** A stored state is not readable. */
+  lostState(service: string, { source, type }: Pick<Partition, 'source' | 'type'>): void {
+    this.counters.lostStates.add(1, service, type);
+    const shown = { service, type, source, atMs: this.#clock.nowMs() };
+    this.lostStates = [shown, ...this.lostStates].slice(0, SHOWN_MAX);
+    this.#log.plain.error(
+      { service, source, type },
+      'the stored state of logs is lost: they are read anew',
     );
   }
 

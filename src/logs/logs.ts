@@ -14,6 +14,7 @@ import type { ServiceResource } from '../pipeline/encode/identity.ts';
 import { LogSink } from './chunk.ts';
 import { Downloads } from './downloads.ts';
 import { createLineReader } from './formats/reader.ts';
+import { dropRecordsState } from './ledger.ts';
 import { LogMeter } from './log-meter.ts';
 import { PulledApi, type PullEnd } from './pull.ts';
 import { PullSchedule } from '../lib/pull-schedule.ts';
@@ -40,7 +41,10 @@ export class Logs {
   /** The state of partitions, of running pulls, and of archives that were given up. */
   readonly meter: LogMeter;
 
+  readonly #options: LogsOptions;
+
   constructor(options: LogsOptions) {
+    this.#options = options;
     const { config, clients, queue, clock, counters, logger, resourceOf } = options;
     const { endpoints, types, limits, schedule } = config.logs;
     const { createReader = createLineReader, random = Math.random } = options;
@@ -100,10 +104,14 @@ export class Logs {
 
   /** Pulls on schedule until `stop`. */
   async run(stop: AbortSignal): Promise<void> {
+    const { queue, logger } = this.#options;
+    const count = await dropRecordsState(queue);
+    if (count > 0) logger.warn({ count }, 'the state of lists of log records is dropped');
     await Promise.all(this.pullers.map(puller => puller.run(stop)));
   }
 
-  pull(signal: AbortSignal): Promise<readonly PullEnd[]> {
-    return Promise.all(this.pullers.map(puller => puller.pull(signal)));
+  /** A single pull; `isPatient`: retries what may succeed later. */
+  pull(signal: AbortSignal, isPatient = true): Promise<readonly PullEnd[]> {
+    return Promise.all(this.pullers.map(puller => puller.pull(signal, isPatient)));
   }
 }

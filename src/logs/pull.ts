@@ -4,7 +4,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogsConfig } from '../config/config.ts';
-import { type Clock, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
+import { type Clock, MINUTE_MS } from '../lib/clock.ts';
 import { backoffMs } from '../lib/hold-off.ts';
 import type { Batch } from '../model/batch.ts';
 import type { PullReport } from '../service/pull-report.ts';
@@ -117,13 +117,12 @@ export class PulledApi {
   signal: AbortSignal = new AbortController().signal;
   /** The running pull retries no request after this time (monotonic). */
   giveUpAtMs = 0;
+  /** False for a single pull on command: it ends with the first failure that could be retried. */
+  isPatient = true;
   readonly #meter: LogMeter;
   readonly #random: () => number;
-  /** The least lead of the service's clock over ours, in this hour and in the one before; null without an answer. */
+  /** The lead of the service's clock over ours; null without an answer. */
   #skewMs: number | null = null;
-  #formerSkewMs: number | null = null;
-  /** Monotonic. */
-  #hourEndMs = -Infinity;
 
   constructor({ api, items, report, meter, random }: PulledApiOptions) {
     this.api = api;
@@ -139,13 +138,9 @@ export class PulledApi {
     return this.#skewMs !== null;
   }
 
-  /**
-   * The service's time, as far as it is known. A clock that jumps ahead is ignored for one to two hours: otherwise the
-   * low watermark would move into the future, and logs written until then would never be requested.
-   */
+  /** The service's time by the last answer that had one. */
   nowMs(): number {
-    const skewMs = this.#skewMs ?? 0;
-    return this.clock.nowMs() + Math.min(skewMs, this.#formerSkewMs ?? skewMs);
+    return this.clock.nowMs() + (this.#skewMs ?? 0);
   }
 
   /**
@@ -158,14 +153,8 @@ export class PulledApi {
 
   /** Takes the service's time from an answer that has just come; null when it has none. */
   noteTime(serverNowMs: number | null): void {
-    const skewMs = serverNowMs === null ? (this.#skewMs ?? 0) : serverNowMs - this.clock.nowMs();
-    const nowMs = this.clock.monotonicMs();
-    if (nowMs < this.#hourEndMs) this.#skewMs = Math.min(this.#skewMs ?? skewMs, skewMs);
-    else {
-      this.#formerSkewMs = this.#skewMs;
-      this.#skewMs = skewMs;
-      this.#hourEndMs = nowMs + HOUR_MS;
-    }
+    if (serverNowMs !== null) this.#skewMs = serverNowMs - this.clock.nowMs();
+    this.#skewMs ??= 0;
   }
 
   firstPage(span: Span, type: string): Promise<Result<LogPage>> {
@@ -177,10 +166,7 @@ export class PulledApi {
     return listPages(this.api, this.#queryOf(span, type), take, send => this.#askPage(send, type));
   }
 
-  /**
-   * True if the service answers for the last minute of a type. Then the failure of a longer window is due to that
-   * window, which may be skipped after retries. Otherwise the service is down.
-   */
+  /** True if the service answers for the last minute of a type. Then the failure of another list is due to its span. */
   async isAnswering(type: string): Promise<boolean> {
     const answer = await this.lastMinute(type);
     return answer.ok && answer.items !== null;
@@ -221,7 +207,7 @@ export class PulledApi {
       }
       const { error: failure } = result;
       if (failure.reason !== 'aborted') this.#noteFailure(failure, isOfMany);
-      if (!isRetried(failure) || signal.aborted) return result;
+      if (!this.isPatient || !isRetried(failure) || signal.aborted) return result;
       const backoff = backoffMs(ASK_BACKOFF, failureCount, this.#random);
       const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
       // The service had asked for a pause, so the request was not sent.

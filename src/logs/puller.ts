@@ -1,21 +1,18 @@
 // Pulls the logs of one API on its schedule: one pull at a time, later than due when the service refused the key or
-// asked to wait. A pull learns the service's time, reads the ledger, and passes both to the configured lister.
-// Guarantees that the next pull comes, even after a failed one.
+// asked to wait. A pull learns the service's time, reads the ledger, and passes both on to list-archives.ts. Guarantees
+// that the next pull comes, even after a failed one.
 
-import { DAY_MS } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isBehind } from './archive-state.ts';
-import { type Cursor, dayOf, firstLowMs, startCursor } from './cursor.ts';
+import { firstStartMs, startCursor } from './cursor.ts';
 import { trackGap } from './gap.ts';
 import { Ledger, oldestBehind } from './ledger.ts';
-import { ArchiveLister } from './list-archives.ts';
-import { pullRecords } from './list-records.ts';
+import { pullArchives } from './list-archives.ts';
 import {
   commit,
   goOnUnlessStopped,
-  type Pull,
   type PullContext,
   type PullEnd,
   PullEnded,
@@ -27,8 +24,6 @@ import { findFirstDay } from './retention.ts';
 /** The bounds of the time for retries within one pull. */
 const RETRY_MS_MIN = 60_000;
 const RETRY_MS_MAX = 900_000;
-/** The oldest first start of records, which are requested window by window. */
-const OLDEST_RECORDS_MS = 90 * DAY_MS;
 
 /** The service refuses the key, or our requests. */
 const REFUSALS: ReadonlySet<string> = new Set(['auth', 'bad_request', 'redirect', 'not_found']);
@@ -43,19 +38,14 @@ export interface LogPullerOptions extends PullContext {
 export class LogPuller {
   readonly name: string;
   readonly #options: LogPullerOptions;
-  /** Commits all new records, and updates the ledger. */
-  readonly #pullLists: (pull: Pull) => Promise<PullEnd>;
   /** Null before the first pull and after a failed commit. */
   #ledger: Ledger | null = null;
   /** How the last pull ended; null before the first. */
   lastEnd: PullEnd | null = null;
 
   constructor(options: LogPullerOptions) {
-    const { api, config } = options;
     this.#options = options;
-    this.name = api.name;
-    const lister = new ArchiveLister();
-    this.#pullLists = config.shape === 'archives' ? pull => lister.pull(pull) : pullRecords;
+    this.name = options.api.name;
   }
 
   /** Pulls on schedule until `stop`; waits for a commit that has begun. */
@@ -67,12 +57,14 @@ export class LogPuller {
     await this.#options.api.report.run(this.#options.schedule, attempt, stop);
   }
 
-  async pull(signal: AbortSignal): Promise<PullEnd> {
+  /** `isPatient`: retries what may succeed later. */
+  async pull(signal: AbortSignal, isPatient = true): Promise<PullEnd> {
     const { meter, api, schedule } = this.#options;
     const { clock } = api;
     const startedMs = clock.monotonicMs();
     const untilDueMs = schedule.nextMs(clock.nowMs(), clock.nowMs());
     api.signal = signal;
+    api.isPatient = isPatient;
     api.giveUpAtMs = startedMs + Math.min(Math.max(untilDueMs, RETRY_MS_MIN), RETRY_MS_MAX);
     const end = await this.#pull().catch((error: unknown) => {
       if (error instanceof PullEnded) return error.end;
@@ -96,7 +88,7 @@ export class LogPuller {
 
   async #pull(): Promise<PullEnd> {
     this.#ledger ??= await this.#open();
-    return await this.#pullLists({ ...this.#options, ledger: this.#ledger });
+    return await pullArchives({ ...this.#options, ledger: this.#ledger });
   }
 
   /** Reads the ledger. New tracks begin at logs.first_start. */
@@ -105,15 +97,17 @@ export class LogPuller {
     // logs.first_start is relative to the service's clock.
     if (!api.isTimeKnown) await this.#learnTime();
     const ledger = await Ledger.load(this.#options.queue, {
-      config,
       services: api.items.services,
-      start: this.#start(),
+      start: startCursor(firstStartMs(config.firstStart, api.nowMs())),
+      lost: ({ id }, partition) => meter.lostState(id, partition),
     });
     if (ledger === null) throw new PullEnded({ kind: 'failed' });
-    if (config.shape === 'archives') await this.#findBeginning(ledger);
-    await this.#noteFirstStart(ledger);
-    for (const partition of ledger.partitions)
-      meter.status(partition).doneUntilMs = ledger.track(partition.service.id).cursor.listedMs;
+    await this.#findBeginning(ledger);
+    await this.#noteStarts(ledger);
+    for (const partition of ledger.partitions) {
+      const { listedMs } = ledger.track(partition.service.id);
+      meter.status(partition).doneUntilMs = listedMs[partition.type] ?? listedMs[''] ?? null;
+    }
     const archives = ledger.archives();
     for (const { partition, state } of archives)
       if (isBehind(state)) meter.status(partition).doneUntilMs = null;
@@ -127,20 +121,11 @@ export class LogPuller {
     const { api } = this.#options;
     const { types } = api.items;
     let answer = await api.lastMinute(types[0] ?? '');
-    for (const type of types.slice(1)) if (!answer.ok) answer = await api.lastMinute(type);
+    for (const type of types.slice(1))
+      if (!answer.ok && answer.error.status !== undefined) answer = await api.lastMinute(type);
     goOnUnlessStopped(api);
     if (!answer.ok) throw new PullEnded(unreachable(answer.error));
     api.noteTime(answer.serverNowMs);
-  }
-
-  #start(): Cursor {
-    const { api, config } = this.#options;
-    const nowMs = api.nowMs();
-    const firstMs = firstLowMs(config.firstStart, nowMs);
-    if (config.shape === 'records')
-      return startCursor(Math.max(firstMs, nowMs - OLDEST_RECORDS_MS), config.window);
-    // Archives of the day before may still grow.
-    return { ...startCursor(firstMs, config.window), lowMs: dayOf(firstMs) - DAY_MS };
   }
 
   /** With `first_start: beginning` tracks begin on the first day that the service lists. */
@@ -157,19 +142,23 @@ export class LogPuller {
       throw new PullEnded(unreachable(failure));
     }
     // With a floor, the next start does not search for the beginning again.
-    for (const track of unknown)
-      ledger.move(track, { cursor: { ...track.cursor, floorMs: 1, lowMs, listedMs: null } });
+    for (const track of unknown) ledger.move(track, { cursor: { floorMs: 1, lowMs } });
   }
 
-  /** In a shard, reports the time before the first start of each new service as a gap: the shard does not read it. */
-  async #noteFirstStart(ledger: Ledger): Promise<void> {
-    const fresh = ledger.tracks.filter(({ isFresh }) => isFresh);
-    const isWhole = this.#options.config.firstStart === 'beginning';
-    if (!this.#options.isSharded || isWhole || fresh.length === 0) return;
-    const gaps = fresh.map(track =>
-      trackGap(track, { fromMs: 0, toMs: track.cursor.floorMs }, 'first_start'),
-    );
-    await commit({ ...this.#options, ledger }, { gaps });
+  /**
+   * Reports the time before the start of a service as a gap if its state was lost, and in a shard also for a service that
+   * is new to it: the shard does not read that time.
+   */
+  async #noteStarts(ledger: Ledger): Promise<void> {
+    const { config, isSharded } = this.#options;
+    if (config.firstStart === 'beginning') return;
+    const gaps = ledger.tracks.flatMap(track => {
+      const isTold = track.isNew === 'state_lost' || (track.isNew !== null && isSharded);
+      if (!isTold) return [];
+      const reason = track.isNew === 'state_lost' ? 'state_lost' : 'first_start';
+      return [trackGap({ ...track, type: '' }, { fromMs: 0, toMs: track.cursor.floorMs }, reason)];
+    });
+    if (gaps.length > 0) await commit({ ...this.#options, ledger }, { gaps });
   }
 
   #note(end: PullEnd, startedMs: number): void {

@@ -26,12 +26,14 @@ export const MARK = {
   doubtful: 32,
   /** Its time is written in a form that cannot be read. Set by the reader. */
   timeUnknown: 64,
+  /** The entry ends within it, and may grow. Set on lines; not shown. */
+  lineOpen: 128,
 } as const;
 
 /** Prefix of attributes without a semantic convention. */
 export const OWN_PREFIX = 'prom2otlp.';
 
-/** Each mark with its name in the counters, and its attribute on a record. */
+/** Each mark that is shown, with its name in the counters, and its attribute on a record. */
 export const MARKS: readonly (readonly [mark: number, name: string, attribute: string])[] = [
   [MARK.badUtf8, 'bad_utf8', `${OWN_PREFIX}log.bad_utf8`],
   [MARK.lineCut, 'line_cut', `${OWN_PREFIX}log.cut`],
@@ -121,10 +123,10 @@ export function textUid(parts: readonly string[]): string {
   return hash('sha256', uidPlace(parts)).slice(0, UID_LENGTH);
 }
 
-/** The first 128 bits of SHA-256, in hex. `position` distinguishes equal lines: `<offset>`, or `<offset>#<number>`. */
-export function recordUid(place: string, position: number | string, record: ParsedRecord): string {
+/** The first 128 bits of SHA-256, in hex. The offset distinguishes equal lines. */
+export function recordUid(place: string, offset: number, record: ParsedRecord): string {
   const { timeMs, timeExtraNs, raw } = record;
   const time = Number.isNaN(timeMs) ? '' : `${timeMs}.${timeExtraNs}`;
-  const identity = [place, position, time, raw].join(SEPARATOR);
+  const identity = [place, offset, time, raw].join(SEPARATOR);
   return hash('sha256', identity).slice(0, UID_LENGTH);
 }

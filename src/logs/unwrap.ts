@@ -64,11 +64,13 @@ export class Unwrapper {
     }
   }
 
-  /** Passes the incomplete line to `take` as it is. */
-  flush(): void {
+  /** Passes the incomplete line to `take` as it is, with these marks. */
+  flush(marks = 0): void {
     const pending = this.#pending;
     this.#pending = null;
-    if (pending !== null) this.#take(pending);
+    if (pending === null) return;
+    pending.marks |= marks;
+    this.#take(pending);
   }
 
   #openObject(line: RawLine): void {
@@ -77,6 +79,7 @@ export class Unwrapper {
     const text = follow(message, json);
     if (typeof text !== 'string') return;
     line.text = withoutLineEnd(text);
+    line.marks &= ~MARK.lineOpen;
     // A lone surrogate cannot be encoded in UTF-8.
     if (!line.text.isWellFormed()) {
       line.text = line.text.toWellFormed();
@@ -127,7 +130,7 @@ export class Unwrapper {
   }
 }
 
-export function withoutLineEnd(text: string): string {
+function withoutLineEnd(text: string): string {
   if (text.endsWith('\r\n')) return text.slice(0, -2);
   return text.endsWith('\n') ? text.slice(0, -1) : text;
 }

@@ -79,7 +79,7 @@ export interface ServiceAddress {
   readonly headers?: Readonly<Record<string, SecretSource>>;
   /** The timeout of one request, in milliseconds; 10,000 if absent. A chat has its own. */
   readonly timeoutMs?: number;
-  /** PEM text of certificates to trust instead of the system's. */
+  /** PEM text of certificates to trust instead of Node's and the system's. */
   readonly ca?: string;
   /** An HTTP proxy, with user and password if it needs them. */
   readonly proxy?: SecretSource;

@@ -2,14 +2,16 @@
 // settings that would send the key in plain text, or with which no request is possible, are refused here, even if the
 // configuration has checked them before.
 
-import type { Socket } from 'node:net';
-import type { ConnectionOptions } from 'node:tls';
+import type { Socket, TcpNetConnectOpts } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { ApiConfig, Secret } from '../config/config.ts';
 import { OperatorError } from '../errors.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { validateHeaderName, validateHeaderValue } from '../lib/node-http.ts';
 import { findBadCertificate } from '../lib/pem.ts';
+import { onWrite, skipInterimAnswers } from './interim-answers.ts';
+import { contextFor } from './trust.ts';
 
 export interface Link {
   readonly origin: string;
@@ -41,6 +43,9 @@ const CONNECTIONS_MAX = 8;
 // closes the connection while a request is being sent, the exchange reports `isStale`: it may be sent once more.
 const KEEP_ALIVE_MS = 120_000;
 
+/** Gateways add cookies and traces to the head of an answer; undici accepts 16 KiB by default. */
+const HEAD_BYTES_MAX = 64 * 1024;
+
 /** Checks the settings, and opens no connection yet. Throws an OperatorError without secrets. */
 export function createConnection(api: ApiConfig): Connection {
   const base = parseBaseUrl(api);
@@ -51,7 +56,7 @@ export function createConnection(api: ApiConfig): Connection {
     ...openLink(base.origin, {
       connections: CONNECTIONS_MAX,
       timeoutMs: api.timeoutMs,
-      tls: api.ca === null ? {} : { ca: api.ca },
+      secureContext: () => contextFor({ ca: api.ca }),
       proxy: api.proxy,
     }),
     baseUrl: `${base.origin}${base.pathname}`.replace(/\/+$/, ''),
@@ -127,7 +132,8 @@ interface LinkOptions {
   readonly connections: number;
   /** For a connection, its handshake included. */
   readonly timeoutMs: number;
-  readonly tls: Pick<ConnectionOptions, 'ca' | 'secureContext'>;
+  /** Called only for a connection with TLS. */
+  readonly secureContext: () => SecureContext;
   readonly proxy: Secret | null;
 }
 
@@ -140,7 +146,7 @@ export function openLink(origin: string, options: LinkOptions): Link {
 
 function createDispatcher(
   origin: string,
-  { connections, timeoutMs, tls, proxy }: LinkOptions,
+  { connections, timeoutMs, secureContext, proxy }: LinkOptions,
   opening: { isNow: boolean },
 ): Dispatcher {
   const options = {
@@ -148,17 +154,26 @@ function createDispatcher(
     connectTimeout: timeoutMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: HEAD_BYTES_MAX,
     // HTTP/2 would need a second implementation and flow control for one request a minute.
     allowH2: false,
   };
   const watched = (connect: Connect): Connect => watchConnect(connect, opening);
+  const family = familyOptions(timeoutMs);
   if (proxy === null) {
     const connect = origin.startsWith('http:')
       ? createPlainConnector(timeoutMs)
-      : buildConnector({ ...tls, timeout: timeoutMs, allowH2: false });
+      : buildConnector({
+          ...family,
+          secureContext: secureContext(),
+          timeout: timeoutMs,
+          allowH2: false,
+        });
     return new Pool(origin, { ...options, connect: watched(connect) });
   }
   const uri = parseProxy(proxy).href;
+  const isEncrypted = origin.startsWith('https:') || uri.startsWith('https:');
+  const tls = { ...family, ...(isEncrypted ? { secureContext: secureContext() } : {}) };
   return new ProxyAgent({
     ...options,
     uri,
@@ -171,11 +186,23 @@ function createDispatcher(
   });
 }
 
+/**
+ * A host may have several addresses, of both families. Node tries one after the other, each but the last for 250 ms, which
+ * is too short for a slow network. Half of the time leaves the other half for the next address.
+ */
+function familyOptions(
+  timeoutMs: number,
+): Pick<TcpNetConnectOpts, 'autoSelectFamilyAttemptTimeout'> {
+  return { autoSelectFamilyAttemptTimeout: Math.max(10, Math.floor(timeoutMs / 2)) };
+}
+
 function watchConnect(connect: Connect, opening: { isNow: boolean }): Connect {
   return (options, callback) =>
     connect(options, (...result) => {
+      const [error, socket] = result;
+      if (error === null) skipInterimAnswers(socket);
       // undici takes a reset for the end of an answer without a length, although the answer may be cut.
-      result[1]?.on('error', (error: NodeJS.ErrnoException) => {
+      socket?.on('error', (error: NodeJS.ErrnoException) => {
         if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED';
       });
       opening.isNow = true;
@@ -197,14 +224,14 @@ function refuse(key: string, message: string, hint: string): never {
 //                └──── next read ◀─────┘ once undici has consumed everything
 //
 // A buffer is never reused while undici still holds it: if undici is paused and keeps bytes, the next read gets a new
-// buffer; a short read is copied, because undici keeps the pieces of a head until the head is complete.
+// buffer; the beginning of an answer is copied, because undici keeps the pieces of a head until the head is complete.
 
 /** Every connection keeps a buffer of this size. */
 const READ_BYTES = 64 * 1024;
 /** After this many full reads in a row (a page of more than 2 MiB), a connection gets a larger buffer. */
 const FULL_READS = 32;
 const LARGE_READ_BYTES = 256 * 1024;
-/** Twice the longest head that undici accepts: a longer read cannot end within a head. */
+/** Shorter reads are copied, too: they may end in the middle of trailers, which undici keeps as it keeps a head. */
 const SHORT_BYTES = 32 * 1024;
 
 /** Connects without TLS; received bytes are valid until the handler of the dispatch returns. */
@@ -214,6 +241,8 @@ function createPlainConnector(timeoutMs: number): Connect {
     let next: Buffer | null = null;
     let size = READ_BYTES;
     let fullReads = 0;
+    /** Of the answer, counted from the last write. */
+    let answerBytes = 0;
     /** Passes a read to undici at once; false makes Node pause. */
     const take = (bytes: number, buffer: Buffer): boolean => {
       next = buffer;
@@ -222,7 +251,9 @@ function createPlainConnector(timeoutMs: number): Connect {
       if (buffer.length < size) next = null;
       if (socket === null || socket.destroyed) return false;
       const read = buffer.subarray(0, bytes);
-      if (bytes < SHORT_BYTES) return socket.push(Buffer.from(read));
+      const isHead = answerBytes < HEAD_BYTES_MAX;
+      answerBytes += bytes;
+      if (isHead || bytes < SHORT_BYTES) return socket.push(Buffer.from(read));
       const isMoreWanted = socket.push(read);
       // Emitted here, because Node would emit it later, when the buffer may already be reused.
       socket.emit('readable');
@@ -235,9 +266,11 @@ function createPlainConnector(timeoutMs: number): Connect {
       buffer: (): Buffer => next ?? Buffer.allocUnsafeSlow(size),
       callback: (bytes: number, buffer: Uint8Array): boolean => take(bytes, buffer as Buffer),
     };
-    const connect = buildConnector({ timeout: timeoutMs, allowH2: false, onread });
+    const family = familyOptions(timeoutMs);
+    const connect = buildConnector({ ...family, timeout: timeoutMs, allowH2: false, onread });
     connect(options, (...result) => {
       socket = result[1];
+      if (result[0] === null) onWrite(result[1], () => (answerBytes = 0));
       callback(...result);
     });
   };

@@ -182,7 +182,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: AnswerHeaders,
   ): void {
-    if (this.#isSettled || status < 200) return;
+    if (this.#isSettled) return;
     this.#phase = 'body';
     this.#status = status;
     this.#headers = headers;

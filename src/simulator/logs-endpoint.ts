@@ -1,6 +1,5 @@
 // The log API: lists archives by day, service, server and type, and serves them as ZIP. Today's archive grows under the
-// same id; archives go back as far as the retention. The paths are the observed ones; in addition `/lines` lists the
-// lines themselves, as another service might.
+// same id; archives go back as far as the retention. The paths are the observed ones.
 
 import { gzipSync } from 'node:zlib';
 import { membersOf } from '../lib/json.ts';
@@ -60,22 +59,21 @@ export function createLogsEndpoint(
   };
   return request => {
     const { method, path, json } = request;
-    const listed = (query: URLSearchParams, listing: typeof list): Answer => {
+    const listed = (query: URLSearchParams): Answer => {
       const failure = faults().listStatuses[query.get('logType') ?? ''];
       if (failure !== undefined) return errorAnswer(failure, 'Simulated failure', request);
       const wanted = wantedOf(query, faults());
       const { poisonStatus } = faults();
       if (wanted !== null && poisonStatus !== null && isPoisoned(wanted, faults()))
         return errorAnswer(poisonStatus, 'Simulated failure', request);
-      if (wanted !== null) return listing(state, request.nowMs, wanted);
+      if (wanted !== null) return list(state, request.nowMs, wanted);
       return errorAnswer(400, 'Not a date that logs are kept for', request);
     };
     const { ignoredParameters } = faults();
     const heeded = [...request.query].filter(([name]) => !ignoredParameters.includes(name));
     const query = new URLSearchParams(heeded);
-    if (method === 'GET' && path === '') return listed(query, list);
-    if (method === 'POST' && path === '/query') return listed(queryOf(json), list);
-    if (method === 'GET' && path === '/lines') return listed(query, listLines);
+    if (method === 'GET' && path === '') return listed(query);
+    if (method === 'POST' && path === '/query') return listed(queryOf(json));
     if (method === 'GET' && path === '/archive') return archive(state, request);
     if (method === 'GET' && path === '/types') return types();
     if (method === 'GET' && path === '/servers') return servers(state);
@@ -119,33 +117,14 @@ function list(state: State, nowMs: number, wanted: Wanted): Answer {
     one => one.dayMs + DAY_MS > wanted.from && one.dayMs < wanted.to && wanted.has(one),
   );
   if (wanted.query.get('orderBy')?.startsWith('-') === true) found.reverse();
-  return page(state, wanted, found, one => descriptor(one, state, nowMs));
-}
-
-function listLines(state: State, nowMs: number, wanted: Wanted): Answer {
-  const found: { readonly archive: LogArchive; readonly line: LogLine }[] = [];
-  for (const archive of archives(state, nowMs).filter(one => wanted.has(one)))
-    for (const line of state.source.lines(archive, nowMs))
-      if (line.atMs >= wanted.from && line.atMs < wanted.to) found.push({ archive, line });
-  found.sort((a, b) => a.line.atMs - b.line.atMs);
-  return page(state, wanted, found, ({ archive, line }) => ({
-    log: line.text,
-    time: new Date(line.atMs).toISOString(),
-    stream: 'stderr',
-    ...placeOf(archive),
-  }));
+  return page(state, nowMs, wanted, found);
 }
 
 function isPoisoned({ from, to }: Wanted, { poisonMs }: Faults): boolean {
   return poisonMs !== null && from <= poisonMs && poisonMs < to;
 }
 
-function page<Item>(
-  state: State,
-  wanted: Wanted,
-  found: readonly Item[],
-  show: (item: Item) => unknown,
-): Answer {
+function page(state: State, nowMs: number, wanted: Wanted, found: readonly LogArchive[]): Answer {
   const { query } = wanted;
   if (isPoisoned(wanted, state.faults()))
     return jsonAnswer(200, {
@@ -154,7 +133,7 @@ function page<Item>(
   const offset = Math.max(Number(query.get('offset')) || 0, 0);
   const limit = Math.min(Math.max(Number(query.get('limit')) || LIMIT, 1), LIMIT_MAX);
   const unsteady = state.faults().isCountUnsteady ? state.listCount % 2 : 0;
-  const logs = found.slice(offset, offset + limit).map(show);
+  const logs = found.slice(offset, offset + limit).map(one => descriptor(one, state, nowMs));
   return jsonAnswer(200, { count: found.length + unsteady, logs });
 }
 
@@ -167,20 +146,18 @@ function archives(state: State, nowMs: number): LogArchive[] {
 }
 
 function descriptor(archive: LogArchive, state: State, nowMs: number) {
-  const { id, server, type, dayMs } = archive;
+  const { id, service, server, type, dayMs } = archive;
   const size = state.faults().isSizeHidden ? {} : { size: sizeOf(archive, state, nowMs) };
   return {
     id,
     name: `${server.name}_${type}_${dayName(dayMs)}`,
-    ...placeOf(archive),
+    logType: type,
+    server: server.name,
+    service: service.name,
+    serverDataSourceId: sourceOf(service, server),
     ...size,
     startTime: new Date(dayMs).toISOString(),
   };
-}
-
-function placeOf({ service, server, type }: LogArchive) {
-  const serverDataSourceId = sourceOf(service, server);
-  return { logType: type, server: server.name, service: service.name, serverDataSourceId };
 }
 
 function sizeOf(archive: LogArchive, { source, closedSizes }: State, nowMs: number): number {

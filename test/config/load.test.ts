@@ -31,7 +31,7 @@ describe('all mistakes are reported at once', () => {
       'otlp: {timeout: 20}',
       'shard: {index: 4, count: 2}',
     ].join('\n');
-    expect(shown(text, { OTEL_EXPORTER_OTLP_PROTOCOL: 'udp' })).toEqual([
+    expect(shown(text, { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'udp://x' })).toEqual([
       'c:1:17: api.base_url: plain http shows the key to everybody on the network path; use https, or set `insecure: true` in the configuration to allow it',
       'c:1:39: api.kye: unknown key; did you mean `key`?',
       'c:2:26: services[1].id: "x" is already the id of services[0]; remove one of the two entries',
@@ -42,7 +42,7 @@ describe('all mistakes are reported at once', () => {
       'c:4:17: otlp.timeout: expected a duration such as 10s, 5m or 72h, got the number 10; did you mean `10s`?',
       'c:5:1: otlp: duplicate key: the first one is in line 4; remove one of them',
       'c:6:16: shard.index: the index 4 is not below the count 2; indexes begin at 0',
-      'OTEL_EXPORTER_OTLP_PROTOCOL: expected one of http/protobuf, http/json, grpc, got "udp"',
+      'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: expected an http or https URL, got "udp://x"',
     ]);
   });
 

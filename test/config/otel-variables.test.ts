@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { formatMistake } from '../../src/errors.ts';
 import { TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
 import { linesOf } from '../support/mistakes.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
@@ -143,18 +144,6 @@ describe('a bad variable', () => {
   test.each([
     ['ENDPOINT', 'ftp://x', 'expected the http or https URL of an OTLP receiver, got "ftp://x"'],
     ['LOGS_ENDPOINT', 'x', 'expected an http or https URL, got "x"; did you mean `https://x`?'],
-    ['TIMEOUT', '10s', 'expected milliseconds such as 10000, got "10s"'],
-    ['TIMEOUT', '0', 'expected at least 1ms, got "0ms"'],
-    [
-      'PROTOCOL',
-      'http/protobuff',
-      'expected one of http/protobuf, http/json, grpc, got "http/protobuff"; did you mean `http/protobuf`?',
-    ],
-    [
-      'METRICS_TEMPORALITY_PREFERENCE',
-      'both',
-      'expected one of cumulative, delta, lowmemory, got "both"',
-    ],
     [
       'CERTIFICATE',
       join(directory, 'none'),
@@ -192,13 +181,9 @@ describe('a bad variable', () => {
     const shown = message({ [`${PREFIX}HEADERS`]: text });
     expect(shown).toContain(`${PREFIX}HEADERS: `);
     expect(shown).not.toContain('hunter');
-    expect(message({ OTEL_RESOURCE_ATTRIBUTES: 'x' })).toContain('OTEL_RESOURCE_ATTRIBUTES: ');
   });
 
   test.each([
-    ['PROTOCOL', 'protocol: http/json'],
-    ['TIMEOUT', 'timeout: 5s'],
-    ['LOGS_TIMEOUT', 'timeout: 5s'],
     ['HEADERS', 'headers: {}'],
     ['ENDPOINT', 'endpoint: "http://y"'],
     ['METRICS_ENDPOINT', 'metrics_endpoint: "http://y"'],
@@ -206,6 +191,66 @@ describe('a bad variable', () => {
     const environment = { [`${PREFIX}${suffix}`]: '%' };
     expect(message(environment, `otlp: {${yaml}}`)).toBe('');
     expect(message(environment)).toContain(suffix);
+  });
+});
+
+describe('a word or number that is not understood', () => {
+  const warnings = (environment: Record<string, string>, yaml = ''): string =>
+    load(environment, yaml).warnings.map(formatMistake).join('\n');
+
+  test.each([
+    ['TIMEOUT', '10s', 'expected milliseconds such as 10000, got "10s"'],
+    ['TIMEOUT', '0', 'expected at least 1ms, got "0ms"'],
+    ['LOGS_TIMEOUT', '-1', 'expected milliseconds such as 10000, got "-1"'],
+    ['COMPRESSION', 'brotli', 'expected one of '],
+    ['METRICS_TEMPORALITY_PREFERENCE', 'both', 'expected one of cumulative, delta, lowmemory, got'],
+  ])('is a warning that names the variable, and is ignored: %s=%s', (suffix, value, words) => {
+    const environment = { [`${PREFIX}${suffix}`]: value };
+    expect(warnings(environment)).toContain(`${PREFIX}${suffix}: ${words}`);
+    expect(warnings(environment)).toContain('; the variable is ignored');
+    expect(load(environment).otlp).toEqual(load({}).otlp);
+  });
+
+  test('says what was probably meant', () => {
+    expect(warnings({ [`${PREFIX}PROTOCOL`]: 'http' })).toBe(
+      'OTEL_EXPORTER_OTLP_PROTOCOL: expected one of http/protobuf, http/json, grpc, got "http"; the variable is ignored',
+    );
+    expect(warnings({ [`${PREFIX}PROTOCOL`]: 'http/protobuff' })).toMatch(
+      /; the variable is ignored; did you mean `http\/protobuf`\?$/,
+    );
+  });
+
+  test('of one signal leaves the general variable in force', () => {
+    const environment = { [`${PREFIX}PROTOCOL`]: 'http/json', [`${PREFIX}LOGS_PROTOCOL`]: 'x' };
+    expect(load(environment).otlp.logs.protocol).toBe('http/json');
+    expect(warnings(environment)).toContain(`${PREFIX}LOGS_PROTOCOL: `);
+  });
+
+  test.each([
+    ['PROTOCOL', 'protocol: http/json'],
+    ['TIMEOUT', 'timeout: 5s'],
+    ['LOGS_TIMEOUT', 'timeout: 5s'],
+  ])('is not mentioned if the YAML sets the key: %s', (suffix, yaml) => {
+    const environment = { [`${PREFIX}${suffix}`]: '%' };
+    expect(warnings(environment, `otlp: {${yaml}}`)).toBe('');
+    expect(warnings(environment)).toContain(suffix);
+  });
+
+  test('nor are pairs of attributes, which are discarded as a whole', () => {
+    const environment = { OTEL_RESOURCE_ATTRIBUTES: 'team=a,x' };
+    expect(warnings(environment)).toMatch(
+      /^OTEL_RESOURCE_ATTRIBUTES: .*pair 2 is not one; the variable is ignored; encode/,
+    );
+    expect(load(environment).services[0]?.attributes).toEqual({ team: 'own' });
+  });
+
+  test("of the program's own telemetry and log, too", () => {
+    const environment = { OTEL_LOG_LEVEL: 'loud', OTEL_METRIC_EXPORT_INTERVAL: '1s' };
+    expect(warnings(environment)).toMatch(
+      /^OTEL_METRIC.*: .*\nOTEL_LOG_LEVEL: expected one of trace/s,
+    );
+    expect(load(environment).log.level).toBe('info');
+    expect(load(environment).telemetry.intervalMs).toBe(60_000);
   });
 });
 
@@ -230,12 +275,5 @@ describe("the program's own telemetry and log", () => {
     const { telemetry, log } = load(environment, yaml);
     expect(telemetry).toEqual({ isEnabled: false, intervalMs: 300_000, serviceName: 'bridge' });
     expect(log.level).toBe('warn');
-  });
-
-  test('a mistake names the variable', () => {
-    expect(message({ OTEL_LOG_LEVEL: 'loud' })).toMatch(/^OTEL_LOG_LEVEL: expected one of trace/);
-    expect(message({ OTEL_METRIC_EXPORT_INTERVAL: '1s' })).toMatch(
-      /^OTEL_METRIC_EXPORT_INTERVAL: /,
-    );
   });
 });

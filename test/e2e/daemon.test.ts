@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { useRig } from '../support/rig.ts';
-import { run, until } from '../support/program.ts';
+import { run, tempDirectory, until } from '../support/program.ts';
 
 const CANARY = 'canary-5f1d0c9b';
 const rig = useRig(CANARY);
@@ -125,6 +125,28 @@ test('once gives a dead back end otlp.timeout, and says why', async () => {
   expect(code).toBe(1);
   // Without otlp.timeout as its limit, `once` would try for a minute.
   expect(performance.now() - startedMs).toBeLessThan(30_000);
+});
+
+test('once gives a dead service one try for each part, and says why', async () => {
+  using directory = tempDirectory();
+  const file = directory.write(
+    'dead.yaml',
+    JSON.stringify({
+      api: { base_url: 'http://127.0.0.1:9', key: 'no-key' },
+      services: [{ id: 'a' }],
+      logs: { enabled: true, first_start: 'beginning' },
+      backups: { enabled: true },
+      otlp: { endpoint: 'http://127.0.0.1:9', timeout: '1s' },
+      queue: { directory: null },
+    }),
+  );
+  const startedMs = performance.now();
+  const { code, stdout, stderr } = await run(['once', '--config', file]);
+  expect(stdout).toMatch(/^a +no .* refused$/m);
+  expect(stderr).toMatch(/^logs of 127\.0\.0\.1:9 \(a\): .*ECONNREFUSED.*; check host and port/m);
+  expect(code).toBe(1);
+  // The pull of logs by itself would try for five minutes.
+  expect(performance.now() - startedMs).toBeLessThan(60_000);
 });
 
 describe('check', () => {

@@ -31,21 +31,14 @@ interface Scene extends LogWorldOptions {
 }
 
 const SCENES: readonly Scene[] = [
-  { name: 'archives of JSON lines', logs: {}, stepMs: 40 * MINUTE, lateMs: 3 * HOUR, share: 0.5 },
+  { name: 'archives of JSON lines', logs: {}, stepMs: 40 * MINUTE, lateMs: 3 * HOUR, share: 0.6 },
   {
     name: 'raw archives, gzip, with the prefixes of a runtime',
     logs: { endpoints: { format: 'raw' } },
     faults: { archiveForm: 'gzip', hasLinePrefix: true },
     stepMs: 5 * MINUTE,
     lateMs: HOUR,
-    share: 0.25,
-  },
-  {
-    name: 'records in the list',
-    logs: { shape: 'records', endpoints: { list: '/observability/v2/logs/lines', page_size: 50 } },
-    stepMs: 3 * MINUTE,
-    lateMs: 10 * MINUTE,
-    share: 0.25,
+    share: 0.4,
   },
 ];
 

@@ -91,7 +91,8 @@ const log = fc.array(written, { minLength: 1, maxLength: 6 });
 /** Whether a statement contains text that no reader can distinguish from a record, or from the banner of a server. */
 function isForged({ statement: text }: Written): boolean {
   return (
-    /;\n(?:# Time: [^\n]*\n)?# User@Host: [^]*\n# (?:Thread_id|Query_time): /.test(text) ||
+    /;\n(?:# Time: [^\n]*\n)?# User@Host: [^]*\n# (?:Thread_id|Query_time|Schema): /.test(text) ||
+    /;\n(?:# Time: [^\n]*\n)?# Thread_id: [^\n]*  QC_hit: No\n# Query_time: /.test(text) ||
     / started with:\nTcp port: [^\n]*\nTime\s+Id\s+Command/.test(text)
   );
 }

@@ -126,7 +126,7 @@ test('days of a type that is kept for a shorter time than others are a gap of th
   ]);
 });
 
-test('days that all types have lost are one gap, and further days of a type another', async () => {
+test('the days that each type has lost are a gap, up to its first archive', async () => {
   const write = (at: LogSite, day: number): void => {
     if (day > 1) at.write(ERRORS, `day ${day}`);
     if (day > 3) at.write(AUDIT, 'audit', 'open');
@@ -134,27 +134,22 @@ test('days that all types have lost are one gap, and further days of a type anot
   await using site = await openAfter(5, write, Object.values(FIRST));
   await site.pulls(5);
   expect(site.gaps).toMatchObject([
-    { type: undefined, reason: 'retention', to: '2026-03-07T00:00:00.000Z' },
-    {
-      type: 'audit-log',
-      reason: 'retention',
-      from: '2026-03-07T00:00:00.000Z',
-      to: '2026-03-09T00:00:00.000Z',
-    },
+    { type: 'error-log', reason: 'retention', to: '2026-03-07T00:00:00.000Z' },
+    { type: 'audit-log', reason: 'retention', to: '2026-03-09T00:00:00.000Z' },
   ]);
 });
 
-test('days that all types have lost are a gap, also if one type cannot be listed at first', async () => {
+test('days that a type has lost are a gap, also if it cannot be listed at first', async () => {
   const write = (at: LogSite, day: number): void => {
     if (day > 1) for (const place of [ERRORS, AUDIT]) at.write(place, `day ${day}`);
   };
   await using site = await openAfter(5, write, Object.values(FIRST));
   site.simulator.setFaults({ listStatuses: { 'audit-log': 503 } });
   await site.pulls(1);
-  site.simulator.setFaults({});
+  site.simulator.resetFaults();
   await site.pulls(5);
   expect(site.gaps).toContainEqual(
-    expect.objectContaining({ type: undefined, to: '2026-03-07T00:00:00.000Z' }),
+    expect.objectContaining({ type: 'audit-log', to: '2026-03-07T00:00:00.000Z' }),
   );
 });
 

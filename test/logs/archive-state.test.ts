@@ -7,12 +7,11 @@ import {
   afterFlush,
   afterListed,
   afterRead,
-  afterUndelivered,
   isBehind,
   isClosed,
   isVanished,
-  afterLoss,
-  lostFromMs,
+  isGivenUp,
+  lostSpan,
   newArchive,
   type ArchiveState,
 } from '../../src/logs/archive-state.ts';
@@ -57,23 +56,12 @@ describe('an archive that is listed with its size', () => {
     expect(action(listed(done, 4))).toBe('download');
   });
 
-  test('is downloaded once more if it ends without a line end', () => {
-    const done = { ...read(listed(FRESH, 5)), entries: { a: { ...ENTRY, hasTail: true } } };
-    const quiet = listed(done, 5, 5);
+  test('is downloaded once more when it has stopped growing', () => {
+    const quiet = listed(read(listed(FRESH, 5)), 5, 5);
     expect(action(quiet)).toBe('final');
     const final = readFinally(quiet);
     expect(action(final)).toBe('nothing');
     expect(isDone(final)).toBe(true);
-  });
-
-  test('is downloaded once more if the last answer may have been wrong: not grown, or a file without entries', () => {
-    const done = read(listed(FRESH, 5));
-    const plain = { ...listed(FRESH, 5), entries: { '': ENTRY } };
-    const file = afterRead(plain, { fromMs: NOW, bytes: 10, isFinal: false });
-    for (const state of [listed(read(listed(done, 6)), 6, 6), listed(file, 5, 5)]) {
-      expect(action(state)).toBe('final');
-      expect(action(readFinally(state))).toBe('nothing');
-    }
   });
 
   test('is closed only after two checks without growth', () => {
@@ -81,7 +69,7 @@ describe('an archive that is listed with its size', () => {
     expect(isDone(done)).toBe(false);
     expect(isDone(listed(done, 5))).toBe(false);
     expect(isDone(listed(done, 5, 5))).toBe(false);
-    const flushed = afterFlush(listed(done, 5, 5), {});
+    const flushed = readFinally(listed(done, 5, 5));
     expect([isDone(flushed), isDone(listed(flushed, 6))]).toEqual([true, false]);
     expect(isDone(listed(FRESH, 5, 5, 5))).toBe(false);
   });
@@ -122,86 +110,63 @@ test('an archive without a size that an earlier version has read is downloaded o
 });
 
 describe('a broken archive', () => {
-  test('is tried five times over an hour and then set aside, with six more chances before it is closed', () => {
+  /** Found broken in each of five tries. */
+  const broken = (state: ArchiveState, afterMinutes = 0): ArchiveState =>
+    [0, 5, 15, 30, 60].reduce(
+      (before, minute) => afterFault(before, NOW + (afterMinutes + minute) * MINUTE),
+      state,
+    );
+
+  test('is tried five times over an hour, and then given up for its size', () => {
     let state = listed(FRESH, 5);
     const triesAt: number[] = [];
     for (let minute = 0; minute < 6000; minute += 5) {
       if (action(state, minute) !== 'download') continue;
       triesAt.push(minute);
-      state = afterFault(state, 'damaged', NOW + minute * MINUTE);
-      expect(state.setAside).toBe(triesAt.length < 5 ? '' : 'damaged');
-      expect(isDone(state)).toBe(triesAt.length === 11);
+      state = afterFault(state, NOW + minute * MINUTE);
+      expect(isGivenUp(state)).toBe(triesAt.length === 5);
+      expect(isDone(state)).toBe(triesAt.length === 5);
     }
-    const hours = [2, 4, 8, 16, 32, 64];
-    expect(triesAt).toEqual([0, 5, 15, 30, 60, ...hours.map(hour => hour * 60)]);
+    expect(triesAt).toEqual([0, 5, 15, 30, 60]);
+    expect(action(listed(state, 5, 5, 5), 6000)).toBe('nothing');
   });
 
-  test('that was not delivered for long gets two tries, so that one bad delivery does not end it', () => {
-    let state = listed(FRESH, 5);
-    const triesAt: number[] = [];
-    for (let minute = 0; minute < 150; minute += 5) {
-      if (action(state, minute) !== 'download') continue;
-      triesAt.push(minute);
-      state = afterUndelivered(state, NOW + minute * MINUTE);
-    }
-    expect(triesAt).toEqual([0, 5, 15, 30, 60, 90, 120]);
-    state = afterFault(state, 'cut', NOW);
-    expect(state.setAside).toBe('');
-    expect(afterFault(state, 'cut', NOW).setAside).toBe('cut');
+  test('starts anew with another size', () => {
+    const state = listed(broken(listed(FRESH, 5)), 6);
+    expect([isGivenUp(state), state.tryCount, action(state, 60)]).toEqual([false, 0, 'download']);
+    expect(isGivenUp(afterFault(state, NOW))).toBe(false);
+    expect(isGivenUp(broken(state))).toBe(true);
   });
 
-  test('that is refused is tried with the next pull, and then as others', () => {
-    const once = afterUndelivered(listed(FRESH, 5), NOW, true);
-    expect(action(once)).toBe('download');
-    const twice = afterUndelivered(once, NOW, true);
-    expect([action(twice), action(twice, 9)]).toEqual(['nothing', 'download']);
+  test('that grows between its tries is given up, too', () => {
+    let state = FRESH;
+    for (let size = 1; size <= 5; size++) state = afterFault(listed(state, size), NOW);
+    expect([isGivenUp(state), isGivenUp(listed(state, 6))]).toEqual([true, false]);
   });
 
   test('starts the count again after one good read', () => {
-    let state = afterFault(listed(FRESH, 5), 'cut', NOW);
+    let state = afterFault(listed(FRESH, 5), NOW);
     state = listed(read(state), 6);
     expect(state.tryCount).toBe(0);
     expect(action(state)).toBe('download');
   });
 
-  test('gets another chance after a change, once an hour', () => {
-    let state = listed(FRESH, 5);
-    for (let i = 0; i < 5; i++) state = afterFault(state, 'checksum', NOW);
-    expect(state.setAside).toBe('checksum');
-    state = listed(afterFault(state, 'checksum', NOW), 6);
-    expect([action(state, 59), action(state, 60)]).toEqual(['nothing', 'download']);
-    const again = afterFault(state, 'checksum', NOW + 60 * MINUTE);
-    expect([again.setAside, action(again, 200)]).toEqual(['checksum', 'nothing']);
-    expect(read(state).setAside).toBe('');
-  });
-
-  test('is set aside at once if a retry cannot help, and gets its chances in case the answer was wrong', () => {
-    for (const reason of [
-      'encrypted',
-      'nested',
-      'method',
-      'archive_limit',
-      'ratio_limit',
-    ] as const) {
-      let state = afterFault(listed(FRESH, 5), reason, NOW);
-      expect([state.setAside, action(state, 59)]).toEqual([reason, 'nothing']);
-      for (let chance = 0; chance < 6; chance++) {
-        expect(action(state, 2 ** chance * 60)).toBe('download');
-        state = afterUndelivered(afterFault(state, reason, NOW), NOW);
-      }
-      expect([action(listed(state, 6), 6000), isDone(state)]).toEqual(['nothing', true]);
-    }
+  test('without a listed size is tried once an hour as long as it may have changed', () => {
+    const state = broken(listed(FRESH, null));
+    expect([action(state, 119), action(state, 120)]).toEqual(['nothing', 'download']);
+    expect(isDone(state)).toBe(true);
+    expect(isGivenUp(read(state))).toBe(false);
   });
 });
 
 describe('an archive that is not listed any more', () => {
-  const DAY_END = FRESH.dayMs + 24 * 60 * MINUTE;
-  const gone = (state: ArchiveState, listedMs: number): ArchiveState =>
-    afterAbsent(afterAbsent(state, listedMs), listedMs + MINUTE);
+  const DAY_END = FRESH.dayMs + DAY_MS;
+  const gone = (state: ArchiveState, fromMs: number, toMs = DAY_END): ArchiveState =>
+    afterAbsent(afterAbsent(state, { fromMs, toMs }), { fromMs: fromMs + MINUTE, toMs });
 
   test('releases its open record, too, and is not downloaded', () => {
     const done = read(listed(FRESH, 5));
-    expect(action(afterAbsent(done, NOW))).toBe('nothing');
+    expect(action(afterAbsent(done, { fromMs: NOW, toMs: DAY_END }))).toBe('nothing');
     expect(action(gone(done, NOW))).toBe('flush');
     expect(action(gone(listed(done, 6), NOW))).toBe('flush');
     expect(action(gone(listed(FRESH, 5), NOW))).toBe('nothing');
@@ -209,25 +174,21 @@ describe('an archive that is not listed any more', () => {
 
   test('has vanished after two such lists, unless it comes back', () => {
     const state = gone(listed(FRESH, 5), NOW);
-    expect([isVanished(afterAbsent(FRESH, NOW)), isVanished(state)]).toEqual([false, true]);
+    const once = afterAbsent(FRESH, { fromMs: NOW, toMs: DAY_END });
+    expect([isVanished(once), isVanished(state)]).toEqual([false, true]);
     expect(isVanished(listed(state, 5))).toBe(false);
     const read2 = gone(read(listed(FRESH, 5)), NOW);
     expect([isVanished(read2), isVanished(afterFlush(read2, {}))]).toEqual([false, true]);
   });
 
-  test('has vanished, too, if it was set aside and had grown since', () => {
-    const done = afterFlush(read(listed(FRESH, 5)), {});
-    const grown = listed(afterFault(done, 'encrypted', NOW), 6);
-    expect([isVanished(grown), isVanished(gone(grown, NOW))]).toEqual([false, true]);
-  });
-
   test('has lost its unread part, and lines that came after the last check', () => {
     const done = afterFlush(listed(read(listed(FRESH, 5)), 5, 5), {});
-    const check = (state: ArchiveState, want: number | null): void =>
-      expect(lostFromMs(state, GRACE)).toBe(want);
+    const check = (state: ArchiveState, fromMs: number | null, toMs = DAY_END): void =>
+      expect(lostSpan(state, GRACE)).toEqual(fromMs === null ? null : { fromMs, toMs });
     check(gone(listed(FRESH, 5), DAY_END), FRESH.dayMs);
     check(gone(listed(done, 6), DAY_END), FRESH.dayMs);
     check(gone(done, NOW), NOW);
+    check(gone(done, NOW, DAY_END + DAY_MS), NOW, DAY_END + DAY_MS);
     check(gone(done, DAY_END), null);
     check(done, null);
     // Without a size: what came after the last read.
@@ -235,9 +196,6 @@ describe('an archive that is not listed any more', () => {
     check(gone(unsized, DAY_END), NOW);
     const afterEnd = (DAY_END - NOW) / MINUTE + 120;
     check(gone(read(listed(FRESH, null), 10, false, afterEnd), DAY_END), null);
-    const loss = { fromMs: NOW, toMs: DAY_END + DAY_MS };
-    check(afterLoss(gone(unsized, NOW), loss), null);
-    check(afterLoss(gone(unsized, NOW + 1), { ...loss, fromMs: NOW + 1 }), NOW);
   });
 });
 
@@ -246,5 +204,5 @@ test('is behind until it is read in its listed size, or given up', () => {
   expect([isBehind(sized), isBehind(unsized)]).toEqual([true, true]);
   expect([isBehind(read(sized)), isBehind(read(unsized))]).toEqual([false, false]);
   expect(isBehind(listed(read(sized), 6))).toBe(true);
-  expect(isBehind(afterFault(sized, 'encrypted', NOW))).toBe(false);
+  expect(isBehind({ ...sized, givenUp: { size: 5 } })).toBe(false);
 });

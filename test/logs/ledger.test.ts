@@ -1,14 +1,17 @@
-// A state in the first stored form is read without pulling anything again, and is stored in the same form.
+// A state in the first stored form is read without pulling anything again. A state that does not fit is lost: that is told,
+// and reading begins anew.
 
+import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { DAY_MS } from '../../src/lib/clock.ts';
-import { Ledger } from '../../src/logs/ledger.ts';
+import { dropRecordsState, Ledger, type LedgerOptions } from '../../src/logs/ledger.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { testService } from '../support/log-api.ts';
-import { AUDIT, ERRORS, HOUR, LogSite, MINUTE, NOW } from '../support/log-site.ts';
+import type { LogPlace } from '../support/log-book.ts';
+import { AUDIT, ERRORS, HOUR, LogSite, MINUTE, NOW, OTHER } from '../support/log-site.ts';
 
 const DAY = Date.UTC(2026, 2, 4);
-const START = { lowMs: NOW, floorMs: NOW, sizeMs: DAY_MS, failureCount: 0, listedMs: null };
+const START = { lowMs: DAY, floorMs: NOW };
 
 /** The state after two pulls, with the last record of each archive still open. */
 const ARCHIVES: Readonly<Record<string, string>> = {
@@ -19,13 +22,6 @@ const ARCHIVES: Readonly<Record<string, string>> = {
   'archives/["dbpgf1","dbpgf1/orders-1","audit-log"]':
     '{"version":1,"archives":{"2026-03-04.orders-1.audit-log":{"dayMs":1772582400000,"listedSize":6,"isRead":true,"readSize":6,"readBytes":79,"quietCount":1,"isFlushed":false,"tryCount":0,"nextTryMs":0,"setAside":"","setAsideSize":null,"absentFromMs":null,"entries":{"orders-1/audit-log/2026-03-04.json":{"bytes":79,"lines":1,"hash":"ca1c13e3def2d51a462945f7a2f976594ce18d11c3929fabdf28827e27b06a91","hasTail":false,"reader":"{\\"lines\\":[\\"audit\\"],\\"offset\\":0,\\"timeMs\\":1772613600000,\\"stream\\":\\"stderr\\",\\"marks\\":0}"}}}}}',
 };
-
-const RECORDS: Readonly<Record<string, string>> = {
-  'records/["dbpgf1","error-log"]':
-    '{"version":1,"lowMs":1772614980000,"floorMs":1772607600000,"sizeMs":600000,"failureCount":2,"segments":[{"number":7,"lastMs":1772614800000}]}',
-};
-const UIDS = ['00112233445566778899aabbccddeeff', 'ffeeddccbbaa99887766554433221100'];
-const TIMES = [1772614700000, 1772614800000];
 
 async function store(queue: Queue, state: Readonly<Record<string, string | Buffer>>) {
   const changes = Object.entries(state).map(([key, text]) => ({
@@ -38,32 +34,46 @@ async function store(queue: Queue, state: Readonly<Record<string, string | Buffe
   });
 }
 
-async function load(queue: Queue, shape: 'archives' | 'records', type: string): Promise<Ledger> {
-  const options = { config: { shape, types: [type] }, services: [testService('dbpgf1')] };
-  return (await Ledger.load(queue, { ...options, start: START })) ?? expect.fail('no ledger');
+async function load(queue: Queue, lost: LedgerOptions['lost'] = vi.fn()): Promise<Ledger> {
+  const options = { services: [testService('dbpgf1')], start: START, lost };
+  return (await Ledger.load(queue, options)) ?? expect.fail('no ledger');
 }
 
 describe('archives', () => {
-  test('are read, and stored in the same form', async () => {
+  test('are read, and nothing is stored before something changes', async () => {
     await using site = await LogSite.open();
     await store(site.queue, ARCHIVES);
-    const ledger = await load(site.queue, 'archives', '');
+    const ledger = await load(site.queue);
     const track = ledger.track('dbpgf1');
-    expect(track).toMatchObject({ isFresh: false, type: '' });
-    expect(track.cursor).toMatchObject({
-      lowMs: DAY,
-      floorMs: NOW - DAY_MS,
-      listedMs: 1772615100000,
+    expect(track).toMatchObject({
+      isNew: null,
+      cursor: { lowMs: DAY, floorMs: NOW - DAY_MS },
     });
     expect(ledger.archives().map(({ partition, id }) => `${partition.server} ${id}`)).toEqual([
       'orders-0 2026-03-04.orders-0.error-log',
       'orders-1 2026-03-04.orders-1.audit-log',
     ]);
     expect(ledger.changes()).toEqual([]);
-    ledger.move(track, {});
-    for (const archive of ledger.archives()) ledger.setArchive(archive, archive.state);
-    const stored = ledger.changes().map(({ key, blob }) => [key, blob?.toString()]);
-    expect(Object.fromEntries(stored)).toEqual(ARCHIVES);
+  });
+
+  test('are stored so that they are read as they were', async () => {
+    await using site = await LogSite.open();
+    await store(site.queue, ARCHIVES);
+    const ledger = await load(site.queue);
+    const track = ledger.track('dbpgf1');
+    const more = { listedMs: { a: 1 }, unlistedMs: { b: 2 }, lateMs: 3 };
+    ledger.move(track, more);
+    for (const archive of ledger.archives()) {
+      const absent = { fromMs: 1, toMs: 2 };
+      const state = { ...archive.state, endMs: 4, readFromMs: 5, isUntimed: true, absent };
+      ledger.setArchive(archive, { ...state, givenUp: { size: null } });
+    }
+    await site.queue.commit({ batches: [], state: ledger.changes(), reads: [] });
+    const again = await load(site.queue);
+    expect(again.track('dbpgf1')).toEqual({ ...track, ...more });
+    expect(again.archives().map(({ state }) => state)).toEqual(
+      ledger.archives().map(({ state }) => state),
+    );
   });
 
   test('continue where they stopped: nothing repeats, and held-back records arrive', async () => {
@@ -79,6 +89,40 @@ describe('archives', () => {
     expect(site.bodies.toSorted()).toEqual(['audit', 'new', 'open\n tail']);
     expect(site.count('rewritten_entries_total')).toBe(0);
     expect(site.gaps).toEqual([]);
+  });
+});
+
+describe('the state of an earlier version', () => {
+  const file = new URL('../fixtures/logs-state.old.json', import.meta.url);
+  const old = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as object);
+
+  test('is continued: nothing repeats, what was given up is tried again, and nothing is lost', async () => {
+    await using site = await LogSite.open();
+    // Times and texts are part of the bytes that were read.
+    const write = (place: LogPlace, atMs: number, ...texts: readonly string[]): void => {
+      for (const text of texts) site.book.write(place, { text, atMs });
+    };
+    write(ERRORS, NOW - MINUTE, 'one', 'two', 'three\n tail');
+    write(AUDIT, NOW - MINUTE, 'audit', 'open');
+    write(OTHER, NOW - MINUTE, 'other', 'end');
+    write(ERRORS, NOW + 9 * MINUTE, 'more');
+    await store(site.queue, Object.fromEntries(old.map(([k, v]) => [k, JSON.stringify(v)])));
+    site.clock.forward(2 * HOUR);
+    site.write(ERRORS, 'new', 'end');
+    await site.pulls(4);
+    expect(site.logs.meter.lostStates).toEqual([]);
+    expect(site.bodies.toSorted()).toEqual(['end', 'end', 'more', 'new', 'open', 'other']);
+    expect(site.count('rewritten_entries_total')).toBe(0);
+    expect(site.gaps).toEqual([]);
+  });
+
+  test('of lists of records is deleted', async () => {
+    await using site = await LogSite.open();
+    const records = { 'records/["dbpgf1",""]': '{}', 'uids/["dbpgf1",""]/7': 'x' };
+    await store(site.queue, { ...ARCHIVES, ...records });
+    expect(await dropRecordsState(site.queue)).toBe(2);
+    expect(new Set(site.queue.stateKeys('logs'))).toEqual(new Set(Object.keys(ARCHIVES)));
+    expect(await dropRecordsState(site.queue)).toBe(0);
   });
 });
 
@@ -100,7 +144,7 @@ test('while the queue cannot be read, a pull waits; then it continues', async ()
 
 test('the number of partitions is bounded', async () => {
   await using site = await LogSite.open();
-  const ledger = await load(site.queue, 'archives', '');
+  const ledger = await load(site.queue);
   const service = testService('dbpgf1');
   const add = (source: string): boolean =>
     ledger.addPartition({ service, source, server: '', type: 'error-log' });
@@ -110,59 +154,93 @@ test('the number of partitions is bounded', async () => {
   expect(ledger.partitions).toHaveLength(10_000);
 });
 
-describe('records', () => {
-  const segment = (number: number): string => `uids/["dbpgf1","error-log"]/${number}`;
-  const blob = Buffer.concat(
-    UIDS.map((uid, i) => {
-      const time = Buffer.alloc(8);
-      time.writeDoubleBE(TIMES[i] ?? 0);
-      return Buffer.concat([Buffer.from(uid, 'hex'), time]);
-    }),
-  );
+const SERVICE = 'service/dbpgf1';
+const ERROR_LOG = 'archives/["dbpgf1","dbpgf1/orders-0","error-log"]';
 
-  test('are read, and stored in the same form, a segment for each commit', async () => {
+describe('a state that does not fit', () => {
+  /** Changes a text in a stored state. */
+  const changed = (key: string, from: string, to: string): Record<string, string> => {
+    const text = ARCHIVES[key]?.replace(from, to) ?? '';
+    expect(text).not.toBe(ARCHIVES[key]);
+    return { ...ARCHIVES, [key]: text };
+  };
+
+  test.each([
+    ['another version', '"version":1', '"version":2'],
+    ['no JSON', '{', ''],
+    ['a text for a number', '1772582400000', '"1772582400000"'],
+    ['a day that is none', '1772582400000', '1772582400001'],
+    ['a time that is none', '1772528400000', '1e300'],
+    ['a missing list', '"partitions"', '"partitionz"'],
+    ['a partition without a type', ',"type":"error-log"', ''],
+  ])('of a service is lost: %s', async (_, from, to) => {
     await using site = await LogSite.open();
-    await store(site.queue, { ...RECORDS, [segment(7)]: blob });
-    const ledger = await load(site.queue, 'records', 'error-log');
-    const track = ledger.track('dbpgf1', 'error-log');
-    expect(track.isFresh).toBe(false);
-    expect([...track.sent]).toEqual(UIDS.map((uid, i) => [uid, TIMES[i]]));
-    ledger.move(track, {});
-    const [change] = ledger.changes();
-    expect({ [change?.key ?? '']: change?.blob?.toString() }).toEqual(RECORDS);
-    ledger.stored();
-    ledger.addSent(
-      track,
-      UIDS.map((uid, i) => ({ uid, timeMs: TIMES[i] ?? 0 })),
-    );
-    const changes = new Map(ledger.changes().map(one => [one.key, one.blob]));
-    expect(changes.get(segment(8))).toEqual(blob);
-    expect(JSON.parse(String(changes.get('records/["dbpgf1","error-log"]'))).segments).toEqual([
-      { number: 7, lastMs: 1772614800000 },
-      { number: 8, lastMs: 1772614800000 },
+    await store(site.queue, changed(SERVICE, from, to));
+    const lost = vi.fn();
+    const ledger = await load(site.queue, lost);
+    expect(ledger.tracks).toMatchObject([{ isNew: 'state_lost', cursor: START }]);
+    expect(lost.mock.calls).toMatchObject([[{ id: 'dbpgf1' }, { source: '', type: '' }]]);
+  });
+
+  test.each([
+    ['an entry without a hash', '"hash"', '"hasg"'],
+    ['a negative number of bytes', '"bytes":327', '"bytes":-327'],
+    ['a day that is none', '1772582400000', '1772582400064'],
+    ['a reader that is no text', '"reader":"', '"reader":[],"r":"'],
+    ['no archives', '"archives"', '"archivez"'],
+  ])('of a partition is lost, and the others are not: %s', async (_, from, to) => {
+    await using site = await LogSite.open();
+    await store(site.queue, changed(ERROR_LOG, from, to));
+    const lost = vi.fn();
+    const ledger = await load(site.queue, lost);
+    expect(ledger.archives().map(({ partition: { type } }) => type)).toEqual(['audit-log']);
+    expect(lost.mock.calls).toMatchObject([
+      [{ id: 'dbpgf1' }, { source: 'dbpgf1/orders-0', type: 'error-log' }],
     ]);
   });
 
-  test('that will not be requested again are forgotten with their segments', async () => {
-    await using site = await LogSite.open();
-    await store(site.queue, { ...RECORDS, [segment(7)]: blob });
-    const ledger = await load(site.queue, 'records', 'error-log');
-    const track = ledger.track('dbpgf1', 'error-log');
-    ledger.forgetSent(track, 1772614750000);
-    expect([...track.sent.keys()]).toEqual(UIDS.slice(1));
-    expect(ledger.changes().map(({ key }) => key)).toEqual(Object.keys(RECORDS));
-    // The last record may still be requested, so it is kept with its segment.
-    ledger.forgetSent(track, 1772614800000);
-    expect(ledger.changes().map(({ key }) => key)).toEqual(Object.keys(RECORDS));
-    ledger.forgetSent(track, 1772614800001);
-    expect(ledger.changes()).toContainEqual({ kind: 'logs', key: segment(7), blob: null });
-    expect(track.sent.size).toBe(0);
+  test('is counted, shown and reported as a gap, and pulling goes on', async () => {
+    await using site = await LogSite.open({ services: ['dbpgf1'] });
+    await store(site.queue, changed(SERVICE, '1772582400000', 'null'));
+    site.write(ERRORS, 'one', 'end');
+    await site.pulls(2);
+    expect(site.bodies).toEqual(['one']);
+    expect(site.count('lost_states_total', 'dbpgf1', '')).toBe(1);
+    expect(site.logs.meter.lostStates).toMatchObject([{ service: 'dbpgf1', type: '' }]);
+    expect(site.gaps).toMatchObject([{ service: 'dbpgf1', reason: 'state_lost' }]);
+    await site.restart();
+    await site.pulls(2);
+    expect(site.gaps).toHaveLength(1);
+    expect(site.logs.meter.lostStates).toEqual([]);
+  });
+
+  test('of a partition costs duplicates with the same ids, and no line', async () => {
+    await using site = await LogSite.open({ services: ['dbpgf1'] });
+    site.write(ERRORS, 'one', 'two');
+    await site.pulls(4);
+    await store(site.queue, { [ERROR_LOG]: '{"version":1,"archives":[]}' });
+    await site.restart();
+    site.write(ERRORS, 'three', 'end');
+    await site.pull();
+    expect(site.bodies).toEqual(['one', 'two', 'one', 'two', 'three']);
+    expect(new Set(site.delivered.map(({ uid }) => uid)).size).toBe(3);
+    expect(site.gaps).toEqual([]);
   });
 });
 
-test('a state of another version counts as none: reading starts again', async () => {
-  await using site = await LogSite.open();
-  await store(site.queue, { 'service/dbpgf1': '{"version":2}', 'service/dbpgf2': 'no JSON' });
-  const ledger = await load(site.queue, 'archives', '');
-  expect(ledger.tracks).toMatchObject([{ isFresh: true, cursor: START }]);
-});
+test.each(Object.keys(ARCHIVES))(
+  'any one bit of %s that changes costs at most that state',
+  async key => {
+    await using site = await LogSite.open();
+    const blob = Buffer.from(ARCHIVES[key] ?? '');
+    for (let bit = 0; bit < blob.length * 8; bit += 7) {
+      const bad = Buffer.from(blob);
+      bad.writeUInt8((bad[bit >> 3] ?? 0) ^ (1 << (bit & 7)), bit >> 3);
+      await store(site.queue, { ...ARCHIVES, [key]: bad });
+      const lost = vi.fn();
+      const ledger = await load(site.queue, lost);
+      expect(ledger.tracks).toHaveLength(1);
+      expect(ledger.archives().length + lost.mock.calls.length).toBeGreaterThanOrEqual(1);
+    }
+  },
+);

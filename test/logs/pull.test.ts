@@ -15,12 +15,12 @@ function bad(reason: RequestReason, more: object = {}): Result<object> {
 /** The times (monotonic) of the requests, the result, and the number of reported failures. */
 async function askFor(
   results: readonly Result<object>[],
-  { giveUpAtMs = Infinity, forMs = 10_000_000, abortAtMs = Infinity } = {},
+  { giveUpAtMs = Infinity, forMs = 10_000_000, abortAtMs = Infinity, isPatient = true } = {},
 ): Promise<{ askedMs: number[]; result: string; failures: number }> {
   const clock = new FakeClock();
   const stop = new AbortController();
   const askedMs: number[] = [];
-  const api = Object.assign(testPulledApi({} as LogsApi, clock), { giveUpAtMs });
+  const api = Object.assign(testPulledApi({} as LogsApi, clock), { giveUpAtMs, isPatient });
   api.signal = stop.signal;
   const reported = vi.spyOn(api.report, 'failed');
   const asking = api.ask(() => {
@@ -69,6 +69,11 @@ test('a request that was not sent because the service asked for a pause waits, a
   expect(given).toMatchObject({ askedMs: [0, 30_000], result: 'ok' });
   const refused = bad('rate_limited', { retryAfterMs: 30_000, status: 429 });
   expect((await askFor([refused, GOOD], { giveUpAtMs: 0 })).askedMs).toEqual([0]);
+});
+
+test('a single pull on command retries nothing, not even what the service asked to send later', async () => {
+  for (const failed of [bad('refused'), bad('rate_limited', { retryAfterMs: 30_000 })])
+    expect((await askFor([failed, GOOD], { isPatient: false })).askedMs).toEqual([0]);
 });
 
 test.each(['auth', 'bad_request', 'not_found', 'redirect', 'too_large', 'not_json'] as const)(

@@ -1,10 +1,10 @@
-// The search for the oldest day that a service accepts.
+// The search for the beginning of the logs.
 
 import { describe, expect, test } from 'vitest';
-import type { Pull, PulledApi } from '../../src/logs/pull.ts';
-import { findFirstDay, findOldestDay, jumpToOldest } from '../../src/logs/retention.ts';
+import type { PulledApi } from '../../src/logs/pull.ts';
+import { findFirstDay, firstKeptDay } from '../../src/logs/retention.ts';
 import { json, type OpenedApi, openLogApi, testPulledApi } from '../support/log-api.ts';
-import { DAY, HOUR, MINUTE, NOW, ShiftedClock } from '../support/log-site.ts';
+import { DAY, HOUR, NOW, ShiftedClock } from '../support/log-site.ts';
 
 const TODAY = NOW - 9 * HOUR;
 const TYPE = 'error-log';
@@ -27,36 +27,23 @@ function pulledApi({ api }: OpenedApi): PulledApi {
   return testPulledApi(api, new ShiftedClock(NOW));
 }
 
-test('the oldest day is found by bisection, and is not guessed without an answer', async () => {
-  await using service = await openFrom(TODAY - 7 * DAY - 1234);
-  expect(await findOldestDay(pulledApi(service), TYPE, NOW - 90 * DAY)).toBe(TODAY - 7 * DAY);
-  expect(service.requests.length).toBeLessThanOrEqual(8);
-  const answers = [json({ count: 0, logs: [] }), json({}, 403)];
-  await using failing = await openLogApi(answers);
-  expect(await findOldestDay(pulledApi(failing), TYPE, NOW - 90 * DAY)).toBeNull();
-});
-
-describe('a list that was refused', () => {
-  async function jump(keptFromMs: number, fromMs: number): Promise<boolean> {
+describe('the first day that is kept', () => {
+  const kept = async (keptFromMs: number, refusedMs: number): Promise<number | null> => {
     await using service = await openFrom(keptFromMs);
-    const api = pulledApi(service);
-    // Without tracks nothing is stored: only the answer matters.
-    const pull = { api, ledger: { changes: () => [] } } as unknown as Pull;
-    const oldestMs = await findOldestDay(api, TYPE, fromMs);
-    return await jumpToOldest(pull, [], { type: TYPE, fromMs, oldestMs });
-  }
+    return await firstKeptDay(pulledApi(service), TYPE, refusedMs);
+  };
 
-  test('is explained by the age of the logs if the service answers for a later day', async () => {
-    expect(await jump(TODAY - 3 * DAY, TODAY - 9 * DAY)).toBe(true);
-    expect(await jump(TODAY, TODAY - DAY)).toBe(true);
-    expect(await jump(TODAY, TODAY - 15 * MINUTE)).toBe(true);
+  test('is the last one before a refusal, from today back', async () => {
+    expect(await kept(TODAY - 7 * DAY - 1234, TODAY - 90 * DAY)).toBe(TODAY - 7 * DAY);
+    expect(await kept(TODAY, TODAY - DAY)).toBe(TODAY);
+    // A list that was refused once, for another reason.
+    expect(await kept(TODAY - 9 * DAY, TODAY - 3 * DAY)).toBe(TODAY - 3 * DAY);
   });
 
-  test('is not explained by it if the service answers for that day, or for none', async () => {
-    expect(await jump(TODAY - 9 * DAY, TODAY - 9 * DAY)).toBe(false);
-    expect(await jump(TODAY - 9 * DAY, TODAY - DAY)).toBe(false);
-    expect(await jump(TODAY - 9 * DAY, TODAY)).toBe(false);
-    expect(await jump(NOW + DAY, TODAY - 9 * DAY)).toBe(false);
+  test('is not guessed if the service refuses today as well, or does not answer', async () => {
+    expect(await kept(NOW + DAY, TODAY - 9 * DAY)).toBeNull();
+    await using failing = await openLogApi([json({ count: 0, logs: [] }), json({}, 403)]);
+    expect(await firstKeptDay(pulledApi(failing), TYPE, NOW - 90 * DAY)).toBeNull();
   });
 });
 

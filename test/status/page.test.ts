@@ -150,7 +150,8 @@ const everything: Partial<StatusReport> = {
   logs: {
     partitions: [samplePartition({ state: 'failed', lastError: 'no' })],
     catchUp: [{ name: 'a', doneCount: 1, dueCount: 2 }],
-    givenUp: [{ at: secondsAgo(1), service: 'a', type: 'b', archive: 'c', reason: 'd', file: 'e' }],
+    givenUp: [{ at: secondsAgo(1), service: 'a', type: 'b', archive: 'c', reason: 'd' }],
+    lostStates: [{ at: secondsAgo(1), service: 'a', type: 'b', source: 'c' }],
     nextPullAt: secondsAgo(-5),
   },
   backups: {

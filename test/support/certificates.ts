@@ -19,6 +19,9 @@ export const SECOND_CA: string = read('second-ca.pem');
 export const EXPIRED_SERVER: TestCertificate = pair('expired.pem', 'localhost.key');
 /** A certificate for `elsewhere.example`. */
 export const ELSEWHERE_SERVER: TestCertificate = pair('elsewhere.pem', 'localhost.key');
+/** An intermediate authority whose own issuer is nowhere, and a certificate for `localhost` that it signed. */
+export const INTERMEDIATE_CA: string = read('intermediate.pem');
+export const BELOW_INTERMEDIATE: TestCertificate = pair('below-intermediate.pem', 'localhost.key');
 export const TEST_CLIENT: TestCertificate = pair('client.pem', 'client.key');
 
 function pair(cert: string, key: string): TestCertificate {

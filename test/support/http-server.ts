@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { listen, readBody } from '../../src/simulator/loopback-server.ts';
-import { TEST_TLS } from './certificates.ts';
+import { type TestCertificate, TEST_TLS } from './certificates.ts';
 
 export interface RecordedRequest {
   readonly method: string;
@@ -30,11 +30,12 @@ export type Handler = (request: RecordedRequest, response: ServerResponse) => vo
 
 export async function startHttpServer(
   handler: Handler,
-  options: { readonly isTls?: boolean } = {},
+  options: { readonly isTls?: boolean; readonly tls?: TestCertificate } = {},
 ): Promise<HttpTestServer> {
   const requests: RecordedRequest[] = [];
-  const isTls = options.isTls === true;
-  const server = await listen(isTls ? { tls: TEST_TLS } : {}, async (incoming, response) => {
+  const { tls = TEST_TLS } = options;
+  const isTls = options.isTls === true || options.tls !== undefined;
+  const server = await listen(isTls ? { tls } : {}, async (incoming, response) => {
     // Many tests have a client that goes away in the middle of an answer.
     response.on('error', () => undefined);
     const body = await readBody(incoming, Infinity);

@@ -11,7 +11,7 @@
 import type { LogAttribute, LogRecord } from '../record.ts';
 import { type HeaderFormat, type Reading, severityOf } from './record-lines.ts';
 import { type LineHeader, readLineHeader } from './line-header.ts';
-import { redactMessage } from './redact-message.ts';
+import { readMessage } from './redact-message.ts';
 import { readStamp, stampLength } from './time.ts';
 
 /** The severity of a line with a time and no level. */
@@ -42,6 +42,11 @@ export const ERROR_LOG: HeaderFormat = {
   name: 'error-log/1',
   startsRecord: text => headerOf(text) !== null,
   furtherStarts,
+  plainHeader: text => {
+    const header = ownHeader(text);
+    return header === null || severityOf(header.level) === 0 ? 0 : header.messageAt;
+  },
+  redact: readMessage,
   read: readRecord,
 };
 
@@ -82,7 +87,7 @@ function furtherStarts(text: string): readonly number[] {
   return [...text.matchAll(GLUED_HEADER)].map(match => match.index);
 }
 
-function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord {
+function readRecord(raw: string, body: string, { localTime }: Reading): LogRecord {
   const header = headerOf(raw.slice(0, lineEnd(raw)));
   const level = header?.level ?? '';
   const severityNumber = level === '' ? INFO : severityOf(level);
@@ -96,7 +101,7 @@ function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord
     timeExtraNs: time?.extraNs ?? 0,
     severityNumber: CRASH.test(message) ? FATAL : severityNumber,
     severityText: level,
-    body: isRedacting ? redactMessage(raw) : raw,
+    body,
     eventName: null,
     attributes: attributesOf(header?.thread ?? null, message),
   };

@@ -22,14 +22,23 @@ const INFO = 9;
 export const PROXY_LOG: HeaderFormat = {
   name: 'proxy-log/1',
   startsRecord: text => headerOf(text) !== null,
+  plainHeader: text => {
+    const header = ownHeader(text);
+    return header === null || severityOf(header.level) === 0 ? 0 : header.messageAt;
+  },
+  redact: readProxyMessage,
   read: readRecord,
 };
 
 function headerOf(text: string): LineHeader | null {
+  return ownHeader(text) ?? readLineHeader(text);
+}
+
+function ownHeader(text: string): LineHeader | null {
   const stampMs = readStamp(text, 0, 'YYYY-MM-DD');
   LEVEL.lastIndex = STAMP_LENGTH;
   const match = Number.isNaN(stampMs) ? null : LEVEL.exec(text);
-  if (match === null) return readLineHeader(text);
+  if (match === null) return null;
   const [all, fraction, level = ''] = match;
   const { ms, extraNs } = fractionOf(fraction);
   const end = STAMP_LENGTH + all.length;
@@ -37,11 +46,10 @@ function headerOf(text: string): LineHeader | null {
   return { time, level, messageAt: end };
 }
 
-function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord {
+function readRecord(raw: string, body: string, { localTime }: Reading): LogRecord {
   const header = headerOf(raw);
   const level = header?.level ?? '';
   const time = header?.time ?? null;
-  const body = isRedacting ? readProxyMessage(raw).text : raw;
   return {
     timeMs: time === null ? localTime.lastMs : localTime.resolve(time),
     timeExtraNs: time?.extraNs ?? 0,

@@ -8,6 +8,7 @@
 
 import { bug } from '../../errors.ts';
 import { type LogRecord, MARK, type ParsedRecord, type RawLine } from '../record.ts';
+import type { RedactedMessage } from './redact-message.ts';
 import type { LocalTime } from './time.ts';
 
 export type CompleteLines = Pick<
@@ -38,10 +39,14 @@ export interface LineFormat {
 export interface HeaderFormat {
   /** Contains the version of the saved state; other versions are ignored. */
   readonly name: string;
-  /** Reads the text of a record that begins with a header. */
-  readonly read: (raw: string, reading: Reading) => LogRecord;
+  /** Reads the text of a record that begins with a header; `body` is the text to send. */
+  readonly read: (raw: string, body: string, reading: Reading) => LogRecord;
+  /** Removes the literals. `isCut`: the end may be missing. */
+  readonly redact: (raw: string, isCut: boolean) => RedactedMessage;
   /** Whether a record begins with this line or part of a line. */
   readonly startsRecord: (text: string) => boolean;
+  /** The length of the header if it has the log's own form, which says nothing but time, level and thread; else 0. */
+  readonly plainHeader: (text: string) => number;
   /** Where more records begin within the line, after a message without a line end. */
   readonly furtherStarts?: (text: string) => readonly number[];
 }

@@ -5,18 +5,18 @@
 
 import {
   BEGINS_WITH_NAME,
+  isOpen,
   PLACEHOLDER,
   redactSql,
   redactSqlFrom,
   type SqlContext,
 } from './redact.ts';
 
-/** `quoted`: a quotation, such as `Query: '…`, is open. */
-export type MessageContext = SqlContext | 'quoted';
+/** `code` are the server's words, `sql` a statement; `quoted`: a quotation, such as `Query: '…`, is open. */
+export type MessageContext = SqlContext | 'sql' | 'quoted';
 
 export interface RedactedMessage {
   readonly text: string;
-  /** `code` if nothing is open. */
   readonly end: MessageContext;
 }
 
@@ -26,7 +26,7 @@ export function redactMessage(text: string): string {
 }
 
 /** `isCut`: the end of the message may be missing, and closes nothing. */
-function readMessage(message: string, isCut = false): RedactedMessage {
+export function readMessage(message: string, isCut = false): RedactedMessage {
   let text = redactRows(message);
   let end: MessageContext = 'code';
   for (const quoted of VALUES) {
@@ -35,7 +35,7 @@ function readMessage(message: string, isCut = false): RedactedMessage {
     text = text.slice(0, place.start) + PLACEHOLDER + text.slice(place.end);
     if (!place.isClosed) end = 'quoted';
   }
-  const place = placeOf(text, QUOTED_STATEMENT, isCut);
+  const place = MAY_ANNOUNCE.test(text) ? placeOf(text, QUOTED_STATEMENT, isCut) : null;
   if (place === null) {
     const read = redactStatements(text);
     return { text: read.text, end: end === 'code' ? read.end : end };
@@ -46,6 +46,23 @@ function readMessage(message: string, isCut = false): RedactedMessage {
   const after = redactStatements(text.slice(place.end));
   if (!place.isClosed) end = 'quoted';
   return { text: before + statement + after.text, end: end === 'code' ? after.end : end };
+}
+
+/** Whether a statement or value goes on in the next line. */
+export function isMessageOpen(end: MessageContext): boolean {
+  return end === 'quoted' || (end !== 'sql' && isOpen(end));
+}
+
+/** The context at the end of a text that begins in another. */
+export function endOfMessage(begin: MessageContext, text: string): MessageContext {
+  if (begin === 'code') return readMessage(text).end;
+  if (begin !== 'quoted') return ofSql(redactSqlFrom(begin === 'sql' ? 'code' : begin, text).end);
+  const close = closeOf(text, 0, ALL_CLOSERS);
+  return close < 0 ? 'quoted' : readMessage(text.slice(close)).end;
+}
+
+function ofSql(end: SqlContext): MessageContext {
+  return end === 'code' || end === '`' ? 'sql' : end;
 }
 
 /**
@@ -76,7 +93,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([...BLANKS].map(([a, b]) =>
 export function redactRest(rest: string): string {
   const text = redactRows(rest);
   const { text: redacted, end, isDoubtful } = redactSqlFrom('code', text, true);
-  const isCode = !isDoubtful && end === 'code' && !text.includes('*/');
+  const isCode = !isDoubtful && !isOpen(end) && end !== '`' && !text.includes('*/');
   return isCode && !mayBeginIn("'", text) && !mayBeginIn('"', text) ? redacted : PLACEHOLDER;
 }
 
@@ -118,7 +135,9 @@ const VALUES: readonly Quoted[] = [
   { opener: /syntax to use near '/, closers: ["' at line "] },
 ];
 /** Words that announce a statement: not those that name a part of the server. */
-const ANNOUNCER = String.raw`(?:(?<!\b(?:slave|replica|source|master) )\b(?:query|statement|stmt|sql)\b(?! ?(?:error|state|thread|mode|syntax))|\bCOM_\w+)(?:[^\n:.,;'"\x60(]|\([^)\n]{0,80}\)){0,60}: `;
+const ANNOUNCER = String.raw`(?:\b(?:query|statement|stmt|sql)\b(?<!\b(?:slave|replica|source|master) \w+)(?! ?(?:error|state|thread|mode|syntax))|\bCOM_\w+)(?:[^\n:.,;'"\x60(]|\([^)\n]{0,80}\)){0,60}: `;
+/** Most messages quote no statement: a cheap test. */
+const MAY_ANNOUNCE = /: ['\x60]/;
 /** The statement at which replication stopped, or that a proxy quotes. */
 const QUOTED_STATEMENT: Quoted = {
   opener: new RegExp(String.raw`${ANNOUNCER}(?:'|\x60)`, 'i'),
@@ -134,6 +153,7 @@ const QUOTED_STATEMENT: Quoted = {
     ].map(words => quote + words),
   ),
 };
+const ALL_CLOSERS = [...VALUES, QUOTED_STATEMENT].flatMap(({ closers }) => closers);
 /** The server's own end of a message. Before it a long statement lacks its end, and its quote. */
 const SERVER_END =
   /[.,] (?:Gtid [\d,-]{5,100}[.,] )?(?:Internal (?:[\w ]{1,40} )?error code|Error_code): (?:MY-)?\d{1,6}\s*$/;
@@ -178,7 +198,7 @@ function closingLineEnd(text: string, start: number): number {
   const end = text.length - length;
   if (length === 0 || end <= start) return -1;
   const quoted = text.slice(start, end);
-  return !OPENS.test(quoted) && redactSqlFrom('code', quoted).end === 'code' ? end : -1;
+  return !OPENS.test(quoted) && !isOpen(redactSqlFrom('code', quoted).end) ? end : -1;
 }
 
 /** A statement begins after an announcement, or with its first words. */
@@ -224,15 +244,15 @@ function redactStatements(text: string): RedactedMessage {
     const statement = statementEnd(text, start);
     redacted += text.slice(copiedLength, start) + redactSql(text.slice(start, statement.at), true);
     // Words that only look like a statement leave nothing open.
-    if (announcement !== '') end = statement.context;
+    if (announcement !== '') end = statement.end;
     copiedLength = statement.at;
     STATEMENT.lastIndex = statement.at;
   }
-  return copiedLength === 0 ? { text, end } : { text: redacted + text.slice(copiedLength), end };
+  return { text: copiedLength === 0 ? text : redacted + text.slice(copiedLength), end };
 }
 
 /** The statement ends before the next part of the dump; a string in it may look like such a part. */
-function statementEnd(text: string, start: number): { at: number; context: SqlContext } {
+function statementEnd(text: string, start: number): { at: number; end: MessageContext } {
   let at = start;
   let context: SqlContext = 'code';
   let nextAt = start;
@@ -240,11 +260,11 @@ function statementEnd(text: string, start: number): { at: number; context: SqlCo
     AFTER_STATEMENT.lastIndex = nextAt;
     const match = AFTER_STATEMENT.exec(text);
     const { end, isMisread } = redactSqlFrom(context, text.slice(at, match?.index));
-    if (match === null) return { at: text.length, context: end === '`' ? 'code' : end };
+    if (match === null) return { at: text.length, end: ofSql(end) };
     // Then a string may still be open.
     if (isMisread)
-      return { at: text.length, context: redactSqlFrom(end, text.slice(match.index)).end };
-    if (end === 'code' || end === '`') return { at: match.index, context: 'code' };
+      return { at: text.length, end: ofSql(redactSqlFrom(end, text.slice(match.index)).end) };
+    if (!isOpen(end)) return { at: match.index, end: 'code' };
     context = end;
     at = match.index;
     nextAt = at + 1;

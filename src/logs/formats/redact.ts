@@ -4,12 +4,12 @@
 // strings. A text may have two readings, because a setting of the session decides whether a backslash escapes. Unless
 // its end proves one reading, it is replaced from the first doubtful position on: rather too much than too little.
 
-/** The context of a position in SQL text: code, a string, a quoted name, a comment. */
-export type SqlContext = 'code' | "'" | '"' | '`' | '/*';
+/** The context of a position in SQL text: code, a string, a quoted name, a comment, a comment up to the line end. */
+export type SqlContext = 'code' | "'" | '"' | '`' | '/*' | '--';
 
 export interface RedactedSql {
   readonly text: string;
-  /** The context at the end of the text: `code` if it is whole. */
+  /** The context at the end of the text; see isOpen. */
   readonly end: SqlContext;
   /** The text outside of strings cannot be SQL: the reading confused strings and code. */
   readonly isMisread: boolean;
@@ -33,6 +33,11 @@ export function redactSql(sql: string, isCut = false): string {
 /** Like redactSql, for text that begins in a known context; also returns the context at the end. */
 export function redactSqlFrom(start: SqlContext, sql: string, isCut = false): RedactedSql {
   return new SqlReader(sql).read(start, isCut);
+}
+
+/** Whether a literal or comment goes on in the next line. A name is no literal. */
+export function isOpen(end: SqlContext): boolean {
+  return end === "'" || end === '"' || end === '/*';
 }
 
 /** Text with an unknown context at its beginning: all of it may be a literal. */
@@ -122,7 +127,7 @@ class SqlReader {
 
   /** Whether it can be a whole statement. */
   #isPlausible(): boolean {
-    return this.#end === 'code' && !this.#isMisread;
+    return (this.#end === 'code' || this.#end === '--') && !this.#isMisread;
   }
 
   /** Whether the text is also a whole statement in a session in which a backslash does not escape. */
@@ -136,6 +141,7 @@ class SqlReader {
   /** Reads the rest of an open string, name or comment; returns where code begins. */
   #resume(start: SqlContext): number {
     if (start === 'code') return 0;
+    if (start === '--') return this.#lineComment(0, '--');
     if (start === '`') return this.#quotedName(0);
     if (start === '/*') return this.#commentText(0, 0);
     return this.#stringText(0, 0, start);
@@ -209,6 +215,7 @@ class SqlReader {
 
   #lineComment(at: number, mark: string): number {
     const newline = this.#sql.indexOf('\n', at);
+    if (newline < 0) this.#end = '--';
     const end = newline < 0 ? this.#sql.length : newline;
     return this.#replace(at, end, `${mark} ${PLACEHOLDER}`);
   }

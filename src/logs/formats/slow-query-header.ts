@@ -10,13 +10,16 @@
 //   use shop;                                           only if the database changed
 //   SET timestamp=1772615525;                           independent of the zone; the last line
 //
+// Neighbouring engines write RFC 3339 after `# Time:`, `Id: 75` after the user, one blank between pairs, pairs in a line
+// without `#`, and no user at all.
+//
 //   engined, Version: 11.4.5-log. started with:
 //   Tcp port: 3306  Unix socket: /run/engine.sock
 //   Time                Id Command  Argument
 
 import { type LogAttribute, OWN_PREFIX } from '../record.ts';
 import { PLACEHOLDER, redactSql } from './redact.ts';
-import { fractionOf } from './any-time.ts';
+import { fractionOf, readTimeOfLine, type WrittenTime } from './any-time.ts';
 import { readStamp } from './time.ts';
 
 const TIME_KEY = '# Time: ';
@@ -24,7 +27,12 @@ const USER_KEY = '# User@Host: ';
 const THREAD_KEY = '# Thread_id: ';
 const QUERY_KEY = '# Query_time: ';
 const EXPLAIN_KEY = '# explain:';
+const SCHEMA_KEY = '# Schema: ';
+const THREAD_LINE = /^# Thread_id: \d+  Schema: .*  QC_hit: (?:Yes|No)$/;
 const USE = 'use ';
+/** Pairs in a line without `#`. */
+const MORE_PAIRS = /^ {2}(?=[A-Z]\w*: )/;
+const USER_ID = /\]\s+Id:\s*(\d{1,15})\s*$/;
 const SET = 'SET ';
 const CLOCK = 'timestamp=';
 const PLAIN_CLOCK = `${SET}${CLOCK}`;
@@ -47,15 +55,27 @@ const DOT = 0x2e;
 const ZERO = 0x30;
 
 /** The last line seen of a possible header or banner. */
-export type Candidate = 'none' | 'time' | 'user' | 'version' | 'port';
+export type Candidate = 'none' | 'time' | 'user' | 'thread' | 'version' | 'port';
 
 /** Whether it may be the first line of a header. A line with a time has no semicolon at its end. */
 export function startsHeader(text: string): boolean {
   if (text.length > HEADER_LENGTH_MAX) return false;
-  return isUserLine(text) || (text.startsWith(TIME_KEY) && !endsStatement(text));
+  if (isUserLine(text) || isThreadLine(text)) return true;
+  return text.startsWith(TIME_KEY) && !endsStatement(text);
 }
 
-/** True for the line that every header has. */
+/** The candidate of a first line. */
+export function candidateOf(text: string): Candidate {
+  if (isThreadLine(text)) return 'thread';
+  return isUserLine(text) ? 'user' : 'time';
+}
+
+/** The first line of a header without a user. */
+export function isThreadLine(text: string): boolean {
+  return text.startsWith(THREAD_KEY) && THREAD_LINE.test(text);
+}
+
+/** True for the line that almost every header has. */
 export function isUserLine(text: string): boolean {
   return text.startsWith(USER_KEY);
 }
@@ -81,7 +101,11 @@ export function isBannerRest(text: string): boolean {
 /** The candidate after this line: `none` if it is complete, null if the line does not belong to it. */
 export function nextOfCandidate(candidate: Candidate, text: string): Candidate | null {
   if (text.length > HEADER_LENGTH_MAX) return null;
-  if (candidate === 'time') return isUserLine(text) ? 'user' : null;
+  if (candidate === 'time') {
+    if (isUserLine(text)) return 'user';
+    return isThreadLine(text) ? 'thread' : null;
+  }
+  if (candidate === 'thread') return text.startsWith(QUERY_KEY) ? 'none' : null;
   if (candidate === 'version') return text.startsWith(BANNER_PORT) ? 'port' : null;
   if (candidate === 'port') return BANNER_COLUMNS.test(text) ? 'none' : null;
   return isSecondLine(text) ? 'none' : null;
@@ -104,7 +128,7 @@ function hasUserEnd(user: string): boolean {
 
 /** True for the line after the user line in every header. */
 function isSecondLine(text: string): boolean {
-  return text.startsWith(THREAD_KEY) || text.startsWith(QUERY_KEY);
+  return [THREAD_KEY, QUERY_KEY, SCHEMA_KEY].some(key => text.startsWith(key));
 }
 
 export class SlowQueryHeader {
@@ -112,8 +136,8 @@ export class SlowQueryHeader {
   clockMs: number = Number.NaN;
   /** The clock's remaining nanoseconds. */
   clockExtraNs = 0;
-  /** From `# Time:`, as if its zone were UTC; NaN if it is missing. */
-  localMs: number = Number.NaN;
+  /** From `# Time:`; null if it is missing. */
+  time: WrittenTime | null = null;
   readonly attributes: LogAttribute[] = [];
   hasUser = false;
   /** The line after the user line was read: this is a header, and not just a line that looks like one. */
@@ -136,6 +160,7 @@ export class SlowQueryHeader {
     if (line.startsWith(SET)) return this.#takeSet(line);
     if (line.startsWith('#')) this.#takeComment(line);
     else if (line.startsWith(USE)) this.#takeUse(line);
+    else if (this.isProven && MORE_PAIRS.test(line)) addPairs(this.attributes, line);
     else return this.hasWarning;
     return true;
   }
@@ -146,9 +171,9 @@ export class SlowQueryHeader {
       this.hasUser = true;
       this.#takeUser(line);
     } else if (line.startsWith(TIME_KEY)) {
-      this.localMs = readStamp(line, TIME_KEY.length, 'YYMMDD');
+      this.time = readHeaderTime(line);
     } else {
-      if (this.hasUser && !this.isProven) this.isProven = isSecondLine(line);
+      if (!this.isProven) this.isProven = this.hasUser ? isSecondLine(line) : isThreadLine(line);
       this.#openUser = '';
       if (!addPairs(this.attributes, line)) this.hasWarning ||= WARNING.test(line);
       this.quotesStatement ||= this.hasWarning;
@@ -157,6 +182,8 @@ export class SlowQueryHeader {
 
   #takeUser(text: string): void {
     const isWhole = addUser(this.attributes, text.slice(USER_KEY.length));
+    const id = USER_ID.exec(text)?.[1];
+    if (isWhole && id !== undefined) this.attributes.push(['thread.id', Number(id)]);
     this.#openUser = isWhole || text.length > HEADER_LENGTH_MAX ? '' : text;
   }
 
@@ -183,6 +210,13 @@ export class SlowQueryHeader {
     this.clockExtraNs = extraNs;
     return true;
   }
+}
+
+/** By hand in the engine's own form, because most records have it. */
+function readHeaderTime(line: string): WrittenTime | null {
+  const wallMs = readStamp(line, TIME_KEY.length, 'YYMMDD');
+  if (Number.isNaN(wallMs)) return readTimeOfLine(line, TIME_KEY.length);
+  return { wallMs, extraNs: 0, zoneMs: null, lacks: 'nothing', end: line.length };
 }
 
 /** Passes the first lines of a record's text to a header. */
@@ -249,6 +283,40 @@ export function plainAttributes(attributes: readonly LogAttribute[]): LogAttribu
   return attributes.filter(([key, value]) => typeof value !== 'string' || NAMES.has(key));
 }
 
+/** A line of numbers and flags with keys that a header has. */
+const NUMBER_PAIR = / {1,2}(\w+):(?: ?([\d.]+|Yes|No)| (?=  |$))/y;
+const NUMERIC_TIME = /^# Time: [\d:TZ.+ -]{1,40}$/;
+const CLOCK_LINE = /^SET timestamp=[\d.]+;$/;
+const THREAD_AND_SCHEMA = /^(# Thread_id: \d+  Schema: ).*?(  QC_hit: (?:Yes|No))?$/;
+
+/** Only the numbers and flags of a text that may be part of a statement. */
+export function doubtfulHeader(text: string): string {
+  return text.split('\n').map(doubtfulLine).join('\n');
+}
+
+function doubtfulLine(line: string): string {
+  if (line === '' || line === '#' || NUMERIC_TIME.test(line) || CLOCK_LINE.test(line)) return line;
+  if (isUserLine(line)) return USER_KEY + PLACEHOLDER;
+  const [, thread, rest = ''] = THREAD_AND_SCHEMA.exec(line) ?? [];
+  if (thread !== undefined) return thread + PLACEHOLDER + rest;
+  let at = 1;
+  while (line.startsWith('#') && at < line.length) {
+    NUMBER_PAIR.lastIndex = at;
+    const match = NUMBER_PAIR.exec(line);
+    if (match === null || !MEANINGS.has(match[1] ?? '')) break;
+    at = NUMBER_PAIR.lastIndex;
+  }
+  return at === line.length ? line : PLACEHOLDER;
+}
+
+/** Like doubtfulHeader, for attributes. */
+export function doubtfulAttributes(attributes: readonly LogAttribute[]): LogAttribute[] {
+  return attributes.flatMap(([key, value, type]): LogAttribute[] => {
+    if (typeof value !== 'string') return [[key, value, type] as LogAttribute];
+    return NAMES.has(key) ? [[key, PLACEHOLDER]] : [];
+  });
+}
+
 type Kind = 'integer' | 'double' | 'flag' | 'text';
 
 /** The attribute of a key, and the type of its value. */
@@ -288,11 +356,14 @@ function addPairs(attributes: LogAttribute[], line: string): boolean {
     const meaning = MEANINGS.get(name);
     if (meaning === undefined && !KEY.test(name)) return false;
     const valueAt = colon + (line.charCodeAt(colon + 1) === SPACE ? 2 : 1);
-    const blanks = line.indexOf('  ', valueAt);
-    const end = blanks < 0 ? line.length : blanks;
     const [key, kind] = meaning ?? [PREFIX + name.toLowerCase(), 'text'];
+    // A number ends before one blank, any other value before two.
+    const isNumber = kind !== 'text' && kind !== 'flag';
+    const blank = line.indexOf(isNumber ? ' ' : '  ', valueAt);
+    const end = blank < 0 ? line.length : blank;
     if (end > valueAt) attributes.push(attributeOf(key, kind, line.slice(valueAt, end)));
-    at = end + 2;
+    at = end;
+    while (line.charCodeAt(at) === SPACE) at++;
   }
   return true;
 }

@@ -5,9 +5,10 @@
 //      lines have an order: optionally `# Time:`, then `# User@Host:`, then `# Thread_id:` or `# Query_time:`. An
 //      incomplete header is text.
 //   2. A whole header always begins a record, even if a string or comment of the previous statement is open: text that
-//      looks like a record becomes one, and no record can be hidden in text. An open string only makes the record
-//      doubtful (slow-query-record.ts).
+//      looks like a record becomes one, and no record can be hidden in text. Such a record is doubtful, and so are those
+//      after it, until one ends closed both as a record and as such text.
 //   3. A banner has three lines and may begin anywhere, even directly after the statement during which the server died.
+//   4. After a record that was flushed, nothing is sent up to the next header: it may be text of a string.
 
 import {
   type LineReader,
@@ -23,26 +24,31 @@ import {
   textRecord,
   toParsedRecord,
 } from './record-lines.ts';
-import { redactUnknown, type SqlContext } from './redact.ts';
+import { contextsAfter, type OpenEnd, openEnd } from './open-contexts.ts';
+import { isOpen, PLACEHOLDER, redactSqlFrom, redactUnknown, type SqlContext } from './redact.ts';
 import {
   type Candidate,
+  candidateOf,
   endsStatement,
   findBanner,
   isBannerRest,
   isRestOfName,
+  isThreadLine,
   isUserLine,
   nextOfCandidate,
   SlowQueryHeader,
   startsHeader,
   takeLines,
 } from './slow-query-header.ts';
-import { type Aftermath, type Doubt, readSlowQuery } from './slow-query-record.ts';
+import { readSlowQuery } from './slow-query-record.ts';
 
 const FORMAT = 'slow-query-log/1';
 const NO_RECORDS: readonly ParsedRecord[] = [];
 /** The severity of the server's message at its start. */
 const INFO = 9;
 const CUT = MARK.recordCut | MARK.lineCut;
+/** Most statements have none of these, and leave nothing open. */
+const OPENERS = /['"`]|\/\*/;
 
 /** Kinds of the open record: `rest` belongs to a record that was flushed, `orphan` to none. */
 type Kind = 'query' | 'banner' | 'rest' | 'orphan';
@@ -57,23 +63,21 @@ interface State {
   endsStatement: boolean;
   /** The newest lines may be the beginning of the next record: they are a separate segment. */
   candidate: Candidate;
-  doubt: Doubt | null;
+  /** What may be open where the record begins. */
+  open: readonly SqlContext[];
+  /** The contexts after lines that did not fit into the record; null if all did. */
+  beyond: readonly SqlContext[] | null;
   /** For a rest, or before one: the state after the flushed record. */
   flushed: Flushed | null;
 }
 
-interface Flushed {
-  readonly isStatement: boolean;
+interface Flushed extends OpenEnd<SqlContext> {
   /** The record may have ended with its last line. */
   readonly mayEnd: boolean;
-  readonly hasHeader: boolean;
-  /** The context at the end of its text; null if unknown. */
-  readonly context: SqlContext | null;
+  /** The next line is the rest of one. */
+  readonly isWithinLine: boolean;
   /** Null means NaN. */
   readonly timeMs: number | null;
-  /** For its rest, and for the next record. */
-  readonly restDoubt: Doubt | null;
-  readonly nextDoubt: Doubt | null;
 }
 
 const NEW: Readonly<State> = {
@@ -82,10 +86,16 @@ const NEW: Readonly<State> = {
   statementAt: 0,
   endsStatement: false,
   candidate: 'none',
-  doubt: null,
+  open: [],
+  beyond: null,
   flushed: null,
 };
-const NOT_IN_DOUBT: Aftermath = { context: null, doubt: null };
+const CLOSED: OpenEnd<SqlContext> = { contexts: ['code'], carry: '' };
+const SEVERITY = 13;
+
+function endOf(begin: SqlContext, text: string): SqlContext {
+  return redactSqlFrom(begin, text).end;
+}
 
 export class SlowQueryReader implements LineReader {
   readonly #reading: Reading;
@@ -93,8 +103,10 @@ export class SlowQueryReader implements LineReader {
   #state: State = { ...NEW };
   #header = new SlowQueryHeader();
   #candidateHeader = new SlowQueryHeader();
-  /** The context after the last completed record. */
-  #aftermath: Aftermath = NOT_IN_DOUBT;
+  /** What may be open after the last completed record. */
+  #end: OpenEnd<SqlContext> = CLOSED;
+  /** The context at the end of its statement, if it was read. */
+  #statementEnd: SqlContext | null = null;
 
   constructor(reading: Reading, recordBytesMax: number) {
     this.#reading = reading;
@@ -104,7 +116,8 @@ export class SlowQueryReader implements LineReader {
   push(line: RawLine): readonly ParsedRecord[] {
     const state = this.#state;
     if (this.#lines.isEmpty) {
-      this.#begin(line);
+      if (state.flushed?.isWithinLine === true) this.#beginRestOfLine(line, state.flushed);
+      else this.#begin(line);
       return NO_RECORDS;
     }
     if (state.candidate !== 'none') return this.#follow(line);
@@ -120,18 +133,14 @@ export class SlowQueryReader implements LineReader {
     if (this.#state.endsStatement) this.#giveUpCandidate();
     const { candidate } = this.#state;
     const records = candidate === 'none' ? NO_RECORDS : this.#accept(candidate, true);
-    const { kind, isStatement, doubt, endsStatement: isEnd } = this.#state;
-    const { isProven, hasWarning } = this.#header;
+    const { kind, isStatement, endsStatement: isEnd } = this.#state;
     const last = this.#complete(true);
-    const { context, doubt: nextDoubt } = this.#aftermath;
+    const isWithinLine = (last.marks & MARK.lineOpen) !== 0;
     const flushed: Flushed = {
-      isStatement,
+      ...this.#end,
       mayEnd: isEnd || !isStatement || kind === 'orphan',
-      hasHeader: isProven && (isStatement || !hasWarning),
-      context: isStatement ? context : 'code',
+      isWithinLine,
       timeMs: Number.isNaN(last.timeMs) ? null : last.timeMs,
-      restDoubt: doubt === null ? null : nextDoubt,
-      nextDoubt,
     };
     this.#state = { ...NEW, flushed };
     return [...records, last];
@@ -144,13 +153,16 @@ export class SlowQueryReader implements LineReader {
 
   restore(saved: string): void {
     this.#state = { ...NEW, ...this.#lines.restore<State>(FORMAT, saved) };
+    const flushedBefore: Partial<Flushed> | null = this.#state.flushed;
+    // An earlier version saved less.
+    if (flushedBefore !== null && flushedBefore.contexts === undefined)
+      this.#state.flushed = { ...CLOSED, mayEnd: true, isWithinLine: false, timeMs: null };
     // Earlier versions kept more segments open.
     if (this.#lines.segmentCount !== (this.#state.candidate === 'none' ? 1 : 2))
       this.#giveUpCandidate();
-    const { kind, isStatement, statementAt, flushed } = this.#state;
+    const { kind, isStatement, statementAt } = this.#state;
     const raw = kind === 'banner' ? '' : this.#lines.textOf(0);
     this.#header = new SlowQueryHeader();
-    if (kind === 'rest') this.#continueHeader(flushed);
     takeLines(this.#header, isStatement ? raw.slice(0, statementAt) : raw);
     this.#candidateHeader = new SlowQueryHeader();
     takeLines(this.#candidateHeader, this.#lines.textOf(1));
@@ -158,43 +170,42 @@ export class SlowQueryReader implements LineReader {
 
   /** Adds the candidate's lines to the text of the open record. */
   #giveUpCandidate(): void {
+    this.#passBeyond(`${this.#lines.textOf(1)}\n`);
     while (this.#lines.segmentCount > 1) this.#lines.merge();
     this.#state.candidate = 'none';
   }
 
   /** The first line of a record. */
-  #begin(line: RawLine, doubt: Doubt | null = null): void {
+  #begin(line: RawLine, open: readonly SqlContext[] = []): void {
     const { text } = line;
     const { flushed } = this.#state;
     this.#header = new SlowQueryHeader();
+    const next = { ...NEW, open: flushed?.contexts.filter(isOpen) ?? open };
     if (startsHeader(text) && (flushed === null || flushed.mayEnd)) {
       this.#lines.begin(line);
-      this.#state = { ...NEW, doubt: flushed?.nextDoubt ?? doubt };
-      this.#header.take(text);
+      this.#state = next;
+      if (!isWithinLine(line)) this.#header.take(text);
     } else if (findBanner(text) === 0) {
       this.#lines.begin(line);
-      this.#state = { ...NEW, kind: 'banner' };
+      this.#state = { ...next, kind: 'banner' };
     } else if (flushed === null) {
       this.#lines.begin(line, MARK.unparsed);
-      this.#state = { ...NEW, kind: 'orphan', isStatement: true };
-    } else {
-      this.#beginRest(line, flushed);
-    }
+      this.#state = { ...next, kind: 'orphan', isStatement: true };
+    } else this.#beginRest(line, flushed);
   }
 
   /** Begins the rest of the flushed record. */
   #beginRest(line: RawLine, flushed: Flushed): void {
-    const { isStatement, restDoubt: doubt } = flushed;
     this.#lines.begin(line, MARK.continuation);
-    this.#state = { ...NEW, kind: 'rest', isStatement, flushed, doubt };
-    this.#continueHeader(flushed);
-    if (isStatement) this.#noteEnd(line);
-    else this.#takeHeaderLine(line, 0);
+    this.#state = { ...NEW, kind: 'rest', isStatement: true, flushed };
+    this.#noteEnd(line);
   }
 
-  #continueHeader(flushed: Flushed | null): void {
-    this.#header.hasUser = true;
-    this.#header.isProven = flushed?.hasHeader !== false;
+  /** Nothing begins within a line. */
+  #beginRestOfLine(line: RawLine, flushed: Flushed): void {
+    if (line.text !== '' || isWithinLine(line)) return this.#beginRest(line, flushed);
+    const end = openEnd(flushed.contexts, flushed.carry, false, endOf);
+    this.#state.flushed = { ...flushed, ...end, isWithinLine: false };
   }
 
   #afterBanner(line: RawLine): readonly ParsedRecord[] {
@@ -203,23 +214,25 @@ export class SlowQueryReader implements LineReader {
       return NO_RECORDS;
     }
     const banner = this.#complete(false);
-    this.#begin(line);
+    this.#begin(line, this.#open());
     return [banner];
   }
 
   /** Before the clock there is no SQL that could imitate a header. */
   #inHeader(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
-    const { doubt, endsStatement: isEnd } = this.#state;
-    if (startsHeader(text) && (this.#header.hasUser || isEnd || !isUserLine(text))) {
+    const { endsStatement: isEnd } = this.#state;
+    const { hasUser, isProven } = this.#header;
+    const mayEnd = hasUser || isProven || isEnd || !isUserLine(text);
+    if (mayEnd && !isThreadLine(text) && startsHeader(text)) {
       const cutOff = this.#complete(true);
       this.#state.flushed = null;
-      this.#begin(line, doubt);
+      this.#begin(line, this.#open());
       return [cutOff];
     }
     const at = this.#lines.textOf(0).length + 1;
     this.#lines.add(line);
-    this.#takeHeaderLine(line, at);
+    if (!isWithinLine(line)) this.#takeHeaderLine(line, at);
     return NO_RECORDS;
   }
 
@@ -236,20 +249,29 @@ export class SlowQueryReader implements LineReader {
   #inStatement(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
     const state = this.#state;
-    const isUnknown = state.kind === 'orphan' || state.flushed?.context === null;
-    const mayBegin = state.endsStatement || isUnknown;
+    const mayBegin = state.endsStatement || state.kind === 'orphan';
     if (mayBegin && startsHeader(text)) {
       this.#lines.begin(line);
-      state.candidate = isUserLine(text) ? 'user' : 'time';
+      state.candidate = candidateOf(text);
       state.endsStatement = endsStatement(text);
       this.#candidateHeader = new SlowQueryHeader();
-      this.#candidateHeader.take(text);
+      if (!isWithinLine(line)) this.#candidateHeader.take(text);
       return NO_RECORDS;
     }
-    if (state.kind !== 'query' && this.#lines.wouldOverflow(text)) return this.#goOn(line);
+    if (this.#lines.wouldOverflow(text)) {
+      if (state.kind !== 'query') return this.#goOn(line);
+      state.beyond ??= this.#endOf(this.#lines.textOf(0), 0).contexts;
+    }
     this.#lines.add(line);
+    this.#passBeyond(`${text}\n`);
     this.#noteEnd(line);
     return NO_RECORDS;
+  }
+
+  /** Reads text that does not fit into the record, to know what is open after it. */
+  #passBeyond(text: string): void {
+    const { beyond } = this.#state;
+    if (beyond !== null) this.#state.beyond = contextsAfter(beyond, text, endOf);
   }
 
   /** After a line without its end, a record may begin. */
@@ -296,7 +318,7 @@ export class SlowQueryReader implements LineReader {
       return this.push(line);
     }
     this.#lines.add(line, text, true);
-    this.#candidateHeader.take(text);
+    if (!isWithinLine(line)) this.#candidateHeader.take(text);
     state.candidate = next;
     state.endsStatement = endsStatement(text);
     return next === 'none' ? this.#accept(candidate, false) : NO_RECORDS;
@@ -307,36 +329,79 @@ export class SlowQueryReader implements LineReader {
     const isBanner = candidate === 'version' || candidate === 'port';
     const record = this.#complete(isCut || isBanner);
     this.#header = this.#candidateHeader;
-    this.#state = isBanner ? { ...NEW, kind: 'banner' } : { ...NEW, doubt: this.#aftermath.doubt };
+    this.#state = { ...NEW, kind: isBanner ? 'banner' : 'query', open: this.#open() };
     return [record];
+  }
+
+  /** What may be open where the next record begins. */
+  #open(): readonly SqlContext[] {
+    return this.#end.contexts.filter(isOpen);
   }
 
   /** `isCut`: more of the record may come, or was lost. */
   #complete(isCut: boolean): ParsedRecord {
+    const { kind, open } = this.#state;
     const lines = this.#lines.complete();
+    this.#statementEnd = null;
     const fields = this.#fields(lines, isCut);
-    if (this.#state.doubt === null) return toParsedRecord(lines, fields);
+    // What is open after a line whose end was dropped is unknown.
+    const isLost = (lines.marks & MARK.lineCut) !== 0 || kind === 'orphan';
+    this.#end = isLost ? CLOSED : this.#endOf(lines.raw, lines.marks);
+    if (open.length === 0) return toParsedRecord(lines, fields);
     return toParsedRecord({ ...lines, marks: lines.marks | MARK.doubtful }, fields);
   }
 
-  #fields({ raw, marks, wholeTo }: CompleteLines, isCut: boolean): LogRecord {
-    const { kind, isStatement, flushed, doubt } = this.#state;
-    this.#aftermath = NOT_IN_DOUBT;
-    if (kind === 'banner') return { ...textRecord(raw), severityNumber: INFO };
-    if (kind === 'orphan') return textRecord(this.#reading.isRedacting ? redactUnknown(raw) : raw);
-    const text = {
-      raw,
-      header: this.#header,
-      statementAt: isStatement ? Math.min(this.#state.statementAt, raw.length) : raw.length,
-      context: kind === 'rest' && flushed !== null ? flushed.context : 'code',
-      wholeTo,
-      isCut: isCut || (marks & CUT) !== 0,
-      doubt,
-    } as const;
-    const { fields, aftermath } = readSlowQuery(text, this.#reading);
-    this.#aftermath = (marks & CUT) === 0 ? aftermath : NOT_IN_DOUBT;
-    if (kind === 'query' || flushed === null) return fields;
-    const timeMs = Number.isNaN(fields.timeMs) ? (flushed.timeMs ?? Number.NaN) : fields.timeMs;
-    return { ...fields, timeMs, eventName: null };
+  #endOf(raw: string, marks: number): OpenEnd<SqlContext> {
+    const { kind, isStatement, statementAt, open, beyond, flushed } = this.#state;
+    if (beyond !== null) return { contexts: beyond, carry: '' };
+    const isPart = (marks & MARK.lineOpen) !== 0;
+    if (kind === 'rest' && flushed !== null)
+      return openEnd(flushed.contexts, flushed.carry + raw, isPart, endOf);
+    const statement = isStatement ? raw.slice(statementAt) : '';
+    const end = this.#endOfStatement(statement, isPart);
+    if (open.length === 0) return end;
+    const text = end.carry === '' ? `${raw}\n` : raw.slice(0, raw.length - end.carry.length);
+    return {
+      ...end,
+      contexts: [...new Set([...end.contexts, ...contextsAfter(open, text, endOf)])],
+    };
   }
+
+  #endOfStatement(statement: string, isPart: boolean): OpenEnd<SqlContext> {
+    const end = this.#statementEnd;
+    if (end !== null) return isOpen(end) ? { contexts: [end], carry: '' } : CLOSED;
+    if (!isPart && !OPENERS.test(statement)) return CLOSED;
+    return openEnd(['code'], statement, isPart, endOf);
+  }
+
+  #fields({ raw, marks, wholeTo }: CompleteLines, isCut: boolean): LogRecord {
+    const { kind, isStatement, flushed, open } = this.#state;
+    const { isRedacting } = this.#reading;
+    const isDoubtful = open.length > 0;
+    if (kind === 'banner') {
+      const text = isRedacting && isDoubtful ? PLACEHOLDER : raw;
+      return { ...textRecord(text), severityNumber: INFO };
+    }
+    if (kind === 'query') {
+      const text = {
+        raw,
+        header: this.#header,
+        statementAt: isStatement ? Math.min(this.#state.statementAt, raw.length) : raw.length,
+        wholeTo,
+        isCut: isCut || (marks & CUT) !== 0,
+        isWithinLine: (marks & MARK.lineOpen) !== 0,
+        isDoubtful,
+      };
+      const { fields, end } = readSlowQuery(text, this.#reading);
+      this.#statementEnd = end;
+      return fields;
+    }
+    const text = textRecord(isRedacting ? redactUnknown(raw) : raw);
+    if (kind === 'orphan') return text;
+    return { ...text, timeMs: flushed?.timeMs ?? Number.NaN, severityNumber: SEVERITY };
+  }
+}
+
+function isWithinLine({ marks }: RawLine): boolean {
+  return (marks & MARK.lineOpen) !== 0;
 }

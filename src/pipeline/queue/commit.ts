@@ -14,7 +14,7 @@ export interface QueueOptions {
   readonly config: QueueConfig;
   /** From `otlp.max_request`: the largest row, uncompressed, unless a single point is larger. */
   readonly maxRequestBytes: Readonly<Record<Signal, number>>;
-  /** How rows are compressed until `compressAs` changes it. */
+  /** How rows are compressed. */
   readonly compression: Readonly<Record<Signal, Encoding>>;
   readonly clock: Clock;
   readonly counters: Counters;
@@ -37,6 +37,15 @@ export interface StateChange {
   readonly kind: string;
   readonly key: string;
   readonly blob: Buffer | null;
+}
+
+/** How the blobs of a kind are read. */
+export interface StateKind<T> {
+  readonly kind: string;
+  /** For the operator, if a blob is damaged or does not fit: what is lost, and what begins anew. */
+  readonly lost: string;
+  /** Null for a blob that does not fit, as one of another version. */
+  readonly read: (blob: Buffer) => T | null;
 }
 
 /**
@@ -69,7 +78,7 @@ export interface Store {
   commit(commit: Commit): Promise<CommitOutcome>;
 }
 
-/** The outcome of one service's points in a row, or in a part of one. */
+/** The outcome of one service's points in a row. */
 export interface Settlement {
   readonly service: string;
   readonly accepted: number;
@@ -77,8 +86,8 @@ export interface Settlement {
   readonly setAside: number;
 }
 
-/** The unsettled part of a row: the points without a decision. */
-export type RowRest = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;
+/** The content of a row, or of a piece of one. */
+export type RowContent = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;
 
 /** A request, or a piece of one, that the back end refused for good; kept in a bounded table for inspection. */
 export interface SetAside {

@@ -312,3 +312,41 @@ test("two characters for a line end or tab are white space in a proxy's statemen
   expect(of(String.raw`SELECT 'a\nSEKRET', "x"\nFROM t`)).toBe(String.raw`SELECT ?, ?\nFROM t`);
   expect(of(String.raw`SELECT 1 -- C:\nSEKRET\nFROM t`)).toBe('SELECT ? -- ?');
 });
+
+describe('slow query logs of neighbouring engines', () => {
+  const slow = (key: string): string => `prom2otlp.slow_query.${key}`;
+
+  test('have their records and fields', () => {
+    const text = field('slow-dialects.slow.log');
+    const records = read('slow-query-log', text);
+    expect(rejoin(records)).toBe(text);
+    const keys = ['db.query.text', 'user.name', 'thread.id', 'db.namespace'];
+    expect(
+      records.map(record => [record.timeMs / 1000, ...keys.map(key => attribute(record, key))]),
+    ).toEqual([
+      [1_772_615_525, 'SELECT ? FROM t WHERE a=?', 'root', 576_311, undefined],
+      [1_772_615_526, 'SELECT ?', 'app', 8, 'shop'],
+      [1_772_615_527, 'SELECT ?', 'app', undefined, 'shop'],
+      [1_772_615_528, 'select ?', undefined, 77, 'shop'],
+    ]);
+    expect(attribute(records[0], slow('lock_time_s'))).toBe(0.000138);
+    expect(attribute(records[0], 'db.response.returned_rows')).toBe(0);
+    expect(attribute(records[1], slow('tmp_disk_tables'))).toBe(2);
+    expect(attribute(records[1], slow('bytes_sent'))).toBe(31_005_283);
+    expect(attribute(records[1], slow('log_slow_rate_type'))).toBe('query');
+    expect(records.map(({ marks }) => marks)).toEqual([0, 0, 0, 0]);
+  });
+
+  test('with a time, no user, and single blanks', () => {
+    const text = [
+      '# Time: 2026-03-04T09:12:07.5+01:00',
+      '# Thread_id: 77  Schema: shop  QC_hit: No',
+      '# Query_time: 2.0  Lock_time: 0.0 Rows_sent: 1  Rows_examined: 9 Bytes_sent: 56',
+      'select 4;',
+    ].join('\n');
+    const [first, second] = read('slow-query-log', `${text}\n${text}`);
+    expect(first?.timeMs).toBe(Date.UTC(2026, 2, 4, 8, 12, 7, 500));
+    expect(attribute(second, 'db.query.text')).toBe('select ?');
+    expect(attribute(second, slow('bytes_sent'))).toBe(56);
+  });
+});

@@ -135,13 +135,13 @@ describe('a line of a header in a statement swallows no record', () => {
   });
 });
 
-describe('a whole header begins a record, in doubt', () => {
+describe('a whole header begins a record, in doubt after an open statement', () => {
   const OUTER = header();
   const marksOf = (text: string, options: ReadingOptions = {}): number[] =>
     readLog('slow-query-log', text, options).map(({ marks }) => marks & MARK.doubtful);
   const doubt = MARK.doubtful;
 
-  test('in a string, comment or name of the statement before it', () => {
+  test('in a string or comment of the statement before it; a name is no literal', () => {
     const cut = (before: string, behind: string): string[] => [
       `${OUTER}\n${before};`,
       `${FAKE}\n${behind};`,
@@ -156,7 +156,8 @@ describe('a whole header begins a record, in doubt', () => {
     ] as const) {
       const [first, second] = cut(before, behind);
       check([first ?? '', second ?? '', NEXT]);
-      expect(marksOf([first, second, NEXT].join('\n')).slice(0, 2)).toEqual([0, doubt]);
+      const isName = before.includes('`a');
+      expect(marksOf([first, second].join('\n'))).toEqual([0, isName ? 0 : doubt]);
     }
   });
 
@@ -167,38 +168,61 @@ describe('a whole header begins a record, in doubt', () => {
     check([record("select 'x"), `${hidden}\nselect "it's" from secrets;`, NEXT, NEXT]);
   });
 
-  test('and only lines in the form of a header are sent', () => {
+  const SENT = FAKE.replace(/(?<=Host: ).*/, '?').replace('shop', '?');
+
+  test('and only numbers and flags of the header are sent', () => {
     const fake = FAKE.replace(
       'SET',
-      '# SEKRET: a\n# explain: SEKRET\n# Odd_key: SEKRET\nuse SEKRET;\nSET',
+      '# SEKRET: a\n# SEKRET: 5\n# explain: SEKRET\n# Odd_key: SEKRET\nuse SEKRET;\nSET',
     );
     const text = `${OUTER}\nselect 'a;\n${fake}\nSEKRET-a', 'x', 'SEKRET-b', 5;\n${NEXT}`;
     const [, second] = readLog('slow-query-log', text);
-    expect(second?.body).toBe(FAKE.replace('SET', '?\n?\n?\n?\nSET').concat('\n?'));
+    expect(second?.body).toBe(SENT.replace('SET', '?\n?\n?\n?\n?\nSET').concat('\n?'));
     expect(JSON.stringify(second?.attributes)).not.toContain('SEKRET');
-    expect(attribute(second, 'user.name')).toBe('fake');
+    for (const key of ['user.name', 'client.address', 'db.namespace', 'db.query.text'])
+      expect(attribute(second, key)).toBe('?');
     expect(attribute(second, own('query_time_s'))).toBe(2.000215);
+    expect(attribute(second, 'thread.id')).toBe(75);
     expect(readLog('slow-query-log', text, { isRedacting: false })[1]?.body).toContain('SEKRET-b');
   });
 
-  test('while the same string may be open, and not for ever', () => {
+  test('until one ends closed both as a record and as text of that statement', () => {
     const open = record("insert into t values ('x");
-    expect(marksOf([open, NEXT, NEXT, NEXT].join('\n'))).toEqual([0, doubt, doubt, doubt]);
     const quoted = record("select 1 where a = 'b'");
-    expect(marksOf([open, quoted, NEXT].join('\n'))).toEqual([0, doubt, 0]);
-    const many = marksOf([open, ...Array.from({ length: 40 }, () => NEXT)].join('\n'));
-    expect(many.filter(mark => mark !== 0)).toHaveLength(16);
-    expect(many.at(-1)).toBe(0);
+    const closing = record("select 1 /* it's */");
+    expect(marksOf([open, NEXT, quoted, NEXT].join('\n'))).toEqual([0, doubt, doubt, doubt]);
+    expect(marksOf([open, NEXT, closing, NEXT].join('\n'))).toEqual([0, doubt, doubt, 0]);
+    const comment = record('select 1 /* x');
+    const end = record('select 1 /* */');
+    expect(marksOf([comment, NEXT, end, NEXT].join('\n'))).toEqual([0, doubt, doubt, 0]);
+    expect(marksOf([closing, quoted, NEXT].join('\n'))).toEqual([0, 0, 0]);
     const everyLine = Array.from({ length: 250 }, (_, number) => number);
-    const text = [open, NEXT, NEXT, quoted, NEXT].join('\n');
+    const text = [open, NEXT, closing, NEXT].join('\n');
     expect(marksOf(text, { resumedAt: everyLine })).toEqual(marksOf(text));
+  });
+
+  test('not after a statement over the limit that is closed beyond it', () => {
+    const long = (end: string): string =>
+      record(`insert into t values ${"('it', \n'x'),\n".repeat(80)}${end}`);
+    const options = { recordBytesMax: 700 };
+    expect(marksOf(`${long("('y')")}\n${NEXT}`, options)).toEqual([0, 0]);
+    expect(marksOf(`${long("('y")}\n${NEXT}`, options)).toEqual([0, doubt]);
+    const everyLine = Array.from({ length: 250 }, (_, number) => number);
+    const resumed = { ...options, resumedAt: everyLine };
+    expect(marksOf(`${long("('y")}\n${NEXT}`, resumed)).toEqual([0, doubt]);
+  });
+
+  test('and a banner there is not sent', () => {
+    const banner = BANNER.replace('11.4.5-log', 'SEKRET');
+    const sent = readLog('slow-query-log', `${OUTER}\nselect 'a\n${banner}\n${NEXT}`);
+    expect(sent.map(({ body }) => body)).toEqual([`${OUTER}\nselect ?`, '?', expect.any(String)]);
   });
 
   test('also if the previous record was flushed', () => {
     const text = `${OUTER}\nselect 'a;\n${FAKE}\nSEKRET', 'x', 'b';\n${NEXT}`;
     const records = readLog('slow-query-log', text, { flushedAt: [6] });
     expect(records.map(({ marks }) => marks)).toEqual([0, doubt, doubt]);
-    expect(records[1]?.body).toBe(`${FAKE}\n?`);
+    expect(records[1]?.body).toBe(`${SENT}\n?`);
     // Flushes within the header, before it is complete.
     for (const at of [7, 8, 9, 10, 11, 12]) {
       const parts = readLog('slow-query-log', text, { flushedAt: [at] });
@@ -396,12 +420,12 @@ describe('lines without a record', () => {
     }
   });
 
-  test('after a flush are a continuation, in whose strings it continues', () => {
+  test('after a flush are a continuation, of which nothing is sent', () => {
     const text = `${header()}\nselect 'a\nsecret', 5\n  from t;\n${NEXT}`;
     const records = readLog('slow-query-log', text, { flushedAt: [6] });
     expect(records.map(({ body, marks }) => [body, marks])).toEqual([
       [`${header()}\nselect ?`, 0],
-      ['?, ?\n  from t;', MARK.continuation],
+      ['?', MARK.continuation],
       [record('select ?'), 0],
     ]);
     expect(records[1]).toMatchObject({ timeMs: CLOCK * 1000, eventName: null, severityNumber: 13 });
@@ -410,18 +434,29 @@ describe('lines without a record', () => {
     expect(resumed).toEqual(records);
   });
 
-  test('after a flush are redacted whole if the statement has two readings', () => {
-    const text = `${header()}\nselect 'a\\', \n' SEKRET ', 5;\n${NEXT}`;
-    const [, rest] = readLog('slow-query-log', text, { flushedAt: [6] });
-    expect(rest).toMatchObject({ raw: "' SEKRET ', 5;", body: '?', marks: MARK.continuation });
+  test('after a flush within the header are not sent either, up to the next header', () => {
+    const records = readLog('slow-query-log', `${NEXT}\n${NEXT}`, { flushedAt: [2] });
+    expect(records.map(({ body, marks }) => [body, marks])).toEqual([
+      [header().split('\n').slice(0, 2).join('\n'), 0],
+      ['?', MARK.continuation],
+      [record('select ?'), 0],
+    ]);
   });
 
-  test('after a flush within the header are read as the rest of it', () => {
-    const records = readLog('slow-query-log', NEXT, { flushedAt: [2] });
-    expect(records).toHaveLength(2);
-    expect(records[1]).toMatchObject({ marks: MARK.continuation, timeMs: CLOCK * 1000 });
-    expect(attribute(records[1], 'db.query.text')).toBe('select ?');
-    expect(attribute(records[1], own('query_time_s'))).toBe(2.000215);
+  test('if the log ends within a line, its last token and the rest of the line are not sent', () => {
+    const open = { line: (number: number) => (number === 5 ? { marks: MARK.lineOpen } : {}) };
+    const text = `${header()}\nselect a, SEK\nRET, 'x';\n${NEXT}`;
+    const records = readLog('slow-query-log', text, { ...open, flushedAt: [6] });
+    expect(records.map(({ body }) => body)).toEqual([
+      `${header()}\nselect a, ?`,
+      '?',
+      record('select ?'),
+    ]);
+    const resumed = { ...open, flushedAt: [6], resumedAt: [6, 7, 8] };
+    expect(readLog('slow-query-log', text, resumed)).toEqual(records);
+    // A line that only lacked its end, and a whole record.
+    const whole = readLog('slow-query-log', `${NEXT}\n\n${NEXT}`, { ...open, flushedAt: [6] });
+    expect(whole.map(({ body }) => body)).toEqual([record('select ?'), record('select ?')]);
   });
 
   test('a flush after a whole record makes no continuation of the next', () => {

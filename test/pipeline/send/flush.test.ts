@@ -43,6 +43,8 @@ async function createStage(): Promise<Stage> {
     queue,
     transport,
     concurrency: 1,
+    stuckAfterMs: 900_000,
+    endpointPause: { untilMs: -Infinity },
     random: () => 0.5,
   });
   onTestFinished(async () => {
