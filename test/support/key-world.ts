@@ -60,6 +60,7 @@ export class KeyWorld {
       return this.#states.commit(commit);
     },
     readState: (kind: string, key: string) => this.#states.readState(kind, key),
+    stateKeys: () => [],
     stats: () => ({ bytes: 0, points: 0 }),
   } as unknown as Queue;
   readonly #http = {
