@@ -395,7 +395,7 @@ export const COST = {
  * A page may take this share (1/N) of limits.memory above the limit: known series go on when there is no room for new
  * ones.
  */
-export const SPARE_SHARE = 16;
+export const SPARE_SHARE = 32;
 
 /** The memory that a target's table takes between pages, in bytes. */
 export function tableBytes(table: SeriesTable): number {

@@ -16,7 +16,7 @@ import { Semaphore } from '../../lib/semaphore.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
 
-export interface ScheduleOptions {
+interface ScheduleOptions {
   /** Read only at the start; later calls receive the time. */
   readonly clock: Clock;
   readonly counters: Counters;
