@@ -5,13 +5,14 @@
 
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { openOutput, paint } from './cli/output.ts';
-import { runVerb } from './cli/verb.ts';
+import { runVerb, type Verb } from './cli/verb.ts';
 import { readRequest } from './cli/verbs.ts';
 import { causeText, OperatorError, formatMistake } from './errors.ts';
 import { Bell } from './lib/bell.ts';
 import { systemClock } from './lib/clock.ts';
 import { compileWell } from './lib/footprint.ts';
 import { armFailpoint } from './lib/failpoint.ts';
+import { printableText } from './lib/printable.ts';
 
 const output = openOutput(process.stdout, process.stderr, process.env);
 
@@ -37,7 +38,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (verb.isReloadable !== true) process.off('SIGHUP', onHangUp);
   // Only the daemon waits until there is enough work to optimize for (compileForWork).
   if (verb.name !== 'run') compileWell();
-  const [stop, stopNow] = signals(verb.isStoppable === true);
+  const [stop, stopNow] = signals(verb);
   return runVerb(verb, args, {
     environment: process.env,
     clock: systemClock,
@@ -58,12 +59,14 @@ async function main(argv: readonly string[]): Promise<number> {
 
 const HELP_WIDTH_MAX = 100;
 
-/** The first signal asks to stop, the second to stop now. Without `isHeard`, a signal ends the process as usual. */
-function signals(isHeard: boolean): [AbortSignal, AbortSignal] {
+/** The first signal asks to stop, the second to stop now. Other verbs than stoppable ones end at a signal as usual. */
+function signals({ isStoppable, isReloadable }: Verb): [AbortSignal, AbortSignal] {
   const stop = new AbortController();
   const stopNow = new AbortController();
   const onSignal = (): void => (stop.signal.aborted ? stopNow : stop).abort();
-  if (isHeard) for (const name of ['SIGTERM', 'SIGINT']) process.on(name, onSignal);
+  // A closed terminal sends SIGHUP.
+  const names = isReloadable === true ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP'];
+  if (isStoppable === true) for (const name of names) process.on(name, onSignal);
   return [stop.signal, stopNow.signal];
 }
 
@@ -96,7 +99,7 @@ function leaveReason(lines: readonly string[]): void {
   if (file === undefined || file === '') return;
   try {
     // Writes only to an existing file: a wrong name must not create a new one.
-    const text = Buffer.from(`${lines.join('\n')}\n`);
+    const text = Buffer.from(printableText(`${lines.join('\n')}\n`));
     // Does not wait: a FIFO that nobody reads would block the exit for ever.
     const opened = openSync(file, constants.O_WRONLY | constants.O_TRUNC | constants.O_NONBLOCK);
     writeSync(opened, text.subarray(0, REASON_BYTES_MAX));

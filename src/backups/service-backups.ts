@@ -18,7 +18,7 @@ import {
 } from '../pipeline/encode/gauges.ts';
 import { LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
-import type { StateChange } from '../pipeline/queue/commit.ts';
+import type { StateChange, StateKind } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { JITLESS } from '../service/operations.ts';
 import type { ServiceClient } from '../service/client.ts';
@@ -81,10 +81,10 @@ export class ServiceBackups {
   /** Restores the answer of an earlier process, once. While the queue cannot be read, changes are not reported. */
   async restore(): Promise<void> {
     if (this.#isRestored) return;
-    const stored = await this.#options.queue.readState(BACKUPS_KIND, this.service.id);
+    const stored = await this.#options.queue.restoreState(BACKUPS, this.service.id);
     if (stored === undefined) return;
     this.#isRestored = true;
-    this.#reported = readKnown(stored);
+    this.#reported = stored;
     this.#known ??= this.#reported;
   }
 
@@ -151,7 +151,7 @@ export class ServiceBackups {
     const { id } = this.service;
     const events = backupEvents(id, this.#reported, known);
     const batches = events.length === 0 ? [] : [this.#batchOf(events, known.readAtMs)];
-    const state = [{ kind: BACKUPS_KIND, key: id, blob: saveKnown(known) }];
+    const state = [{ kind: BACKUPS.kind, key: id, blob: saveKnown(known) }];
     const outcome = await queue.commit({ batches, state, reads: [] });
     if (outcome.kind === 'full' || outcome.kind === 'failed') {
       const cause = outcome.kind === 'full' ? 'the queue has no room for logs' : outcome.message;
@@ -269,9 +269,6 @@ function gauge(
 
 // The stored form of the last good answer, in the queue's state, so that a restart neither repeats nor misses a change.
 
-/** The kind of blob in the queue's state; the key is the service's id. */
-const BACKUPS_KIND = 'backup-schedules';
-
 const SAVED: z.ZodType<KnownBackups> = z.object({
   schedules: z.array(
     z.object({
@@ -295,10 +292,12 @@ export function saveKnown(known: KnownBackups): Buffer {
 
 /** The change that deletes the stored answer of a service. */
 export function forgetBackups(id: string): StateChange {
-  return { kind: BACKUPS_KIND, key: id, blob: null };
+  return { kind: BACKUPS.kind, key: id, blob: null };
 }
 
-/** Null for a blob of another version: then the next answer counts as the first. */
-export function readKnown(blob: Buffer | null): KnownBackups | null {
-  return SAVED.safeParse(parseJson(blob?.toString() ?? ''), JITLESS).data ?? null;
-}
+/** The key is the service's id. */
+export const BACKUPS: StateKind<KnownBackups> = {
+  kind: 'backup-schedules',
+  lost: 'the last answer about backup schedules is lost: the next one counts as the first',
+  read: blob => SAVED.safeParse(parseJson(blob.toString()), JITLESS).data ?? null,
+};

@@ -1,5 +1,6 @@
 // `agent`: opens sessions with the service's agent and asks it questions.
 
+import { on } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { printableLine, printableText } from '../lib/printable.ts';
 import {
@@ -96,6 +97,7 @@ export const verb: Verb = {
     `prom2otlp agent chat --config /etc/prom2otlp/prom2otlp.yaml --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a --filter orders="WHERE region = 'north'"`,
     'PROM2OTLP_API_KEY=… prom2otlp agent session create --base-url https://api.example.com --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a',
   ],
+  isStoppable: true,
 };
 
 /** `KEY=VALUE` texts as an object; undefined where there are none. Everything after the first `=` is the value. */
@@ -195,7 +197,7 @@ async function talk(
   const own = { ...settings, request: { ...request, session_id } };
   const code = await converse(context, createAsk(agent, own, context));
   // A failure is ignored: not every service can end a session, and the conversation is over.
-  await agent.endSession(session_id);
+  await agent.endSession(session_id, { signal: context.stopNow });
   return code;
 }
 
@@ -217,7 +219,7 @@ function createAsk(agent: AgentApi, settings: ChatSettings, context: VerbContext
 
 // A conversation reads one question per line and prints its answer, until `exit`, Ctrl-D, or Ctrl-C at the prompt. Ctrl-C
 // while a question runs abandons that question. A failed question does not end the conversation. Input from a pipe works
-// the same way, without a prompt.
+// the same way, without a prompt. A signal, or a terminal that is closed, gives the question up and ends the conversation.
 
 /** Asks one question and prints the answer or the error; true when it was answered. */
 type AskAgent = (prompt: string, signal: AbortSignal) => Promise<boolean>;
@@ -227,7 +229,7 @@ const END_WORDS: ReadonlySet<string> = new Set(['exit', 'quit']);
 
 /** Returns the exit code: from a terminal 0; else 1 when a question was not answered. */
 async function converse(
-  { terminal, out, err }: Pick<VerbContext, 'terminal' | 'out' | 'err'>,
+  { terminal, out, err, stop }: Pick<VerbContext, 'terminal' | 'out' | 'err' | 'stop'>,
   ask: AskAgent,
 ): Promise<number> {
   const { input, screen } = terminal;
@@ -247,21 +249,36 @@ async function converse(
     if (running === null) lines.close();
     else running.abort();
   });
-  if (isTerminal) lines.prompt();
-  // The interface goes on reading while a question runs: that is how Ctrl-C arrives.
-  for await (const line of lines) {
-    const question = line.trim();
-    if (END_WORDS.has(question)) break;
-    if (question !== '') {
-      running = new AbortController();
-      if (!(await ask(question, running.signal))) failedCount++;
-      running = null;
-      // Each question costs money: none without a reader.
-      if (!(await out.taken())) break;
+  const ended = new AbortController();
+  const end = (): void => {
+    running?.abort();
+    ended.abort();
+  };
+  stop.addEventListener('abort', end);
+  // Reading from a terminal that was closed fails.
+  input.on('error', end);
+  if (stop.aborted) end();
+  else if (isTerminal) lines.prompt();
+  try {
+    // The interface goes on reading while a question runs: that is how Ctrl-C arrives.
+    for await (const [line] of on(lines, 'line', { close: ['close'], signal: ended.signal })) {
+      const question = String(line).trim();
+      if (ended.signal.aborted || END_WORDS.has(question)) break;
+      if (question !== '') {
+        running = new AbortController();
+        if (!(await ask(question, running.signal))) failedCount++;
+        running = null;
+        // Each question costs money: none without a reader.
+        if (!(await out.taken())) break;
+      }
+      if (isTerminal && !isClosed && !ended.signal.aborted) lines.prompt();
     }
-    if (isTerminal && !isClosed) lines.prompt();
+    lines.close();
+  } catch (error) {
+    // A terminal that was closed cannot be set back: closing `lines` would fail.
+    if (!ended.signal.aborted) throw error;
+    input.destroy();
   }
-  lines.close();
   if (isTerminal) screen.write('\n');
   return isTerminal || failedCount === 0 ? 0 : 1;
 }

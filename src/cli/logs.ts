@@ -284,7 +284,8 @@ class Tail {
   #look = 0;
   /** How often in a row an archive could not be shown, and the next look at it. */
   readonly #failed = new Map<string, { readonly count: number; readonly nextLook: number }>();
-  readonly #progress = new Map<string, EntryProgress>();
+  /** By the id of the archive and the name of the entry. */
+  readonly #progress = new Map<string, Map<string, EntryProgress>>();
 
   constructor(service: OpenService, context: VerbContext, call: TailCall) {
     this.#service = service;
@@ -304,6 +305,7 @@ class Tail {
     if (listed === null) return this.#context.stop.aborted;
     this.#old ??= new Set(listed.map(({ id }) => id));
     this.#look++;
+    this.#forgetGone(new Set(listed.map(({ id }) => id)));
     let isGood = true;
     for (const archive of listed) {
       const { id, size } = archive;
@@ -322,6 +324,12 @@ class Tail {
     return isGood || this.#context.stop.aborted;
   }
 
+  /** Forgets what is known of archives that a complete list no longer has, so that a long run keeps no more than a day. */
+  #forgetGone(ids: ReadonlySet<string>): void {
+    for (const known of [this.#sizes, this.#failed, this.#progress])
+      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+  }
+
   async #showArchive(archive: ListedArchive): Promise<boolean> {
     const { config, logs } = this.#service;
     const { limits } = config.logs;
@@ -334,13 +342,14 @@ class Tail {
         if (!this.#context.stop.aborted) tellError(this.#context, answer.error);
         return false;
       }
+      const shown = this.#progress.get(archive.id) ?? new Map<string, EntryProgress>();
+      this.#progress.set(archive.id, shown);
       for await (const entry of archiveEntries(spool, limits)) {
-        const key = `${archive.id} ${entry.name}`;
-        const before = this.#progress.get(key) ?? null;
+        const before = shown.get(entry.name) ?? null;
         const isLast = before === null && isFirst;
-        if (await this.#showEntry(archive, entry, { key, before, isLast })) continue;
+        if (await this.#showEntry(archive, entry, { shown, before, isLast })) continue;
         // The entry is now another file, and is shown from its beginning.
-        await this.#showEntry(archive, entry, { key, before: null, isLast: false });
+        await this.#showEntry(archive, entry, { shown, before: null, isLast: false });
       }
       return true;
     } catch (error) {
@@ -357,7 +366,7 @@ class Tail {
   async #showEntry(
     { server, type }: ListedArchive,
     entry: ArchiveEntry,
-    { key, before, isLast }: EntryPlace,
+    { shown, before, isLast }: EntryPlace,
   ): Promise<boolean> {
     const { logs } = this.#service.config;
     const { lines, json, follow } = this.#call.values;
@@ -395,19 +404,20 @@ class Tail {
       }
     } finally {
       // Also for a damaged entry, so that its lines are not shown again.
-      if (!isLast && !reader.isBehind) this.#progress.set(key, reader.progress());
+      if (!isLast && !reader.isBehind) shown.set(entry.name, reader.progress());
     }
     if (!reader.end(!follow)) return false;
     kept.push(...reader.records);
     if (isLast) kept.splice(0, kept.length - lines);
     show();
-    this.#progress.set(key, reader.progress());
+    shown.set(entry.name, reader.progress());
     return true;
   }
 }
 
 interface EntryPlace {
-  readonly key: string;
+  /** The progress of the archive's entries. */
+  readonly shown: Map<string, EntryProgress>;
   readonly before: EntryProgress | null;
   readonly isLast: boolean;
 }

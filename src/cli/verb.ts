@@ -23,7 +23,7 @@ export interface VerbContext {
   readonly err: TextSink;
   /** For verbs that ask the user or show their progress. */
   readonly terminal: Terminal;
-  /** Aborted by the first SIGTERM or SIGINT: start nothing new, finish the running work. */
+  /** Aborted by the first SIGTERM or SIGINT, or SIGHUP unless reloadable: start nothing new, finish the running work. */
   readonly stop: AbortSignal;
   /** Aborted by the second: stop now. */
   readonly stopNow: AbortSignal;

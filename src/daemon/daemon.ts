@@ -18,7 +18,7 @@ import { untilAborted } from '../lib/bell.ts';
 import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { Pipeline } from '../pipeline.ts';
-import { Schedule } from '../pipeline/collect/schedule.ts';
+import { Schedule, type ScheduleOptions } from '../pipeline/collect/schedule.ts';
 import { otherIdsOf, planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { entriesOf, SeriesBudget } from '../pipeline/derive/options.ts';
@@ -158,7 +158,11 @@ export class Daemon {
     const telemetry = { config, clock, counters, log, queue, instance, startedAtMs };
     this.#startTelemetry = () => modules.telemetry?.startTelemetry(telemetry) ?? null;
     this.#unfollowProcess = followProcess(counters, clock, this.startedAtMs);
-    this.#schedule = scheduleOf(planned, options, counters);
+    // A page that waits is read at once.
+    const isWaiting = discovery?.holdsPage === true;
+    const dueMs: ScheduleOptions['dueMs'] = target =>
+      isWaiting ? undefined : former?.dueMs(target);
+    this.#schedule = new Schedule(planned, { clock, counters, dueMs });
     const giveUp = this.#givingUp.signal;
     this.#pipeline = new Pipeline({ targets, schedule: this.#schedule, queue, clock, log, giveUp });
   }
@@ -452,7 +456,7 @@ export class Daemon {
   async #pullOnce(): Promise<void> {
     const over = new AbortController();
     const cancel = this.#clock.after(PULL_MS, () => over.abort());
-    await this.logs?.pull(over.signal);
+    await this.logs?.pull(over.signal, false);
     cancel();
   }
 
@@ -532,12 +536,4 @@ function targetLogs(
 ): readonly TargetLog[] {
   const unchanged = former?.unchanged(config);
   return planned.map(target => unchanged?.(target) ?? new TargetLog(target, log));
-}
-
-function scheduleOf(
-  planned: readonly Target[],
-  { clock, former }: DaemonOptions,
-  counters: Counters,
-): Schedule {
-  return new Schedule(planned, { clock, counters, dueMs: target => former?.dueMs(target) });
 }

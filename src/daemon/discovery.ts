@@ -12,7 +12,6 @@
 import type { AutoConfig, Config, ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
-import { parseJson } from '../lib/json.ts';
 import { printableLine } from '../lib/printable.ts';
 import { shardOf } from '../lib/shard.ts';
 import type { ThrottledLog } from '../lib/log.ts';
@@ -24,6 +23,7 @@ import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { Translated } from '../pipeline.ts';
 import { forgotten, keyOf } from './gone-series.ts';
+import type { StoredServices } from './stored-services.ts';
 
 export const DISCOVERY_COUNTERS = {
   changes: {
@@ -80,13 +80,6 @@ interface Gone extends Found {
   readonly atMs: number;
 }
 
-interface Stored {
-  readonly version: 1;
-  readonly services: readonly Found[];
-  /** Services whose state is kept; `atMs` by the wall clock. */
-  readonly gone: readonly Gone[];
-}
-
 interface Memory {
   readonly known: Map<string, Known>;
   readonly gone: Map<string, Gone>;
@@ -130,6 +123,8 @@ export class Discovery {
   heldBack = 0;
   /** True when the list differs from the one that the daemon was built with. */
   hasChanged = false;
+  /** A copy of the page that brought the first services, for the daemon that reads them; null once it is taken. */
+  #firstPage: Page | null = null;
   readonly #options: DiscoveryOptions;
   readonly #address: string;
   readonly #counters: CountersOf<typeof DISCOVERY_COUNTERS>;
@@ -158,6 +153,7 @@ export class Discovery {
         ? structuredClone(former.#memory)
         : await stored(options);
     const discovery = new Discovery(options, memory);
+    if (former !== null) discovery.#firstPage = former.#firstPage;
     const unwanted = [...memory.known]
       .map(([id, { name }]) => ({ id, name }))
       .filter(({ id, name }) => !discovery.#isWanted(id, name));
@@ -205,8 +201,21 @@ export class Discovery {
     );
   }
 
+  /** Whether a page waits for `takeFirstPage`. */
+  get holdsPage(): boolean {
+    return this.#firstPage !== null;
+  }
+
+  /** The page that brought the first services: it is sent, too. */
+  takeFirstPage(): Page | null {
+    const page = this.#firstPage;
+    this.#firstPage = null;
+    return page;
+  }
+
   note(table: SeriesTable, scrape: ScrapeResult, { page, derived, reason }: Translated): void {
     if (scrape.kind !== 'page' || page === null || reason !== '') return;
+    const isFirst = this.#memory.known.size === 0;
     const names = namesOnPage(table);
     let strayLines = 0;
     for (const { service, outcome, count } of derived.reads) {
@@ -216,6 +225,8 @@ export class Discovery {
     }
     names.delete('');
     this.see({ names, isComplete: strayLines === 0 && hasEnd(scrape.page) });
+    if (isFirst && this.hasChanged)
+      this.#firstPage = { ...scrape.page, bytes: Buffer.from(scrape.page.bytes) };
   }
 
   see({ names, isComplete }: Sighting): void {
@@ -260,7 +271,7 @@ export class Discovery {
         'the state of services that have been gone for long is deleted',
       );
     const services = [...known].map(([id, { name }]) => ({ id, name }));
-    const list: Stored = { version: 1, services, gone: [...gone.values()] };
+    const list: StoredServices = { version: 1, services, gone: [...gone.values()] };
     const blob = Buffer.from(JSON.stringify(list));
     state.push({ kind: LIST, key: this.#address, blob });
     const outcome = await queue.commit({ batches: [], state, reads: [] });
@@ -379,11 +390,12 @@ function addressOf({ config }: DiscoveryOptions): string {
   return config.auto.api.baseUrl;
 }
 
-/** The stored list; empty if it is damaged, or of another version. */
+/** The stored list; empty if there is none, or if it is lost. */
 async function stored(options: DiscoveryOptions): Promise<Memory> {
-  const blob = await options.queue?.readState(LIST, addressOf(options));
-  const list = parseJson(blob?.toString() ?? '') as Stored | undefined;
-  const { services, gone } = list?.version === 1 ? list : { services: [], gone: [] };
+  const { readStoredServices: read } = await import('./stored-services.ts');
+  const lost = 'the list of services is lost: it begins anew with the next page';
+  const list = await options.queue?.restoreState({ kind: LIST, lost, read }, addressOf(options));
+  const { services, gone } = list ?? { services: [], gone: [] };
   return {
     known: new Map(services.map(({ id, name }) => [id, { name, absentMs: 0, otherNameMs: 0 }])),
     gone: new Map(gone.map(one => [one.id, one])),

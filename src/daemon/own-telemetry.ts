@@ -35,6 +35,7 @@ import { programVersion } from '../lib/version.ts';
 import { batchOf } from '../model/batch.ts';
 import { endedSince, endsOf, type Gauge, writeGauges } from '../pipeline/encode/gauges.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
+import type { StateKind } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 
 export interface OwnTelemetryOptions {
@@ -123,7 +124,7 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
  */
 export async function instanceId(
   { queue: { directory }, file, shard }: Config,
-  queue: Pick<Queue, 'readState' | 'commit'>,
+  queue: Pick<Queue, 'restoreState' | 'commit'>,
   host: string,
 ): Promise<string> {
   const share = shard.count === 1 ? '' : `#${String(shard.index)}`;
@@ -134,14 +135,19 @@ export async function instanceId(
 }
 
 const ID_BYTES = 4;
-const ID = { kind: 'instance', key: 'id' } as const;
+const ID: StateKind<string> = {
+  kind: 'instance',
+  lost: 'the id of this daemon is lost: its own telemetry has a new one',
+  read: blob => (blob.length === 2 * ID_BYTES ? blob.toString('latin1') : null),
+};
+const ID_KEY = 'id';
 
 /** A random id, made at the first start; null if it cannot be kept. */
-async function keptId(queue: Pick<Queue, 'readState' | 'commit'>): Promise<string | null> {
-  const kept = await queue.readState(ID.kind, ID.key);
-  if (kept !== null) return kept?.toString() ?? null;
+async function keptId(queue: Pick<Queue, 'restoreState' | 'commit'>): Promise<string | null> {
+  const kept = await queue.restoreState(ID, ID_KEY);
+  if (kept !== null) return kept ?? null;
   const id = randomBytes(ID_BYTES).toString('hex');
-  const state = [{ ...ID, blob: Buffer.from(id) }];
+  const state = [{ kind: ID.kind, key: ID_KEY, blob: Buffer.from(id) }];
   const { kind } = await queue.commit({ batches: [], state, reads: [] });
   return kind === 'failed' ? null : id;
 }

@@ -17,7 +17,7 @@ import { readState, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity, ServiceResource } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
-import type { PipelineTarget, Translation } from '../pipeline.ts';
+import type { PageSource, PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { Discovery } from './discovery.ts';
 import { reportDrift } from './drift-report.ts';
@@ -57,7 +57,10 @@ export function pipelineTarget(
   const translation = translationOf(target, config, log.table, context.budget, context.entries);
   return {
     id: target.id,
-    scraper: new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
+    scraper: withFirstPage(
+      new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
+      context.discovery,
+    ),
     translation,
     onTranslated: (result, translated) => {
       context.meter.count(target.id, translated.page, translated.derived);
@@ -82,6 +85,18 @@ export function pipelineTarget(
         isFailed: reason !== '',
         queued: parts.queue.size('metrics').points,
       });
+    },
+  };
+}
+
+/** The page that brought the first services is scraped by no daemon that sends them: the next one gets it instead. */
+function withFirstPage(scraper: Scraper, discovery: Discovery | null): PageSource<ScrapeResult> {
+  return {
+    looks: scraper.looks,
+    release: () => scraper.release(),
+    scrape: async signal => {
+      const page = discovery?.takeFirstPage() ?? null;
+      return page === null ? scraper.scrape(signal) : { kind: 'page', page };
     },
   };
 }

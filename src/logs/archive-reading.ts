@@ -21,6 +21,7 @@ import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
 import { commit, goOnUnlessStopped, type Pull, PullEnded, Slicer } from './pull.ts';
 import { type ParsedRecord, recordUid, uidPlace } from './record.ts';
+import { savedReader } from './stored-state.ts';
 
 /** False for a broken archive. */
 type ReadResult = Result<{ readonly isWhole: boolean }>;
@@ -71,7 +72,7 @@ export async function flushArchive(pull: Pull, archive: KnownArchive): Promise<v
   const writer = new ArchiveWriter(pull, archive);
   const entries = { ...state.entries };
   for (const [name, progress] of Object.entries(state.entries)) {
-    entries[name] = { ...progress, reader: writer.addOpen(progress, name) };
+    entries[name] = { ...progress, ...writer.addOpen(progress, name) };
   }
   await writer.commit(afterFlush(state, entries));
 }
@@ -351,11 +352,11 @@ class ArchiveWriter {
   }
 
   /** Adds the open record of an entry. Returns the state of its reader after that. */
-  addOpen(progress: EntryProgress, entryName: string): string {
+  addOpen(progress: EntryProgress, entryName: string): ReturnType<typeof savedReader> {
     const reader = this.#pull.readerOf(this.#archive.partition.type);
     reader.restore(progress.reader);
     this.add(reader.flush(), entryName);
-    return reader.save();
+    return savedReader(reader.save());
   }
 
   /** Commits the added records, and the progress within the entry. */

@@ -11,7 +11,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { compileForWork } from '../lib/footprint.ts';
 import { type LineReader, MARK, type ParsedRecord } from './record.ts';
-import type { EntryProgress } from './stored-state.ts';
+import { type EntryProgress, savedReader } from './stored-state.ts';
 import { Unwrapper, type UnwrapOptions } from './unwrap.ts';
 
 export type { EntryProgress } from './stored-state.ts';
@@ -153,7 +153,8 @@ export class EntryReader {
     if (!isPending) this.#markSafe(this.#splitter.position);
     const { bytes, lines } = this.#safe;
     const hasTail = this.#splitter.hasTail || isPending;
-    return { bytes, lines, hash: this.#hashText(), hasTail, reader: this.#reader.save() };
+    const saved = savedReader(this.#reader.save());
+    return { bytes, lines, hash: this.#hashText(), hasTail, ...saved };
   }
 
   #passPiece(): void {

@@ -110,8 +110,8 @@ export class Logs {
     await Promise.all(this.pullers.map(puller => puller.run(stop)));
   }
 
-  /** A single pull on command. */
-  pull(signal: AbortSignal): Promise<readonly PullEnd[]> {
-    return Promise.all(this.pullers.map(puller => puller.pull(signal, false)));
+  /** A single pull; `isPatient`: retries what may succeed later. */
+  pull(signal: AbortSignal, isPatient = true): Promise<readonly PullEnd[]> {
+    return Promise.all(this.pullers.map(puller => puller.pull(signal, isPatient)));
   }
 }

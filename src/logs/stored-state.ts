@@ -1,6 +1,7 @@
 // The one form of the stored state of logs: of a service, and of the archives of a partition. In: a blob of any content.
 // Out: a state in which every number is possible, or null. All of it is plain data, stored as JSON.
 
+import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { DAY_MS } from '../lib/clock.ts';
 import { parseJson } from '../lib/json.ts';
@@ -14,8 +15,9 @@ export interface EntryProgress {
   readonly hash: string;
   /** True when an incomplete line followed. */
   readonly hasTail: boolean;
-  /** LineReader.save(). */
+  /** LineReader.save(), and its CRC-32: only the reader knows its form. Earlier versions did not store the sum. */
   readonly reader: string;
+  readonly readerSum?: number | undefined;
 }
 
 export interface ArchiveState {
@@ -99,13 +101,16 @@ const ARCHIVE = z.object({
   absent: z.object({ fromMs: time, toMs: time }).nullable().default(null),
   entries: z.record(
     z.string(),
-    z.object({
-      bytes: count,
-      lines: count,
-      hash: z.string(),
-      hasTail: z.boolean(),
-      reader: z.string(),
-    }),
+    z
+      .object({
+        bytes: count,
+        lines: count,
+        hash: z.string(),
+        hasTail: z.boolean(),
+        reader: z.string(),
+        readerSum: count.optional(),
+      })
+      .refine(({ reader, readerSum }) => readerSum === undefined || crc32(reader) === readerSum),
   ),
 });
 
@@ -123,6 +128,11 @@ const ARCHIVES: z.ZodType<ArchivesState> = z.object({
   version,
   archives: z.record(z.string(), ARCHIVE),
 });
+
+/** What of an entry's progress its reader saves. */
+export function savedReader(reader: string): Pick<EntryProgress, 'reader' | 'readerSum'> {
+  return { reader, readerSum: crc32(reader) };
+}
 
 export function readServiceState(blob: Buffer): ServiceState | null {
   return SERVICE.safeParse(parseJson(blob.toString())).data ?? null;

@@ -8,7 +8,7 @@ import {
   outlookOf,
   typeAmong,
 } from '../../src/backups/known-backups.ts';
-import { backupGauges, readKnown, saveKnown } from '../../src/backups/service-backups.ts';
+import { backupGauges, BACKUPS, saveKnown } from '../../src/backups/service-backups.ts';
 import { endedSince, endsOf, type Gauge } from '../../src/pipeline/encode/gauges.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);
@@ -149,8 +149,7 @@ test('a series that ends gets one marker', () => {
 
 test('the state survives as a blob, and an invalid blob counts as the first answer', () => {
   const all = known({ finishedAtMs: { full: 1 } });
-  expect(readKnown(saveKnown(all))).toEqual(all);
+  expect(BACKUPS.read(saveKnown(all))).toEqual(all);
   for (const blob of ['', '{}', '[]', '{"schedules":1}'])
-    expect(readKnown(Buffer.from(blob))).toBeNull();
-  expect(readKnown(null)).toBeNull();
+    expect(BACKUPS.read(Buffer.from(blob))).toBeNull();
 });

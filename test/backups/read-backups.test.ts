@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type KnownBackups, readBackups } from '../../src/backups/known-backups.ts';
 import { backupEvents } from '../../src/backups/backup-events.ts';
-import { readKnown, saveKnown } from '../../src/backups/service-backups.ts';
+import { BACKUPS, saveKnown } from '../../src/backups/service-backups.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type ScriptedAnswer, scriptedService } from '../support/service-client.ts';
 
@@ -123,7 +123,7 @@ describe('a schedule that a list lacks', () => {
     const second = await knownOf({ schedules: { body: [a] } }, first);
     const third = await knownOf(
       { schedules: { body: [a] } },
-      readKnown(saveKnown(second)) ?? first,
+      BACKUPS.read(saveKnown(second)) ?? first,
     );
     expect(namesOf(second, third)).toEqual(['vanished']);
     expect(third.schedules).toMatchObject([{ id: '1' }]);

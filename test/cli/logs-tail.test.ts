@@ -122,6 +122,16 @@ describe('logs tail --follow', () => {
     expect(linesOf(await tail(service, looks))).toEqual(want);
   });
 
+  test('forgets an archive that is gone: one of the same id and size is new', async () => {
+    const service = new Service('old');
+    const looks = [
+      () => service.write('db1/orders-0 a2', 'before'),
+      () => service.archives.delete('db1/orders-0 a2'),
+      () => service.write('db1/orders-0 a2', 'after_'),
+    ];
+    expect(linesOf(await tail(service, looks))).toEqual(['old', 'before', 'after_']);
+  });
+
   test('shows every line of a file that is new in an archive', async () => {
     const service = new Service('old');
     const write = (): void => {

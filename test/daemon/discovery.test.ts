@@ -266,7 +266,13 @@ describe('the list', () => {
   });
 
   test('that is damaged, or of another version, is none', async () => {
-    for (const text of ['{', '{"version":2,"services":[{"id":"a","name":"a"}]}']) {
+    const texts = [
+      '{',
+      '{"version":2,"services":[{"id":"a","name":"a"}]}',
+      '{"version":1,"services":[{"id":"a","name":"a"}]}',
+      '{"version":1,"services":[{"id":7}],"gone":[]}',
+    ];
+    for (const text of texts) {
       states.blobs.set('discovered-services https://api.example.com', Buffer.from(text));
       expect(idsOf(await open())).toEqual([]);
     }

@@ -339,6 +339,6 @@ test('an id that cannot be read or kept is the digest of the path', async () => 
   const commit = (): Promise<CommitOutcome> => Promise.resolve(FAILED);
   for (const kept of [undefined, null])
     expect(
-      await instanceId(config, { readState: () => Promise.resolve(kept), commit }, 'db-host'),
+      await instanceId(config, { restoreState: () => Promise.resolve(kept), commit }, 'db-host'),
     ).toBe('db-host:432202eb');
 });

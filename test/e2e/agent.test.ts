@@ -1,7 +1,8 @@
 // A conversation with the agent at a terminal: the test types keys and reads the screen.
 
+import { spawn } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { run, until } from '../support/program.ts';
+import { BIN, environmentWith, run, until } from '../support/program.ts';
 import {
   CTRL_C,
   CTRL_D,
@@ -90,6 +91,52 @@ describe.skipIf(skip !== null)('a conversation in a terminal', () => {
       expect(await terminal.code).toBe(0);
     }
     expect(endedSessions()).toHaveLength(before + 2);
+  });
+});
+
+describe('the session ends', () => {
+  test.skipIf(skip !== null)('when the terminal is closed', async () => {
+    const before = endedSessions().length;
+    const terminal = await converse();
+    // Without `script` nobody holds the terminal open.
+    terminal.child.kill('SIGKILL');
+    await until('the session has ended', () => endedSessions().length > before);
+  });
+
+  test.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)('at a %s on a pipe', async signal => {
+    const before = endedSessions().length;
+    const child = spawn(process.execPath, [BIN, ...shell.wordsOf(CHAT)], {
+      env: environmentWith(SHELL_ENVIRONMENT),
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const exit = new Promise(resolve => child.on('exit', code => resolve(code)));
+    let shown = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
+    child.stdin.write('How many?\n');
+    await until('the answer has come', () => shown.includes('You asked: How many?'));
+    child.kill(signal);
+    expect(await exit).toBe(0);
+    expect(endedSessions()).toHaveLength(before + 1);
+  });
+
+  test('at a signal that comes while a question runs, which is given up', async () => {
+    const [before, asks] = [endedSessions().length, asked()];
+    simulator.setFaults({ path: CHAT_PATH, isSilent: true });
+    const child = spawn(process.execPath, [BIN, ...shell.wordsOf(CHAT)], {
+      env: environmentWith(SHELL_ENVIRONMENT),
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+    const exit = new Promise(resolve => child.on('exit', code => resolve(code)));
+    let told = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (told += text));
+    child.stdin.write('How many?\nAnd now?\n');
+    await until('it asks', () => asked() > asks);
+    child.kill('SIGTERM');
+    expect(await exit).toBe(1);
+    simulator.resetFaults();
+    expect(told).toContain('given up: there is no answer');
+    expect(asked()).toBe(asks + 1);
+    expect(endedSessions()).toHaveLength(before + 1);
   });
 });
 

@@ -159,3 +159,14 @@ test('shards divide the services that each of them finds', async () => {
       id,
     ).toHaveLength(1);
 });
+
+test('the first page is sent, though its services were not known before', async () => {
+  // The next page is far away.
+  const file = configure({}, { metrics: { interval: '1h' } });
+  const daemon = rig.run(file);
+  await until('all services', () => rig.ids.every(id => rig.came(id) > 0), 20_000);
+  expect(rig.ids.map(id => ups(id))).toEqual(rig.ids.map(() => [1]));
+  const pages = rig.simulator.requests.countByPath.get('/observability/v2/metrics');
+  expect(pages).toBe(1);
+  await daemon.stop();
+});

@@ -231,9 +231,6 @@ describe.skipIf(reason !== null)('the status page in Chromium', () => {
         expect(await page.locator('#series-engine tbody tr').count()).toBe(2);
         await page.fill('#filter', 'threads');
         expect(await page.locator('#series-engine tbody tr:visible').count()).toBe(1);
-        await page.locator('a', { hasText: 'The samples as the service' }).click();
-        expect(await page.textContent('body')).toContain('engine_up 1');
-        await page.goBack();
         await page.locator('h1 a').click();
         expect(await page.locator('#services').isVisible()).toBe(true);
         await page.locator('#services tbody a').first().click();

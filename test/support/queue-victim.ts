@@ -18,7 +18,7 @@ import { Counters } from '../../src/lib/counters.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Signal } from '../../src/model/batch.ts';
-import type { QueueOptions, QueueRow, RowRest } from '../../src/pipeline/queue/commit.ts';
+import type { QueueOptions, QueueRow } from '../../src/pipeline/queue/commit.ts';
 import { Queue } from '../../src/pipeline/queue/queue.ts';
 import { allAccepted, batchOf, metricsBatch } from './otlp-requests.ts';
 
@@ -28,7 +28,7 @@ const CONFIG: QueueOptions['config'] = {
   metrics: { maxBytes: 1e7, maxAgeMs: 1e15 },
   logs: { maxBytes: 1e7 },
 };
-/** The points of each commit of `mix`; `halve` settles half of them and one more. */
+/** The points of each commit of `mix`. */
 const POINTS = 8;
 
 const NONE: ReadonlySet<number> = new Set();
@@ -79,8 +79,8 @@ async function settle(queue: Queue): Promise<void> {
 }
 
 /**
- * Does `count` operations, mixed as in the life of a queue. Prints `commit N`, `settle N`, and `halve N` for a row that
- * was settled in part. N is the number of the commit, which also is the row's `madeAtMs`.
+ * Does `count` operations, mixed as in the life of a queue. Prints `commit N`, `settle N`, and `set-aside N` for a row
+ * of which a point was set aside. N is the number of the commit, which also is the row's `madeAtMs`.
  */
 async function mix(queue: Queue, count: number): Promise<void> {
   let last = Number((await queue.readState('cursor', 'a')) ?? 0);
@@ -92,9 +92,9 @@ async function mix(queue: Queue, count: number): Promise<void> {
     if (row === undefined) {
       await store(queue, signalOf(++last), last);
       tell(`commit ${String(last)}`);
-    } else if (i % 3 === 0 && row.parts[0]?.points === POINTS) {
-      await halve(queue, row);
-      tell(`halve ${String(row.madeAtMs)}`);
+    } else if (i % 3 === 0) {
+      await setAside(queue, row);
+      tell(`set-aside ${String(row.madeAtMs)}`);
     } else {
       await accept(queue, row);
       tell(`settle ${String(row.madeAtMs)}`);
@@ -113,12 +113,20 @@ async function fail(queue: Queue, failsPath: string): Promise<void> {
   tell(`sent ${String(row.madeAtMs)}`);
 }
 
-/** Deletes all files of the queue, waits until the queue has written them again, and prints `renewed`. */
+/** Sends all rows, deletes all files of the queue, waits until it has opened new ones, commits, and prints `renewed`. */
 async function loseFiles(queue: Queue, directory: string): Promise<void> {
   await mix(queue, 30);
+  for (const signal of ['metrics', 'logs'] as const)
+    for (const row of await queue.oldest(signal, 1000, NONE)) {
+      await accept(queue, row);
+      tell(`settle ${String(row.madeAtMs)}`);
+    }
+  const last = Number(await queue.readState('cursor', 'a'));
   for (const name of readdirSync(directory)) unlinkSync(join(directory, name));
   while (queue.notes().length === 0) await systemClock.sleep(5);
   if (!existsSync(join(directory, 'queue.sqlite'))) throw new Error('there is no file');
+  await store(queue, last % 4 === 3 ? 'logs' : 'metrics', last + 1);
+  tell(`commit ${String(last + 1)}`);
   tell('renewed');
   await mix(queue, 30);
 }
@@ -157,17 +165,13 @@ async function accept(queue: Queue, row: QueueRow): Promise<void> {
   await queue.settle(row.id, allAccepted(row.parts), []);
 }
 
-/** Accepts half of the points, sets one aside, and replaces the row with the rest. */
-async function halve(queue: Queue, { id, signal }: QueueRow): Promise<void> {
+/** Sets one point aside, and accepts the others. */
+async function setAside(queue: Queue, { id, signal }: QueueRow): Promise<void> {
   queue.pin(id);
-  const body = randomBytes(700);
-  const points = POINTS / 2 - 1;
-  const parts = [{ service: 'a', points, offset: 0, length: body.length }];
-  const rest: RowRest = { encoding: 'none', body, rawBytes: body.length, parts };
-  const settlement = { service: 'a', accepted: POINTS / 2, rejected: 0, setAside: 1 };
-  const aside = { signal, service: 'a', points: 1, reason: 'test', sample: body, atMs: 0 };
-  await queue.settle(id, [settlement], [aside], rest);
-  queue.unpin(id);
+  const settlement = { service: 'a', accepted: POINTS - 1, rejected: 0, setAside: 1 };
+  const sample = randomBytes(700);
+  const aside = { signal, service: 'a', points: 1, reason: 'test', sample, atMs: 0 };
+  await queue.settle(id, [settlement], [aside]);
 }
 
 async function main([mode = '', directory = '', argument = '']: readonly string[]): Promise<void> {

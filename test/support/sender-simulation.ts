@@ -226,6 +226,11 @@ class Judge {
     for (const outcome of this.#outcomesOf(points)) outcome.lostCount++;
   }
 
+  /** A sender begins: a row that an earlier one has half sent is sent whole again. */
+  begun(): void {
+    for (const outcome of this.outcomes.values()) outcome.lostCount = outcome.takenCount;
+  }
+
   /** Notes the answer to a request with these points. */
   answered(points: readonly Point[], kind: 'content' | 'held' | 'other', nowMs: number): void {
     this.requestCount++;
@@ -398,10 +403,11 @@ class Run implements Transport {
   async #begin(): Promise<void> {
     const { clock, counters } = this.#bench;
     this.#queue = await this.#bench.open();
+    this.#judge.begun();
     const settle = this.#queue.settle.bind(this.#queue);
-    this.#queue.settle = async (id, settlements, aside, rest) => {
+    this.#queue.settle = async (id, settlements, aside) => {
       if (this.#isOpen) this.#noteAside(aside);
-      await settle(id, settlements, aside, rest);
+      await settle(id, settlements, aside);
     };
     const { concurrency } = this.#script;
     this.#sender = new Sender({

@@ -1,5 +1,6 @@
 // The states of a queue, in memory, for tests that store no batches.
 
+import type { StateKind } from '../../src/pipeline/queue/commit.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 
 export class States {
@@ -7,6 +8,11 @@ export class States {
 
   readState(kind: string, key: string): Promise<Buffer | null> {
     return Promise.resolve(this.blobs.get(`${kind} ${key}`) ?? null);
+  }
+
+  async restoreState<T>({ kind, read }: StateKind<T>, key: string): Promise<T | null> {
+    const blob = await this.readState(kind, key);
+    return blob === null ? null : read(blob);
   }
 
   stateKeys(kind: string): readonly string[] {

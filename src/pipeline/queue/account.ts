@@ -8,7 +8,7 @@
 // QUEUE_COUNTERS declares the counters with which the queue reports these numbers.
 
 import { type BatchPart, type SampleCount, type Signal, SIGNALS } from '../../model/batch.ts';
-import type { Count, QueueFile, RowHead } from './queue-file.ts';
+import type { Count, RowHead } from './queue-file.ts';
 import type { Settlement, Sums } from './commit.ts';
 import { rowBytes, sumPoints, type NewRow } from './rows.ts';
 
@@ -69,6 +69,11 @@ export const QUEUE_COUNTERS = {
     name: 'prom2otlp_queue_set_aside_points_total',
     help: 'Points that the back end refused for good.',
     labels: ['signal', 'service'],
+  },
+  lostStates: {
+    name: 'prom2otlp_queue_lost_states_total',
+    help: 'Stored states that were damaged or did not fit this version: what they were for began anew.',
+    labels: ['kind'],
   },
   oldestAge: {
     name: 'prom2otlp_queue_oldest_age_seconds',
@@ -142,20 +147,25 @@ export class Account {
     };
   }
 
+  /** Every number as a list. */
+  counts(): readonly Count[] {
+    return [...this.#services].flatMap(([service, numbers]) =>
+      [...numbers].map(([key, count]) => ({ service, key, count })),
+    );
+  }
+
   /**
-   * Replaces all numbers by the sums over these files. Returns the change that balances the account, which is empty
-   * unless damage lost rows or counts.
+   * Replaces all numbers by these counts and waiting rows. Returns the change that balances the account, which is empty
+   * unless rows or counts were lost.
    */
-  load(files: readonly QueueFile[]): Change {
+  load(counts: readonly Count[], heads: Iterable<RowHead>): Change {
     const found = new Change();
     const queued = new Map<string, number>();
-    for (const file of files) {
-      for (const { service, key, count } of file.counts()) found.count(service, key, count);
-      for (const head of file.heads()) {
-        found.added(head);
-        for (const { service, points } of head.parts)
-          queued.set(service, (queued.get(service) ?? 0) + points);
-      }
+    for (const { service, key, count } of counts) found.count(service, key, count);
+    for (const head of heads) {
+      found.added(head);
+      for (const { service, points } of head.parts)
+        queued.set(service, (queued.get(service) ?? 0) + points);
     }
     this.#services.clear();
     this.#sums = { metrics: NO_SUMS, logs: NO_SUMS };
@@ -195,8 +205,9 @@ export class Change {
   count(service: string, key: string, count: number): void {
     if (count === 0) return;
     const name = `${service}\u0000${key}`;
-    const before = this.#counts.get(name)?.count ?? 0;
-    this.#counts.set(name, { service, key, count: before + count });
+    const sum = (this.#counts.get(name)?.count ?? 0) + count;
+    if (sum === 0) this.#counts.delete(name);
+    else this.#counts.set(name, { service, key, count: sum });
   }
 
   counts(): readonly Count[] {
@@ -205,11 +216,6 @@ export class Change {
 
   get isEmpty(): boolean {
     return this.#counts.size === 0 && SIGNALS.every(signal => this.sums[signal].rows === 0);
-  }
-
-  /** The change of the number of queued points. */
-  get points(): number {
-    return SIGNALS.reduce((sum, signal) => sum + this.sums[signal].points, 0);
   }
 
   made({ parts }: Pick<NewRow, 'parts'>): void {

@@ -39,6 +39,15 @@ export interface StateChange {
   readonly blob: Buffer | null;
 }
 
+/** How the blobs of a kind are read. */
+export interface StateKind<T> {
+  readonly kind: string;
+  /** For the operator, if a blob is damaged or does not fit: what is lost, and what begins anew. */
+  readonly lost: string;
+  /** Null for a blob that does not fit, as one of another version. */
+  readonly read: (blob: Buffer) => T | null;
+}
+
 /**
  * The data of one tick: its batches, the state that belongs to them, and the number of samples read. Payloads may be
  * compressed on other threads: they must not change until the commit has ended.
@@ -69,7 +78,7 @@ export interface Store {
   commit(commit: Commit): Promise<CommitOutcome>;
 }
 
-/** The outcome of one service's points in a row, or in a part of one. */
+/** The outcome of one service's points in a row. */
 export interface Settlement {
   readonly service: string;
   readonly accepted: number;
@@ -77,8 +86,8 @@ export interface Settlement {
   readonly setAside: number;
 }
 
-/** The unsettled part of a row: the points without a decision. */
-export type RowRest = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;
+/** The content of a row, or of a piece of one. */
+export type RowContent = Pick<QueueRow, 'encoding' | 'body' | 'rawBytes' | 'parts'>;
 
 /** A request, or a piece of one, that the back end refused for good; kept in a bounded table for inspection. */
 export interface SetAside {

@@ -3,8 +3,6 @@
 //   queue.sqlite (-wal, -shm)  the queue               lock.sqlite  held while a process uses the directory
 //   salvage.sqlite             while a damaged queue   reserve      space for acknowledgements on a full disk
 //                              is salvaged             *.corrupt    damaged files: kept, never deleted by us
-//   rescue.sqlite              while a deleted queue
-//                              is written again
 //
 // Whenever a process is killed, the next one finds either the old queue or the new one, complete.
 
@@ -36,10 +34,8 @@ import {
   withFile,
 } from '../../lib/private-files.ts';
 import { QueueFile } from './queue-file.ts';
-import { isHeaderDamaged, mendFirstPage, salvage, type SalvageReport } from './recovery.ts';
+import { isHeaderDamaged, salvage, type SalvageReport } from './salvage.ts';
 import { isDiskFull, storageProblem } from './schema.ts';
-
-const FILES = ['queue.sqlite', 'queue.sqlite-wal', 'queue.sqlite-shm'] as const;
 
 export class QueueDirectory {
   readonly path: string;
@@ -58,7 +54,7 @@ export class QueueDirectory {
    */
   secure(): string | null {
     const note = makePrivateDirectory(this.path);
-    for (const name of ['lock.sqlite', 'queue.sqlite', 'salvage.sqlite', 'rescue.sqlite'])
+    for (const name of ['lock.sqlite', 'queue.sqlite', 'salvage.sqlite'])
       for (const suffix of ['', '-wal', '-shm', '-journal'])
         checkPrivateFile(this.file(`${name}${suffix}`));
     checkPrivateFile(this.file('reserve'));
@@ -71,8 +67,6 @@ export class QueueDirectory {
 
   /** Opens the queue; null when the file is damaged and must be replaced. Throws every other error. */
   open(): QueueFile | null {
-    // An earlier process may have left it unfinished.
-    this.#remove('rescue.sqlite');
     this.#finishReplacement();
     // SQLite would delete a log without its database.
     const isLost = (statSync(this.#queuePath, { throwIfNoEntry: false })?.size ?? 0) === 0;
@@ -97,39 +91,19 @@ export class QueueDirectory {
   }
 
   /**
-   * Salvages the readable part of the damaged queue, and puts the damaged file aside with its first page repaired.
-   * Returns the new name of that file, and a report. The queue must be closed. Throws when the bytes cannot be read:
+   * Salvages the readable part of the damaged queue, and puts the damaged file aside. Returns the new name of that file,
+   * and a report. The queue must be closed. Throws when the bytes cannot be read:
    * then the disk fails, and the file may be intact.
    */
   replace(atMs: number): { readonly corruptFile: string; readonly report: SalvageReport } {
     for (const suffix of ['', '-wal']) readThrough(`${this.#queuePath}${suffix}`);
     this.#remove('salvage.sqlite');
-    mendFirstPage(this.#queuePath);
     const report = salvage(this.#queuePath, this.file('salvage.sqlite'));
     failpoint('salvage-done');
     const corruptFile = this.#putAside(atMs);
     failpoint('salvage-aside');
     this.#finishReplacement();
     return { corruptFile, report };
-  }
-
-  /**
-   * Writes the queue again when some of its open files were deleted or replaced, and has it closed. A file that replaced
-   * one of ours is put aside. If it throws, the queue is still open, or it was closed and can be opened.
-   */
-  renew(file: QueueFile, atMs: number, close: () => void): void {
-    const gone = file.misplaced();
-    this.#remove('rescue.sqlite');
-    createFile(this.file('rescue.sqlite'));
-    file.copyTo(this.file('rescue.sqlite'));
-    if (gone.includes('queue.sqlite') && existsSync(this.#queuePath)) this.#putAside(atMs);
-    // Under this name the copy counts as complete.
-    renameSync(this.file('rescue.sqlite'), this.file('salvage.sqlite'));
-    syncDirectory(this.path);
-    close();
-    // The copy has the data of our files that are still in place.
-    for (const name of FILES) if (!gone.includes(name)) rmSync(this.file(name), { force: true });
-    this.#finishReplacement();
   }
 
   get #queuePath(): string {

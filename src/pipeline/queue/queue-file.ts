@@ -105,11 +105,6 @@ export class QueueFile {
     return gone.map(place => basename(place.path));
   }
 
-  /** Writes everything to a new or empty file, and syncs it. Works even if our own files were deleted. */
-  copyTo(path: string): void {
-    this.#run('VACUUM INTO ?', path);
-  }
-
   close(): void {
     this.#statements.clear();
     this.#db.close();
@@ -179,9 +174,10 @@ export class QueueFile {
     this.#run('DELETE FROM batch WHERE id = ?', id);
   }
 
-  /** Ids of a signal, oldest first; read lazily. */
-  *ids(signal: Signal): IterableIterator<number> {
-    const rows = this.#prepare('SELECT id FROM batch WHERE signal = ? ORDER BY id').iterate(signal);
+  /** Ids of a signal above `afterId`, oldest first; read lazily. */
+  *ids(signal: Signal, afterId = 0): IterableIterator<number> {
+    const sql = 'SELECT id FROM batch WHERE signal = ? AND id > ? ORDER BY id';
+    const rows = this.#prepare(sql).iterate(signal, afterId);
     for (const row of rows) yield Number(row['id']);
   }
 
@@ -215,15 +211,6 @@ export class QueueFile {
       return row === undefined ? null : Number(row['made_at_ms']);
     };
     return { oldestAtMs: made('ASC'), newestAtMs: made('DESC') };
-  }
-
-  /** When the newest undamaged row was made; -Infinity when there is none. */
-  newestAtMs(): number {
-    for (const { id } of this.#prepare('SELECT id FROM batch ORDER BY id DESC').iterate()) {
-      const found = this.read(Number(id));
-      if (found?.isSound === true) return found.row.madeAtMs;
-    }
-    return -Infinity;
   }
 
   putState(kind: string, key: string, blob: Buffer | null): void {
@@ -266,12 +253,6 @@ export class QueueFile {
       key: String(row['key']),
       count: Number(row['count']),
     }));
-  }
-
-  /** Removes the account and the set-aside entries, once another file has them. */
-  clearCounts(): void {
-    this.#run('DELETE FROM account');
-    this.#run('DELETE FROM set_aside');
   }
 
   /** Adds entries, and removes the oldest beyond the bounds. */

@@ -7,7 +7,6 @@ import { causeText, OperatorError } from '../../errors.ts';
 import { checkRegularFile } from '../../lib/private-files.ts';
 import type { Signal } from '../../model/batch.ts';
 import { Account } from './account.ts';
-import { readClockOffset } from './age-clock.ts';
 import { corruptFilesIn } from './queue-directory.ts';
 import { QueueFile, type RowHead } from './queue-file.ts';
 import type { QueueRow, SetAside } from './commit.ts';
@@ -36,13 +35,9 @@ export class QueueView {
 
   /** All rows without their bodies, oldest first. */
   heads(signal: Signal): readonly RowHead[] {
-    return this.#read(() => {
-      const offsetMs = readClockOffset(this.#file);
-      return [...this.#file.ids(signal)]
-        .map(id => this.#file.head(id))
-        .filter(head => head !== null)
-        .map(head => ({ ...head, madeAtMs: head.madeAtMs + offsetMs }));
-    });
+    return this.#read(() =>
+      [...this.#file.ids(signal)].map(id => this.#file.head(id)).filter(head => head !== null),
+    );
   }
 
   /** Yields the rows one by one, oldest first; null for a row that cannot be read or is damaged. */

@@ -2,8 +2,8 @@
 // one SQLite database: a file in a directory, whose rows survive a crash, a kill and a power cut; or memory, with the
 // same limits. There is one writer, and its transactions run on the main thread. Every call that moves points updates
 // the account in the same step. On a full disk new metrics replace old ones, and a reserve keeps space for
-// acknowledgements (storage.ts). While the file cannot be written at all, metrics are held in memory and sent from
-// there (held.ts).
+// acknowledgements (storage.ts). While the file cannot be written at all, metrics are kept in memory and sent from
+// there (unwritten.ts).
 
 import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
@@ -13,10 +13,8 @@ import { Semaphore } from '../../lib/semaphore.ts';
 import { ThrottledLog } from '../../lib/log.ts';
 import { type Signal, SIGNALS } from '../../model/batch.ts';
 import { Account, Change, type Eviction, type EvictionReason, QUEUE_COUNTERS } from './account.ts';
-import { AgeClock } from './age-clock.ts';
-import { Held } from './held.ts';
 import { openError } from './queue-directory.ts';
-import type { QueueFile } from './queue-file.ts';
+import type { QueueFile, RowHead } from './queue-file.ts';
 import type {
   Commit,
   CommitOutcome,
@@ -25,28 +23,23 @@ import type {
   QueueRow,
   QueueSize,
   QueueStats,
-  RowRest,
   RowTimes,
   SetAside,
   Settlement,
+  StateKind,
 } from './commit.ts';
 import { logsWithoutRoom, makeRows, type NewRow, rowBytes, sumBytes, sumPoints } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
 import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
-  expire,
-  joinOutcomes,
+  evictExpired,
+  type Limits,
   removeDamaged,
   settledPoints,
-  settleRow,
   storeCommit,
-  storeHeld,
-  type Outcome,
   type Situation,
 } from './transactions.ts';
-
-/** Reading the numbers may reveal damage, after which they are read again; at most this many times. */
-const REFRESHES_MAX = 3;
+import { Unwritten } from './unwritten.ts';
 
 const DISK_FULL = 'its disk is full: new metrics replace the oldest';
 
@@ -72,28 +65,33 @@ type StorageOperation = 'read' | 'store' | 'settle' | 'expire';
 
 const NO_TIMES: RowTimes = { oldestAtMs: null, newestAtMs: null };
 
+const MINUTE_MS = 60_000;
+
 export class Queue {
   readonly account: Account = new Account();
   readonly #options: QueueOptions;
   readonly #log: ThrottledLog;
   readonly #counters: CountersOf<typeof QUEUE_COUNTERS & typeof FILE_COUNTERS>;
   readonly #storage: Storage;
-  readonly #ages: AgeClock;
-  /** Commits that the file does not have yet, because it could not be written. */
-  readonly #held: Held;
+  readonly #unwritten: Unwritten;
   readonly #commits = new Semaphore(1);
   readonly #listeners = new Set<() => void>();
-  readonly #pinned = new Set<number>();
-  /** Settlements that could not be written yet. Their rows stay pinned; readers see only the unsettled rest. */
-  readonly #unsettled = new Map<number, Outcome>();
-  /** The storage's version when the account was read from it. */
-  #accountVersion = -1;
-  /** When the oldest and the newest row were made, by the wall clock, as last read. */
+  /** Rows that are being sent, as the account counts them. */
+  readonly #pinned = new Map<number, RowHead>();
+  /** All rows of the file up to this id are settled: a reader need not look at them again. */
+  readonly #passedIds: Record<Signal, number> = { metrics: 0, logs: 0 };
+  /** When the oldest and the newest row were made, as last read. */
   #times: Record<Signal, RowTimes> = { metrics: NO_TIMES, logs: NO_TIMES };
   /** The highest row id in this process or in the file. */
-  #lastId: number;
+  #lastId = 0;
   #trouble: string | null = null;
+  /** True while the outcome of sent rows could not be written. */
+  #isUnsettled = false;
+  /** Points that were evicted because the disk fails or is full, in the last minute. */
+  #dropped: { readonly atMs: number; readonly points: number }[] = [];
   #compression: Readonly<Record<Signal, Encoding>>;
+  /** Messages about state that did not fit, by its kind. */
+  readonly #lostStates = new Map<string, string>();
   #isClosed = false;
 
   private constructor(options: QueueOptions, storage: Storage) {
@@ -102,9 +100,8 @@ export class Queue {
     this.#counters = options.counters.of({ ...QUEUE_COUNTERS, ...FILE_COUNTERS });
     this.#compression = options.compression;
     this.#storage = storage;
-    this.#held = new Held(options.config.metrics.maxBytes);
-    this.#ages = storage.read(file => AgeClock.of(file, options.clock));
-    this.#lastId = storage.read(file => file.lastId());
+    this.#unwritten = new Unwritten(options.config.metrics.maxBytes);
+    storage.onOpen = file => this.#load(file);
     this.#showGauges();
   }
 
@@ -113,12 +110,11 @@ export class Queue {
     const storage = Storage.open(options, directory);
     try {
       const queue = new Queue(options, storage);
-      queue.#refresh();
+      storage.read(file => queue.#load(file));
+      queue.#writeSettled();
       // The file must be writable at the start, if only with the reserve.
-      queue.#write(file => {
-        queue.#ages.save(file);
-        return new Change();
-      }, 'at any cost');
+      const at = Buffer.from(new Date(options.clock.nowMs()).toISOString());
+      storage.write(file => file.putState('queue', 'opened', at), 'at any cost');
       if (!storage.hasRoom(PAGE_BYTES)) {
         queue.#trouble = DISK_FULL;
         queue.#log.plain.warn({ remedy: REMEDIES.disk }, REPORTS.diskFull);
@@ -172,56 +168,66 @@ export class Queue {
 
   /** The oldest rows of a signal, except `skip`, in order; [] when there are none. The caller owns the bodies. */
   oldest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]> {
-    if (this.#isClosed || this.#isEmpty(signal)) return Promise.resolve([]);
-    const before = this.account.sums(signal).rows;
-    const madeBeforeMs = signal === 'metrics' ? this.#madeBeforeMs : -Infinity;
+    const before = this.size(signal).rows;
+    if (this.#isClosed || before === 0) return Promise.resolve([]);
+    const madeBeforeMs = signal === 'metrics' ? this.#limits.madeBeforeMs : -Infinity;
     let rows = this.#findAll(signal, count, skip);
     if (rows.some(row => row.madeAtMs < madeBeforeMs)) {
       this.#expire();
       rows = this.#findAll(signal, count, skip);
     }
     // Writes the last settlements here, because no other call may follow.
-    if (rows.length === 0) this.#settleAll();
-    if (this.account.sums(signal).rows < before) this.#tellListeners();
-    const inWallTime = rows.map(row => ({ ...row, madeAtMs: this.#ages.wallMs(row.madeAtMs) }));
-    return Promise.resolve(inWallTime);
+    if (rows.length === 0) this.#trySettling();
+    if (this.size(signal).rows < before) this.#tellListeners();
+    return Promise.resolve(rows);
+  }
+
+  /** The newest rows of a signal, except `skip`, the newest first. The caller owns the bodies. */
+  newest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]> {
+    if (this.#isClosed || this.size(signal).rows === 0) return Promise.resolve([]);
+    const isWanted = (id: number): boolean => !skip.has(id) && !this.#unwritten.isSettled(id);
+    const stored = this.#read(file => {
+      const ids = [...file.ids(signal)].filter(isWanted);
+      return ids.slice(-count).flatMap(id => file.read(id) ?? []);
+    });
+    const waiting = signal === 'logs' ? [] : [...this.#unwritten.rows()];
+    const rows = (stored ?? []).filter(({ isSound }) => isSound).map(({ row }) => row);
+    rows.push(...waiting.filter(({ id }) => isWanted(id)));
+    return Promise.resolve(rows.slice(-count).toReversed());
   }
 
   /**
-   * Protects a row from eviction while it is sent; false when it has left the queue. Ends with `unpin`, or when the
-   * whole row is settled. Only a pinned row can be settled: otherwise its points could be counted twice.
+   * Protects a row from eviction while it is sent; false when it has left the queue. Ends with `unpin` or `settle`. Only
+   * a pinned row can be settled: otherwise its points could be counted twice.
    */
   pin(id: number): boolean {
-    if (this.#isGone(id) || this.#isClosed) return false;
-    const has = this.#isHeld(id) || this.#read(file => file.has(id)) === true;
-    if (has) this.#pinned.add(id);
-    return has;
+    if (this.#isClosed || this.#unwritten.isSettled(id)) return false;
+    if (this.#pinned.has(id)) return true;
+    const head = this.#unwritten.head(id) ?? this.#read(file => file.head(id));
+    if (head !== null) this.#pinned.set(id, head);
+    return head !== null;
   }
 
   unpin(id: number): void {
-    if (!this.#unsettled.has(id)) this.#pinned.delete(id);
+    this.#pinned.delete(id);
   }
 
-  /**
-   * Removes a pinned row, counts the outcome of its points, and stores set-aside entries; a full disk does not prevent
-   * it. A `rest` replaces the row and stays pinned; then only the difference is settled.
-   */
+  /** Removes a pinned row, counts the outcome of its points, and stores set-aside entries, even on a full disk. */
   settle(
     id: number,
     settlements: readonly Settlement[],
     aside: readonly SetAside[],
-    rest: RowRest | null = null,
   ): Promise<void> {
-    if (!this.#pinned.has(id) || this.#isGone(id)) return Promise.resolve();
-    const outcome = { settlements, aside, rest };
-    if (this.#isHeld(id)) {
-      if (rest === null) this.#pinned.delete(id);
-      this.#apply(this.#held.write(file => settleRow(file, id, outcome)));
-      this.#countSetAside(aside);
-    } else {
-      this.#unsettled.set(id, joinOutcomes(this.#unsettled.get(id), outcome));
-      this.#settleAll();
-    }
+    const head = this.#pinned.get(id);
+    if (head === undefined) return Promise.resolve();
+    this.#pinned.delete(id);
+    const change = this.#unwritten.settle(head, { settlements, aside });
+    this.#apply(change);
+    this.#countSetAside(aside);
+    this.#trySettling();
+    // The index of the row was damaged after it was read: the account must be balanced.
+    if (settledPoints(settlements) + change.sums[head.signal].points !== 0)
+      this.#guard('read', () => this.#storage.read(file => this.#load(file)));
     return Promise.resolve();
   }
 
@@ -231,26 +237,45 @@ export class Queue {
 
   /** Null for none, and for a damaged blob; undefined while the file cannot be read. */
   readState(kind: string, key: string): Promise<Buffer | null | undefined> {
-    const held = this.#held.readState(kind, key);
-    if (held !== undefined) return Promise.resolve(held);
-    const found = this.#read(file => ({ blob: file.readState(kind, key) }));
-    const blob = found?.blob;
+    const blob = this.#stateOf(kind, key);
     if (blob === 'damaged') this.#storageError('read', `state ${kind} of ${key} is damaged`);
     return Promise.resolve(blob === 'damaged' ? null : blob);
+  }
+
+  /** The state, checked; null for none, and for a blob that is damaged or does not fit: then its loss is told. */
+  restoreState<T>({ kind, lost, read }: StateKind<T>, key: string): Promise<T | null | undefined> {
+    const blob = this.#stateOf(kind, key);
+    if (blob === null || blob === undefined) return Promise.resolve(blob);
+    const state = blob === 'damaged' ? null : read(blob);
+    if (state === null) {
+      this.#counters.lostStates.add(1, kind);
+      this.#lostStates.set(kind, lost);
+      const cause = blob === 'damaged' ? 'its checksum is wrong' : 'it does not fit this version';
+      this.#log.plain.error({ kind, key, cause }, lost);
+    }
+    return Promise.resolve(state);
   }
 
   /** The keys of all stored blobs of a kind; none if the file cannot be read. */
   stateKeys(kind: string): readonly string[] {
     const keys = new Set(this.#read(file => file.stateKeys(kind)));
-    for (const { key, blob } of this.#held.stateChanges(kind))
+    for (const { key, blob } of this.#unwritten.stateChanges(kind))
       if (blob === null) keys.delete(key);
       else keys.add(key);
     return [...keys];
   }
 
-  /** Uses the account, which needs no read of the file. */
+  #stateOf(kind: string, key: string): Buffer | 'damaged' | null | undefined {
+    const waiting = this.#unwritten.readState(kind, key);
+    if (waiting !== undefined) return waiting;
+    return this.#read(file => ({ blob: file.readState(kind, key) }))?.blob;
+  }
+
+  /** Uses the account, which needs no read of the file. A settled row counts until it has left the file. */
   size(signal: Signal): QueueSize {
-    return { ...this.account.sums(signal), maxBytes: this.#options.config[signal].maxBytes };
+    const { rows, ...sums } = this.account.sums(signal);
+    const { maxBytes } = this.#options.config[signal];
+    return { ...sums, rows: rows + this.#unwritten.settledCount(signal), maxBytes };
   }
 
   /** Bytes that the disk of the queue has left; Infinity in memory. */
@@ -271,13 +296,15 @@ export class Queue {
 
   /** Why the last commit or settlement was not stored normally, such as a full disk; null when it was. */
   trouble(): string | null {
-    const isUnsettled = this.#unsettled.size > 0;
-    return this.#storage.gone ?? this.#trouble ?? (isUnsettled ? UNSETTLED : null);
+    const trouble = this.#storage.gone ?? this.#trouble ?? (this.#isUnsettled ? UNSETTLED : null);
+    const points = this.#droppedLately();
+    if (trouble === null || points === 0) return trouble;
+    return `${trouble}; ${String(points)} points were dropped in the last minute`;
   }
 
-  /** Notes for the operator, as sentences, about the files: for example that other programs deleted some. */
+  /** Notes for the operator, as sentences: for example that other programs deleted files, or that state is lost. */
   notes(): readonly string[] {
-    return this.#storage.notes;
+    return [...this.#storage.notes, ...this.#lostStates.values()];
   }
 
   /** Names of damaged files kept in the directory. The queue never deletes them. */
@@ -299,14 +326,14 @@ export class Queue {
     if (this.#isClosed) return;
     await this.#commits.run(() => undefined);
     this.#storage.checkFiles();
-    this.#settleAll();
-    // If all held rows were sent, their state must be kept: the next process would send their growth again.
-    const isSent = this.#held.rows().next().done === true;
-    this.#guard('store', () => this.#storeHeld(isSent ? 'at any cost' : undefined));
+    this.#guard('store', () => this.#flush());
+    // If all rows were sent from memory, their state must be kept: the next process would send their growth again.
+    const isSent = !this.#unwritten.hasRows;
+    if (isSent) this.#guard('store', () => this.#writeState('at any cost'));
     this.#storage.tidy();
     this.#isClosed = true;
     let points = 0;
-    for (const row of this.#held.rows()) points += sumPoints(row.parts);
+    for (const head of this.#unwritten.heads()) points += sumPoints(head.parts);
     if (points > 0)
       this.#log.plain.error(
         { points },
@@ -323,18 +350,16 @@ export class Queue {
     const rows = await this.#makeRows(commit);
     if (this.#isClosed)
       return { kind: 'failed', message: 'cannot store a batch: the queue is closed' };
+    const refused = logsWithoutRoom(rows, this.size('logs'));
+    if (refused !== null) return refused;
     try {
-      this.#refresh();
-      const refused = logsWithoutRoom(rows, this.size('logs'));
-      if (refused !== null) return refused;
       this.#store(commit, rows);
       return { kind: 'stored' };
     } catch (error) {
       if (!isStorageFailure(error)) throw error;
       const message = `cannot store a batch: ${causeText(error)}`;
       if (rows.some(row => row.signal === 'logs')) return { kind: 'failed', message };
-      const limits = { pinned: this.#pinned, madeBeforeMs: this.#madeBeforeMs };
-      this.#apply(this.#held.hold(commit, this.#withIds(rows), limits));
+      this.#apply(this.#unwritten.keep(commit, this.#withIds(rows), this.#limits));
       return { kind: 'held', message };
     }
   }
@@ -342,10 +367,8 @@ export class Queue {
   async #makeRows({ batches }: Commit): Promise<readonly NewRow[]> {
     const { maxRequestBytes } = this.#options;
     const rows: NewRow[] = [];
-    for (const batch of batches) {
-      const dated = { ...batch, madeAtMs: this.#ages.timeOf(batch.madeAtMs) };
-      rows.push(...(await makeRows(dated, this.#compression, maxRequestBytes)));
-    }
+    for (const batch of batches)
+      rows.push(...(await makeRows(batch, this.#compression, maxRequestBytes)));
     return rows;
   }
 
@@ -355,9 +378,12 @@ export class Queue {
 
   /** Stores the commit in one transaction, after everything else that waits to be written. */
   #store(commit: Commit, made: readonly NewRow[]): void {
-    this.#settleAll();
-    this.#storeHeld();
-    this.#skipTakenIds();
+    this.#flush();
+    // Another process may have written into the file, if somebody deleted our lock.
+    this.#lastId = Math.max(
+      this.#lastId,
+      this.#storage.read(file => file.lastId()),
+    );
     const rows = this.#withIds(made);
     const bytes = sumBytes(rows);
     const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
@@ -367,134 +393,142 @@ export class Queue {
     if (bytes > 0 || this.#trouble !== DISK_FULL) this.#trouble = hasRoom ? null : DISK_FULL;
   }
 
-  /** The file has a higher id than ours if somebody deleted our lock and another process then wrote into the file. */
-  #skipTakenIds(): void {
-    const takenId = this.#storage.read(file => file.lastId());
-    this.#lastId = Math.max(this.#lastId, takenId);
+  /** Writes all that waits in memory. Throws SQLite's errors; what is not yet written stays. */
+  #flush(): void {
+    this.#writeSettled();
+    this.#writeState();
+    const { pinned } = this.#limits;
+    const freeId = (file: QueueFile, id: number): number | null => {
+      if (!file.has(id)) return id;
+      // A row keeps its id while it is being sent.
+      return pinned.has(id) ? null : ++this.#lastId;
+    };
+    let hasMoved = true;
+    while (hasMoved && this.#unwritten.hasRows) {
+      const [first] = this.#unwritten.heads();
+      const situation = this.#situation(
+        first === undefined || this.#storage.hasRoom(rowBytes(first)),
+      );
+      let done = (): boolean => false;
+      this.#write(file => {
+        const step = this.#unwritten.moveRows(file, freeId, situation);
+        ({ done } = step);
+        return step.change;
+      });
+      hasMoved = done();
+    }
   }
 
-  /** Writes the held commits, their state and counts at this cost. Throws SQLite's errors; the rest stays held. */
-  #storeHeld(cost?: 'at any cost'): void {
-    if (this.#held.file === null) return;
-    this.#skipTakenIds();
-    this.#storage.write(file => this.#held.copyTo(file, this.account), cost);
-    this.#held.copied();
-    for (const row of this.#held.rows()) {
-      const situation = this.#situation(this.#storage.hasRoom(rowBytes(row)));
-      const isTaken = this.#storage.read(file => file.has(row.id));
-      // A row keeps its id while it is being sent.
-      if (isTaken && this.#pinned.has(row.id)) continue;
-      const free = isTaken ? { ...row, id: ++this.#lastId } : row;
-      this.#write(file => storeHeld(file, free, situation));
-      this.#held.moved(row);
+  #trySettling(): void {
+    this.#guard('settle', () => this.#writeSettled());
+  }
+
+  #writeSettled(): void {
+    this.#isUnsettled = this.#unwritten.hasSettled;
+    while (this.#unwritten.hasSettled) {
+      const write = (file: QueueFile): (() => void) =>
+        this.#unwritten.writeSettled(file, this.account);
+      this.#storage.write(write, 'at any cost')();
+      this.#storage.tidy();
     }
+    this.#isUnsettled = false;
+  }
+
+  #writeState(cost?: 'at any cost'): void {
+    if (this.#unwritten.hasState)
+      this.#storage.write(file => this.#unwritten.writeState(file), cost)();
   }
 
   #situation(hasRoom: boolean): Situation {
     return {
-      pinned: this.#pinned,
-      madeBeforeMs: this.#madeBeforeMs,
+      ...this.#limits,
       space: { metrics: this.size('metrics'), logs: this.size('logs') },
       hasRoom,
       evictedFor: 'size',
     };
   }
 
-  get #madeBeforeMs(): number {
-    return this.#ages.nowMs() - this.#options.config.metrics.maxAgeMs;
-  }
-
-  /** Uses the account, which needs no read of the file. */
-  #isEmpty(signal: Signal): boolean {
-    return !this.#isAccountStale && this.account.sums(signal).rows === 0;
+  get #limits(): Limits {
+    const madeBeforeMs = this.#options.clock.nowMs() - this.#options.config.metrics.maxAgeMs;
+    return { pinned: this.#pinned, madeBeforeMs };
   }
 
   #findAll(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
-    const stored = this.#guard('read', () => this.#find(signal, count, skip)) ?? [];
-    return [...stored, ...this.#findHeld(signal, count - stored.length, skip)];
-  }
-
-  #find(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
-    const { rows, damagedIds } = this.#storage.read(file => {
-      const rows: QueueRow[] = [];
-      const damagedIds: number[] = [];
-      for (const id of file.ids(signal)) {
-        if (rows.length >= count) break;
-        if (skip.has(id) || this.#isGone(id)) continue;
-        const found = file.read(id);
-        const rest = this.#unsettled.get(id)?.rest;
-        if (found?.isSound === true) rows.push({ ...found.row, ...rest });
-        else damagedIds.push(id);
-      }
-      return { rows, damagedIds };
-    });
-    const atMs = this.#options.clock.nowMs();
-    for (const id of damagedIds) {
-      this.#write(file => removeDamaged(file, id, atMs), 'at any cost');
-      // The services in the row's index may be wrong, too.
-      this.#accountVersion = -1;
-    }
-    return rows;
-  }
-
-  /** Held rows: they are newer than all rows in the file. */
-  #findHeld(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
-    if (signal !== 'metrics') return [];
-    const rows: QueueRow[] = [];
-    for (const row of this.#held.rows()) {
+    const rows = [...(this.#guard('read', () => this.#find(signal, count, skip)) ?? [])];
+    if (signal === 'logs') return rows;
+    // Rows in memory are newer than all rows in the file.
+    for (const row of this.#unwritten.rows()) {
       if (rows.length >= count) break;
       if (!skip.has(row.id)) rows.push(row);
     }
     return rows;
   }
 
-  #isHeld(id: number): boolean {
-    return this.#held.file?.has(id) ?? false;
+  #find(signal: Signal, count: number, skip: ReadonlySet<number>): readonly QueueRow[] {
+    const { rows, damagedIds } = this.#storage.read(file => {
+      const rows: QueueRow[] = [];
+      const damagedIds: number[] = [];
+      let isFirst = true;
+      for (const id of file.ids(signal, this.#passedIds[signal])) {
+        if (rows.length >= count) break;
+        if (this.#unwritten.isSettled(id)) {
+          if (isFirst) this.#passedIds[signal] = id;
+          continue;
+        }
+        isFirst = false;
+        if (skip.has(id)) continue;
+        const found = file.read(id);
+        if (found?.isSound === true) rows.push(found.row);
+        else damagedIds.push(id);
+      }
+      return { rows, damagedIds };
+    });
+    if (damagedIds.length > 0) this.#guard('read', () => this.#removeDamaged(damagedIds));
+    return rows;
+  }
+
+  #removeDamaged(ids: readonly number[]): void {
+    const atMs = this.#options.clock.nowMs();
+    for (const id of ids) this.#write(file => removeDamaged(file, id, atMs), 'at any cost');
+    // The services in the index of such a row may be wrong, too.
+    this.#storage.read(file => this.#load(file));
+    this.#writeSettled();
   }
 
   #expire(): void {
-    const situation = { pinned: this.#pinned, madeBeforeMs: this.#madeBeforeMs };
-    const work = (file: QueueFile): Change => expire(file, situation);
-    this.#guard('expire', () => this.#write(work, 'at any cost'));
-    this.#apply(this.#held.write(work));
+    const limits = this.#limits;
+    this.#guard('expire', () => {
+      this.#writeSettled();
+      this.#write(file => evictExpired(file, limits), 'at any cost');
+    });
+    this.#apply(this.#unwritten.expire(limits));
   }
 
-  /** True when a row is settled but still in the file. */
-  #isGone(id: number): boolean {
-    return this.#unsettled.get(id)?.rest === null;
-  }
-
-  /** Writes the pending settlements. Those that cannot be written stay pending. */
-  #settleAll(): void {
-    for (const [id, outcome] of this.#unsettled) {
-      const settle = (): Change => this.#write(file => settleRow(file, id, outcome), 'at any cost');
-      const change = this.#guard('settle', settle);
-      if (change === null) {
-        // Only the rest of a row may lack space; removing a row needs almost none.
-        if (outcome.rest !== null) continue;
-        return;
-      }
-      // The row's index was damaged after it was read: the account must be balanced.
-      if (settledPoints(outcome) + change.points !== 0) this.#accountVersion = -1;
-      failpoint('settle-done');
-      this.#unsettled.delete(id);
-      if (outcome.rest === null) this.#pinned.delete(id);
-      this.#countSetAside(outcome.aside);
-      this.#storage.tidy();
-    }
+  /** Reads the account from a file that was opened, and balances it: the file may be new, or have lost rows. */
+  #load(file: QueueFile): void {
+    const stored = file.counts();
+    // A new file gets the numbers of this process.
+    if (stored.length === 0 && file.lastId() === 0) this.#unwritten.recount(this.account.counts());
+    const heads = [
+      ...[...file.heads()].filter(({ id }) => !this.#unwritten.isSettled(id)),
+      ...this.#unwritten.heads(),
+    ];
+    const correction = this.account.load([...stored, ...this.#unwritten.counts()], heads);
+    this.#unwritten.count(correction.counts());
+    this.#apply(correction);
+    this.#lastId = Math.max(this.#lastId, file.lastId());
+    for (const id of this.#pinned.keys())
+      if (!file.has(id) && this.#unwritten.head(id) === null) this.#pinned.delete(id);
   }
 
   /** Runs `work` as one transaction on the file, and writes its counts. Throws SQLite's errors, having changed nothing. */
-  #write(work: (file: QueueFile) => Change, cost?: 'at any cost'): Change {
+  #write(work: (file: QueueFile) => Change, cost?: 'at any cost'): void {
     const writeAll = (file: QueueFile): Change => {
       const change = work(file);
       file.addCounts(this.account.named(change.counts()));
-      if (!this.#ages.isSaved(file)) this.#ages.save(file);
       return change;
     };
-    const change = this.#storage.write(writeAll, cost);
-    this.#apply(change);
-    return change;
+    this.#apply(this.#storage.write(writeAll, cost));
   }
 
   #apply(change: Change): void {
@@ -502,9 +536,19 @@ export class Queue {
     for (const eviction of change.evictions) this.#reportEviction(eviction);
   }
 
+  #droppedLately(): number {
+    const sinceMs = this.#options.clock.monotonicMs() - MINUTE_MS;
+    this.#dropped = this.#dropped.filter(({ atMs }) => atMs > sinceMs);
+    return this.#dropped.reduce((sum, { points }) => sum + points, 0);
+  }
+
   #reportEviction({ signal, reason, parts }: Eviction): void {
     for (const { service, points } of parts)
       this.#counters.evicted.add(points, signal, service, reason);
+    if (reason === 'disk') {
+      this.#droppedLately();
+      this.#dropped.push({ atMs: this.#options.clock.monotonicMs(), points: sumPoints(parts) });
+    }
     const services = [...new Set(parts.map(part => part.service))];
     const fields = {
       signal,
@@ -529,47 +573,19 @@ export class Queue {
     this.#log.error(`storage ${operation}`, fields, 'the file of the queue does not work');
   }
 
-  /** Does not refresh the account: callers compare its numbers. If the file cannot be read, the last times remain. */
+  /** If the file cannot be read, the last times remain. */
   #readTimes(signal: Signal): void {
-    // Held rows are the newest.
-    const held = this.#held.file?.ages(signal) ?? NO_TIMES;
-    const wallMs = (timeMs: number | null): number | null =>
-      timeMs === null ? null : this.#ages.wallMs(timeMs);
+    // Rows in memory are the newest.
+    const waiting = signal === 'metrics' ? this.#unwritten.times : NO_TIMES;
     try {
       const stored = this.#storage.read(file => file.ages(signal));
       this.#times[signal] = {
-        oldestAtMs: wallMs(stored.oldestAtMs ?? held.oldestAtMs),
-        newestAtMs: wallMs(held.newestAtMs ?? stored.newestAtMs),
+        oldestAtMs: stored.oldestAtMs ?? waiting.oldestAtMs,
+        newestAtMs: waiting.newestAtMs ?? stored.newestAtMs,
       };
     } catch (error) {
       if (!isStorageFailure(error)) throw error;
       this.#storageError('read', causeText(error));
-    }
-  }
-
-  /** The account may differ from the file, because the file was opened again or could not be read. */
-  get #isAccountStale(): boolean {
-    return this.#accountVersion !== this.#storage.version;
-  }
-
-  /**
-   * Reads the account again if it may differ from the file, and balances it after damage. Throws SQLite's errors; the
-   * next call retries.
-   */
-  #refresh(): void {
-    for (let i = 0; this.#isAccountStale && i < REFRESHES_MAX; i++) {
-      const held = this.#held.file;
-      const correction = this.#storage.read(file =>
-        this.account.load(held === null ? [file] : [file, held]),
-      );
-      this.#accountVersion = this.#storage.version;
-      try {
-        this.#write(() => correction, 'at any cost');
-      } catch (error) {
-        this.#accountVersion = -1;
-        if (!correction.isEmpty) throw error;
-        return;
-      }
     }
   }
 
@@ -581,7 +597,6 @@ export class Queue {
   #guard<T>(operation: StorageOperation, work: () => T): T | null {
     if (this.#isClosed) return null;
     try {
-      this.#refresh();
       return work();
     } catch (error) {
       if (!isStorageFailure(error)) throw error;

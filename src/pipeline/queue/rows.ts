@@ -12,7 +12,7 @@ import type {
   QueueOptions,
   QueueRow,
   QueueSize,
-  RowRest,
+  RowContent,
 } from './commit.ts';
 import { countPoints, splitRequest } from './split.ts';
 
@@ -37,7 +37,7 @@ export async function makeRows(
   const { signal, payload, madeAtMs } = batch;
   const maxBytes = maxRequestBytes[signal];
   const encoding = compression[signal];
-  const packed: Promise<RowRest>[] = [];
+  const packed: Promise<RowContent>[] = [];
   for (const slices of fillRows(cutBatch(batch, maxBytes), maxBytes)) {
     // The main thread compresses with zstd: the event loop gets a turn between two rows.
     if (encoding === 'zstd' && packed.length > 0) await nextTurn();
@@ -119,7 +119,7 @@ export async function packSlices(
   encoding: Encoding,
   slices: readonly Slice[],
   raw: Buffer = Buffer.concat(slices.map(({ bytes }) => bytes)),
-): Promise<RowRest> {
+): Promise<RowContent> {
   let offset = 0;
   const parts = slices.map(({ service, points, bytes: { length } }) => {
     const part = { service, points, offset, length };

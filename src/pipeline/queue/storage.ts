@@ -1,6 +1,6 @@
-// Stores the rows of the queue in a database in memory, or in a file in a directory. The file stays usable whatever
-// happens to its disk: it is locked against other processes, has space in reserve for acknowledgements, and is replaced
-// by a salvaged copy when it is damaged. Files that were deleted or replaced while open are written again.
+// Stores the rows of the queue in a database in memory, or in a file in a directory. The file is locked against other
+// processes, has space in reserve for acknowledgements on a full disk, and is replaced by a salvaged copy when it is
+// damaged. If it is deleted or replaced while it is open, a new one is opened, and that is told.
 
 import { causeText, OperatorError } from '../../errors.ts';
 import type { CountersOf } from '../../lib/counters.ts';
@@ -50,13 +50,16 @@ interface Disk {
 /** How often the files are checked for deletion or replacement. */
 const CHECK_MS = 15_000;
 const NOTES_MAX = 5;
+/** After a failed opening, at least as long, and this many times as long as it took: it may have read all of the file. */
+const REOPEN_MS_MIN = 500;
+const REOPEN_FACTOR = 10;
 const RESERVE_BYTES_MIN = 256 * 1024;
 const RESERVE_BYTES_MAX = 4 * 1024 * 1024;
 
 export class Storage {
-  /** Rises when the file was opened again: all earlier reads may be outdated. */
-  version = 0;
-  /** A message that names files which were deleted or replaced and cannot be written again; null when there are none. */
+  /** Called with each file that is opened after the first one. */
+  onOpen: (file: QueueFile) => void = () => undefined;
+  /** Why there is no file since ours was deleted or replaced; null while there is one. */
   gone: string | null = null;
   readonly notes: string[] = [];
   readonly #options: QueueOptions;
@@ -65,8 +68,10 @@ export class Storage {
   readonly #closing = new AbortController();
   readonly #disk: Disk | null;
   #file: QueueFile | null = null;
-  /** True while another process has the directory, and the file in it. */
-  #isTaken = false;
+  /** Why the file could not be opened, and when that is tried again: it may mean to read all of it. */
+  #failure: { readonly error: unknown; readonly untilMs: number } | null = null;
+  /** Deleted files of a directory that another process may have taken: closing them would delete files of that process. */
+  readonly #abandoned: QueueFile[] = [];
 
   private constructor(options: QueueOptions, disk: Disk | null) {
     this.#options = options;
@@ -119,8 +124,7 @@ export class Storage {
       return work(this.#current());
     } catch (error) {
       if (this.#disk === null || storageProblem(error) !== 'damaged') throw error;
-      this.#file?.close();
-      this.#file = null;
+      this.#closeFile();
       // SQLite may report an unreadable page as damage: reopening the file decides.
       return work(this.#openFile(causeText(error)));
     }
@@ -180,42 +184,39 @@ export class Storage {
     }
   }
 
-  /** Writes files again that were deleted or replaced. We still have them open, with all commits. */
+  /** Opens a new file if ours was deleted or replaced: what waited in it is lost. */
   checkFiles(): void {
-    if (this.#disk === null) return;
-    const { reserve, lock } = this.#disk;
-    const misplaced = [
+    const disk = this.#disk;
+    if (disk === null) return;
+    const names = [
       ...(this.#file?.misplaced() ?? []),
-      ...(lock.isInPlace() ? [] : ['lock.sqlite']),
+      ...(disk.lock.isInPlace() ? [] : ['lock.sqlite']),
     ];
-    this.gone = null;
-    if (misplaced.length === 0) {
-      reserve.look();
-      reserve.hold();
+    if (names.length === 0 && this.gone === null) {
+      disk.reserve.look();
+      disk.reserve.hold();
       return;
     }
     this.#counters.storageErrors.add(1, 'files');
-    const names = misplaced.join(', ');
+    const what = names.length === 0 ? 'its files' : names.join(', ');
     try {
-      this.#renew(this.#disk);
+      this.#renew(disk);
     } catch (error) {
       if (!isStorageFailure(error) && !(error instanceof OperatorError)) throw error;
+      this.#letGo();
       const cause = causeText(error);
-      this.gone = `its files were deleted or replaced (${names}) and cannot be written again: ${cause}`;
-      this.#log.error(
-        'files gone',
-        { names, cause },
-        'files of the queue were deleted or replaced, and cannot be written again: queued data is lost when this process ends',
-      );
+      this.gone = `${what} of the queue were deleted or replaced, and there are no new ones: ${cause}`;
+      const message =
+        'files of the queue were deleted or replaced, and no new ones can be opened: metrics are kept in memory';
+      this.#log.error('files gone', { names: what, cause }, message);
       return;
     }
     const at = new Date(this.#options.clock.nowMs()).toISOString();
-    this.notes.push(`${names} of the queue were deleted or replaced, and written again at ${at}`);
+    this.notes.push(`${what} of the queue were deleted or replaced; new ones were opened at ${at}`);
     this.notes.splice(0, this.notes.length - NOTES_MAX);
-    this.#log.plain.error(
-      { names },
-      'files of the queue were deleted or replaced while in use: all queued data was written again; find out who did that',
-    );
+    const message =
+      'files of the queue were deleted or replaced while in use: what waited in them is lost, new ones are used; find out who did that';
+    this.#log.plain.error({ names: what }, message);
   }
 
   #note(note: string): void {
@@ -223,38 +224,30 @@ export class Storage {
     this.#log.plain.warn({ key: 'queue.directory' }, note);
   }
 
+  /** Throws when another process holds the directory, or when no file can be opened. */
   #renew(disk: Disk): void {
-    const { directory, reserve } = disk;
-    directory.secure();
+    disk.directory.secure();
     if (!disk.lock.isInPlace()) this.#lockAgain(disk);
-    const file = this.#file;
-    if (file !== null && file.misplaced().length > 0) {
-      directory.renew(file, this.#options.clock.nowMs(), () => {
-        this.#file = null;
-        file.close();
-      });
+    if (this.#file === null || this.#file.misplaced().length > 0) {
+      this.#closeFile();
       this.#openFile();
     }
-    reserve.look();
-    reserve.hold();
+    this.gone = null;
+    disk.reserve.look();
+    disk.reserve.hold();
   }
 
-  /** Throws when another process holds the directory. It then owns the file, too, unless ours was deleted as well. */
   #lockAgain(disk: Disk): void {
-    try {
-      const lock = DirectoryLock.acquire(disk.directory.path);
-      disk.lock.release();
-      disk.lock = lock;
-    } catch (error) {
-      if (this.#file?.misplaced().length === 0) {
-        this.#file.close();
-        this.#file = null;
-      }
-      this.#isTaken = this.#file === null;
-      throw error;
-    }
-    if (this.#isTaken) this.version++;
-    this.#isTaken = false;
+    const lock = DirectoryLock.acquire(disk.directory.path);
+    disk.lock.release();
+    disk.lock = lock;
+  }
+
+  /** The file is not ours any more, or not there. */
+  #letGo(): void {
+    if (this.#file !== null && this.#file.misplaced().length > 0) this.#abandoned.push(this.#file);
+    else this.#file?.close();
+    this.#file = null;
   }
 
   /** To be called after rows were removed: gives space back to the disk, and renews the reserve if there is room. */
@@ -276,24 +269,42 @@ export class Storage {
 
   close(): void {
     this.#closing.abort();
-    this.#file?.close();
-    this.#file = null;
+    this.#closeFile();
     this.#disk?.lock.release();
   }
 
+  #closeFile(): void {
+    this.#file?.close();
+    this.#file = null;
+  }
+
   #current(): QueueFile {
-    if (this.#isTaken) throw new StorageError('another process has taken its directory');
-    return this.#file ?? this.#openFile();
+    if (this.#file !== null) return this.#file;
+    if (this.gone !== null) throw new StorageError(this.gone);
+    const { error, untilMs } = this.#failure ?? { untilMs: -Infinity };
+    if (this.#options.clock.monotonicMs() < untilMs) throw error;
+    return this.#openFile();
   }
 
   #openFile(damage = 'its structure is broken'): QueueFile {
     const disk = this.#disk;
-    const file =
-      disk === null ? QueueFile.open(MEMORY) : (openSound(disk) ?? this.#replace(disk, damage));
-    this.#file = file;
-    this.version++;
-    this.#counters.corruptFiles.set(this.corruptFiles().length);
-    return file;
+    const { clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    try {
+      const file =
+        disk === null ? QueueFile.open(MEMORY) : (openSound(disk) ?? this.#replace(disk, damage));
+      this.#file = file;
+      this.#counters.corruptFiles.set(this.corruptFiles().length);
+      this.onOpen(file);
+      this.#failure = null;
+      return file;
+    } catch (error) {
+      this.#closeFile();
+      const nowMs = clock.monotonicMs();
+      const pauseMs = Math.max(REOPEN_MS_MIN, REOPEN_FACTOR * (nowMs - startedMs));
+      this.#failure = { error, untilMs: nowMs + pauseMs };
+      throw error;
+    }
   }
 
   #replace({ directory }: Disk, damage: string): QueueFile {

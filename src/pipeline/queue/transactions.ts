@@ -6,15 +6,18 @@ import { failpoint, isRowLost } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
 import { Change, type EvictionReason } from './account.ts';
 import type { QueueFile, RowHead } from './queue-file.ts';
-import type { Commit, QueueRow, RowRest, SetAside, Settlement } from './commit.ts';
+import type { Commit, QueueRow, SetAside, Settlement } from './commit.ts';
 import { rowBytes, sumBytes, sumPoints } from './rows.ts';
 import { StorageError } from './schema.ts';
 
-export interface Situation {
+export interface Limits {
   /** Rows that are being sent: they are not evicted. */
-  readonly pinned: ReadonlySet<number>;
+  readonly pinned: Pick<ReadonlySet<number>, 'has'>;
   /** Older metrics are evicted. */
   readonly madeBeforeMs: number;
+}
+
+export interface Situation extends Limits {
   readonly space: Readonly<Record<Signal, { readonly bytes: number; readonly maxBytes: number }>>;
   /** False while the disk is full. */
   readonly hasRoom: boolean;
@@ -22,29 +25,21 @@ export interface Situation {
   readonly evictedFor: EvictionReason;
 }
 
-/** A settlement of a whole row, or of a part. */
+/** The outcome of a row. */
 export interface Outcome {
   readonly settlements: readonly Settlement[];
   readonly aside: readonly SetAside[];
-  /** Null when the whole row is settled. */
-  readonly rest: RowRest | null;
 }
 
-/** The most bytes to keep of a damaged row or of a refused piece. */
-export const SAMPLE_BYTES_MAX: number = 64 * 1024;
-
-export function joinOutcomes(first: Outcome | undefined, second: Outcome): Outcome {
-  if (first === undefined) return second;
-  const settlements = [...first.settlements, ...second.settlements];
-  return { settlements, aside: [...first.aside, ...second.aside], rest: second.rest };
-}
-
-export function settledPoints({ settlements }: Outcome): number {
+export function settledPoints(settlements: readonly Settlement[]): number {
   return settlements.reduce(
     (sum, { accepted, rejected, setAside }) => sum + accepted + rejected + setAside,
     0,
   );
 }
+
+/** The most bytes to keep of a damaged row or of a refused piece. */
+export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 
 /**
  * Stores a commit: its rows, counts and state. Throws when the disk is full and old rows cannot make room.
@@ -56,7 +51,7 @@ export function storeCommit(
   situation: Situation,
 ): Change {
   failpoint('commit-begun');
-  const change = expire(file, situation);
+  const change = evictExpired(file, situation);
   if (!situation.hasRoom) makeRoom(file, change, rows, situation);
   for (const row of rows) putRow(file, change, row, situation);
   failpoint('commit-stored');
@@ -66,43 +61,23 @@ export function storeCommit(
   return change;
 }
 
-/** Moves a held row of metrics into the file. The account already counts it. */
-export function storeHeld(file: QueueFile, row: QueueRow, situation: Situation): Change {
-  const change = new Change();
+/** Puts a row of metrics from memory into the file. The account already counts it. */
+export function moveRow(
+  file: QueueFile,
+  change: Change,
+  row: QueueRow,
+  situation: Situation,
+): void {
   if (!situation.hasRoom) makeRoom(file, change, [row], situation);
   const { bytes, maxBytes } = situation.space.metrics;
-  evictOldest(file, change, bytes - maxBytes, situation);
+  evictOldest(file, change, bytes + change.sums.metrics.bytes - maxBytes, situation);
   file.insert(row);
-  return change;
 }
 
-export function expire(
-  file: QueueFile,
-  { pinned, madeBeforeMs }: Pick<Situation, 'pinned' | 'madeBeforeMs'>,
-): Change {
+export function evictExpired(file: QueueFile, { pinned, madeBeforeMs }: Limits): Change {
   const change = new Change();
   const situation = { pinned, evictedFor: 'age' } as const;
   evictWhile(file, change, situation, head => head.madeAtMs < madeBeforeMs);
-  return change;
-}
-
-/** Removes a row, or replaces it by its rest, and stores the set-aside entries. */
-export function settleRow(file: QueueFile, id: number, outcome: Outcome): Change {
-  const change = new Change();
-  const head = file.head(id);
-  if (head === null) return change;
-  failpoint('settle-begun');
-  file.remove(id);
-  failpoint('settle-removed');
-  change.removed(head);
-  if (outcome.rest !== null) {
-    const { signal, madeAtMs } = head;
-    const row = { id, signal, madeAtMs, ...outcome.rest };
-    file.insert(row);
-    change.added(row);
-  }
-  for (const settlement of outcome.settlements) change.settled(settlement);
-  file.addSetAside(outcome.aside);
   return change;
 }
 

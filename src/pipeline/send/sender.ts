@@ -35,7 +35,7 @@ import { RETRY_AFTER_MS_MAX } from '../../lib/retry-after.ts';
 import type { Signal } from '../../model/batch.ts';
 import type { SetAside, Settlement } from '../queue/commit.ts';
 import type { Queue } from '../queue/queue.ts';
-import { packSlices, sumPoints } from '../queue/rows.ts';
+import { sumPoints } from '../queue/rows.ts';
 import { Delivery, requestOf, type Piece } from './delivery.ts';
 import { Round, type RoundPort } from './poison.ts';
 import { Presence, SenderHealth, type LaneState, type SenderStatus } from './presence.ts';
@@ -459,13 +459,12 @@ export class Sender {
     return true;
   }
 
-  /** Stores the decisions at once, even for part of a row: accepted points must not be sent again after a kill. */
+  /** Stores the decisions once all are made: a row that was half sent is sent whole again after a kill. */
   async #settle(delivery: Delivery): Promise<void> {
+    if (!delivery.isDone) return;
     const { settlements, aside } = delivery.takeOutcome();
     if (settlements.length === 0) return;
-    const { id, encoding } = delivery.row;
-    const rest = delivery.isDone ? null : await packSlices(encoding, delivery.rest());
-    await this.#options.queue.settle(id, settlements, aside, rest);
+    await this.#options.queue.settle(delivery.row.id, settlements, aside);
     this.#countSettled(settlements, aside);
     this.#bell.ring();
   }

@@ -74,7 +74,10 @@ test('numbers from the files replace all known ones together', () => {
     file.addCounts([{ service, key: 'point/made', count: i === 0 ? 4 : 1 }]);
     return file;
   });
-  const correction = account.load(files);
+  const correction = account.load(
+    files.flatMap(file => file.counts()),
+    files.flatMap(file => [...file.heads()]),
+  );
   expect([...account.entries().keys()]).toEqual(['a', 'b']);
   expect(account.sums('metrics')).toMatchObject({ rows: 2, points: 6 });
   expect(account.sums('logs')).toEqual({ rows: 0, bytes: 0, points: 0 });

@@ -1,5 +1,5 @@
-// Somebody deletes or replaces files of the queue while they are in use: within a minute the queue notices and reports
-// it, and writes them again with all queued data.
+// The queue's files are deleted or replaced while it uses them: it notices and reports it, opens new ones, and counts the
+// waiting points as evicted.
 
 import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,9 +50,15 @@ async function createStage(): Promise<Stage> {
   return { directory, options, queue, commit };
 }
 
-function renewalsIn({ counters }: Options): number {
+function findsIn({ counters }: Options): number {
   const errors = counters.list().find(({ name }) => name.endsWith('storage_errors_total'));
   return errors?.get('files') ?? 0;
+}
+
+/** The queue of the next process, after this one was closed. */
+async function reopened({ directory, queue }: Stage): Promise<Queue> {
+  await queue.close();
+  return Queue.open(queueOptions(), directory);
 }
 
 /** The services that the next process would find if this one were killed now. */
@@ -72,71 +78,92 @@ const DELETIONS: Readonly<Record<string, (directory: string) => void>> = {
     for (const name of readdirSync(directory)) rmSync(join(directory, name));
   },
   'the file alone': directory => rmSync(join(directory, 'queue.sqlite')),
-  'its log alone': directory => rmSync(join(directory, 'queue.sqlite-wal')),
-  'the index of its log alone': directory => rmSync(join(directory, 'queue.sqlite-shm')),
   'the directory, by renaming it': directory => renameSync(directory, `${directory}-away`),
 };
 
 for (const [what, remove] of Object.entries(DELETIONS))
-  test(`deleted: ${what}; nothing is lost at the next kill`, async () => {
+  test(`deleted: ${what}; what waited is lost, counted and told, and new files are used`, async () => {
     const stage = await createStage();
     const { directory, options, queue, commit } = stage;
     remove(directory);
-    expect(await commit('d')).toBe('stored');
-    expect(queue.corruptFiles()).toEqual([]);
     await options.clock.advance(MINUTE_MS);
-    expect(renewalsIn(options)).toBe(1);
-    expect(queue.notes()).toEqual([expect.stringContaining('written again')]);
+    expect(findsIn(options)).toBe(1);
+    expect(queue.notes()).toEqual([expect.stringContaining('new ones were opened')]);
     expect(queue.trouble()).toBeNull();
-    expect(await foundByNext(stage)).toEqual(['b', 'c', 'd']);
-    expect(await commit('e')).toBe('stored');
-    expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'd', 'e']);
-    expect(await services(queue, 'logs')).toEqual(['x']);
-    expect(String(await queue.readState('last', 'k'))).toBe('e');
+    expect(await services(queue, 'metrics')).toEqual([]);
+    expectPoints(queue, null, { made: 31, accepted: 10, evicted: 21 });
+    expect(await commit('d')).toBe('stored');
+    expect(await services(queue, 'metrics')).toEqual(['d']);
+    expect(await foundByNext(stage)).toEqual(['d']);
     expectPoints(queue, 'a', { accepted: 10 });
-    expect(await foundByNext(stage)).toEqual(['b', 'c', 'd', 'e']);
-    // The files are written again only once.
+    // New files are opened only once.
     await options.clock.advance(MINUTE_MS);
-    expect(renewalsIn(options)).toBe(1);
-    expect(readdirSync(directory).sort()).toEqual(
+    expect(findsIn(options)).toBe(1);
+    // A log without its database is kept.
+    const names = readdirSync(directory).filter(name => !name.endsWith('.corrupt'));
+    expect(names.sort()).toEqual(
       'lock.sqlite queue.sqlite queue.sqlite-shm queue.sqlite-wal reserve'.split(' '),
     );
+    await using again = await reopened(stage);
+    expectPoints(again, null, { made: 41, accepted: 10, evicted: 21 });
   });
 
-test('replaced by another file: ours stays in use, the other one is put aside', async () => {
+test.each(['queue.sqlite-wal', 'queue.sqlite-shm'])(
+  'deleted: %s alone; nothing is lost',
+  async name => {
+    const stage = await createStage();
+    const { directory, options, queue, commit } = stage;
+    rmSync(join(directory, name));
+    await options.clock.advance(MINUTE_MS);
+    expect(findsIn(options)).toBe(1);
+    expect(await commit('d')).toBe('stored');
+    expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'd']);
+    expect(await services(queue, 'logs')).toEqual(['x']);
+    expect(await foundByNext(stage)).toEqual(['b', 'c', 'd']);
+  },
+);
+
+test('a row that is being sent while its file is deleted is settled once, and no other row has its id', async () => {
+  const { directory, options, queue, commit } = await createStage();
+  const sending = await firstRow(queue);
+  expect(queue.pin(sending.id)).toBe(true);
+  rmSync(directory, { recursive: true });
+  await options.clock.advance(MINUTE_MS);
+  await commit('d');
+  await queue.settle(sending.id, [{ service: 'b', accepted: 10, rejected: 0, setAside: 0 }], []);
+  expect(await services(queue, 'metrics')).toEqual(['d']);
+  expectPoints(queue, 'b', { made: 10, accepted: 0, evicted: 10 });
+});
+
+test('replaced by another file: that is put aside', async () => {
   const stage = await createStage();
-  const { directory, options, queue } = stage;
+  const { directory, options, queue, commit } = stage;
   const path = join(directory, 'queue.sqlite');
   writeFileSync(`${path}.new`, 'of somebody else');
   renameSync(`${path}.new`, path);
   await options.clock.advance(MINUTE_MS);
-  expect(await foundByNext(stage)).toEqual(['b', 'c']);
-  expect(queue.corruptFiles()).toHaveLength(1);
+  expect(queue.corruptFiles()).not.toEqual([]);
+  expect(await commit('d')).toBe('stored');
+  expect(await foundByNext(stage)).toEqual(['d']);
 });
 
-test('if it cannot write new files, the queue reports it, sends the waiting rows, and retries', async () => {
+test('if it cannot open new files, the queue reports it, sends from memory, and retries', async () => {
   const stage = await createStage();
   const { directory, options, queue, commit } = stage;
   renameSync(directory, `${directory}-away`);
   writeFileSync(directory, 'in the way');
   await options.clock.advance(MINUTE_MS);
-  expect(queue.trouble()).toContain('cannot be written again');
+  expect(queue.trouble()).toContain('there are no new ones');
   expect(options.counters.of(QUEUE_COUNTERS).trouble.get()).toBe(1);
-  expect(await commit('d')).toBe('stored');
-  expect(await services(queue, 'metrics')).toEqual(['b', 'c', 'd']);
+  expect(await commit('d')).toBe('held');
+  expect((await services(queue, 'metrics')).at(-1)).toBe('d');
   expectBalance(queue);
   rmSync(directory);
   await options.clock.advance(MINUTE_MS);
+  expect(await commit('e')).toBe('stored');
   expect(queue.trouble()).toBeNull();
-  expect(await foundByNext(stage)).toEqual(['b', 'c', 'd']);
-});
-
-test('deleted files are also written again when the queue is closed', async () => {
-  const { directory, options, queue } = await createStage();
-  rmSync(directory, { recursive: true });
-  await queue.close();
-  await using again = Queue.open(options, directory);
-  expect(await services(again, 'metrics')).toEqual(['b', 'c']);
+  expect((await foundByNext(stage)).slice(-2)).toEqual(['d', 'e']);
+  expectBalance(queue);
 });
 
 test('only the lock: it is taken again, or the file is left to the process that has it now', async () => {

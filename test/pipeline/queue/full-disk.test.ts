@@ -131,37 +131,6 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
     expectBalance(queue);
   });
 
-  test('the rest of a row waits in memory if it has no room, and blocks nothing', async () => {
-    const { options, queue, fill, reopen } = createDisk();
-    await commitUntilFull(queue);
-    fill();
-    const [first, second, ...others] = await queue.oldest('metrics', 1000, NONE);
-    if (first === undefined || second === undefined) throw new Error('no row');
-    const [part] = first.parts;
-    if (part === undefined) throw new Error('no part');
-    // The rest is larger than the reserve.
-    const body = randomBytes(10 * BODY_BYTES);
-    const rest = {
-      encoding: 'none',
-      body,
-      rawBytes: body.length,
-      parts: [{ ...part, points: 4, length: body.length }],
-    } as const;
-    expect(queue.pin(first.id)).toBe(true);
-    const { service } = part;
-    await queue.settle(first.id, [{ service, accepted: 6, rejected: 0, setAside: 0 }], [], rest);
-    const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
-    expect(errors?.get('settle')).toBeGreaterThan(0);
-    expect((await queue.oldest('metrics', 1, NONE))[0]).toMatchObject({ id: first.id, body });
-    await acceptRow(queue, second);
-    expect(await queue.oldest('metrics', 1000, new Set([first.id]))).toHaveLength(others.length);
-    expect(queue.pin(first.id)).toBe(true);
-    await queue.settle(first.id, [{ service, accepted: 4, rejected: 0, setAside: 0 }], []);
-    expectPoints(queue, service, { accepted: 10 });
-    const again = await reopen();
-    expect(again.stats('metrics').rows).toBe(others.length);
-  });
-
   test('every acknowledgement is stored, even on a full disk', async () => {
     const { directory, options, queue, fill, clear, reopen } = createDisk();
     const [count] = await commitUntilFull(queue);

@@ -10,7 +10,6 @@ import type {
   CommitOutcome,
   QueueOptions,
   QueueRow,
-  RowRest,
   SetAside,
 } from '../../../src/pipeline/queue/commit.ts';
 import type { Queue } from '../../../src/pipeline/queue/queue.ts';
@@ -56,16 +55,6 @@ export function commitOf(...batches: Batch[]): Commit {
 export function shareFor(count: number): number {
   const oneRowBytes = metricsBatch({ a: 10 }, 0).payload.length + 145;
   return count * oneRowBytes + oneRowBytes / 2;
-}
-
-/** Pins a row and accepts all but `left` points of its last service, which replace it. */
-export async function acceptPart(queue: Queue, row: QueueRow, left: number): Promise<void> {
-  expect(queue.pin(row.id)).toBe(true);
-  const { service = '' } = row.parts.at(-1) ?? {};
-  const body = metricsBytes(service, left);
-  const parts = [{ service, points: left, offset: 0, length: body.length }];
-  const rest: RowRest = { encoding: 'none', body, rawBytes: body.length, parts };
-  await queue.settle(row.id, allAccepted(row.parts, left), [], rest);
 }
 
 /** Pins and settles a row with all points accepted. */
@@ -189,35 +178,6 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(await queue.readSetAside(10)).toEqual([aside]);
     });
 
-    test('the rest of a partly settled row keeps its id, place and age', async () => {
-      const options = queueOptions({ config: limitsOf({ metrics: shareFor(3) }) });
-      queue = await open(options);
-      const now = options.clock.nowMs();
-      await put(queue, { a: 4, b: 6 }, now - 5);
-      await put(queue, { c: 10 });
-      const [row, next] = await queue.oldest('metrics', 2, NONE);
-      if (row === undefined) throw new Error('no row');
-      await acceptPart(queue, row, 2);
-      const [rest] = await queue.oldest('metrics', 1, NONE);
-      const body = metricsBytes('b', 2);
-      expect(rest).toEqual({
-        ...row,
-        body,
-        rawBytes: body.length,
-        parts: [{ service: 'b', points: 2, offset: 0, length: body.length }],
-      });
-      expect((await queue.oldest('metrics', 2, NONE))[1]).toEqual(next);
-      expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 12, oldestAtMs: now - 5 });
-      expectPoints(queue, 'b', { accepted: 4 });
-      // A pinned row is not evicted. The eviction of the unpinned row counts only its remaining points.
-      for (const id of ['d', 'e', 'f']) await put(queue, { [id]: 10 });
-      expect((await services(queue, 'metrics'))[0]).toBe('b');
-      queue.unpin(row.id);
-      for (const id of ['g', 'h']) await put(queue, { [id]: 10 });
-      expectPoints(queue, 'b', { evicted: 2 });
-      expect(queue.pin(row.id)).toBe(false);
-    });
-
     test('set-aside entries are bounded and listed newest first', async () => {
       queue = await open(queueOptions());
       const entry = (points: number): SetAside => ({ ...ASIDE, points });
@@ -225,7 +185,7 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
         await put(queue, { a: 1 });
         const { id } = await firstRow(queue);
         expect(queue.pin(id)).toBe(true);
-        await queue.settle(id, [], asides);
+        await queue.settle(id, [{ service: 'a', accepted: 0, rejected: 0, setAside: 1 }], asides);
       };
       const listed = async (most: number): Promise<readonly number[]> =>
         (await queue.readSetAside(most)).map(({ points }) => points);
@@ -251,6 +211,26 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       await check('cursor', null);
       await check('start', 'other');
       expect(['cursor', 'start'].map(kind => queue.stateKeys(kind))).toEqual([[], ['a']]);
+    });
+
+    test('state that does not fit is lost: counted, told and shown, and not an error', async () => {
+      const options = queueOptions();
+      queue = await open(options);
+      const of = {
+        kind: 'cursor',
+        lost: 'the cursors are lost: they begin anew',
+        read: (blob: Buffer) => (String(blob) === 'good' ? 1 : null),
+      };
+      expect(await queue.restoreState(of, 'a')).toBeNull();
+      await queue.commit(stateOf('cursor', 'a', 'good'));
+      expect(await queue.restoreState(of, 'a')).toBe(1);
+      expect(queue.notes()).toEqual([]);
+      await queue.commit(stateOf('cursor', 'a', 'bad'));
+      for (const count of [1, 2]) {
+        expect(await queue.restoreState(of, 'a')).toBeNull();
+        expect(options.counters.of(QUEUE_COUNTERS).lostStates.get('cursor')).toBe(count);
+        expect(queue.notes()).toEqual([of.lost]);
+      }
     });
 
     test('a state blob is copied: the caller may reuse its buffer', async () => {

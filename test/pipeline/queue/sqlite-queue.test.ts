@@ -149,7 +149,7 @@ test('while the file cannot be written an acknowledgement is not forgotten, and 
     await acceptRow(queue, row);
     expect(queue.pin(row.id)).toBe(false);
     expect(await services(queue, 'metrics')).toEqual(['b']);
-    expectPoints(queue, 'a', { accepted: 0 });
+    expectPoints(queue, 'a', { accepted: 4 });
     const commit = commitOf(metricsBatch({ c: 4 }, options.clock.nowMs()));
     expect(await queue.commit(commit)).toMatchObject({ kind: 'held' });
     const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));

@@ -7,14 +7,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import {
-  acceptPart,
-  acceptRow,
-  expectBalance,
-  NONE,
-  put,
-  queueOptions,
-} from './queue-behaviour.ts';
+import { acceptRow, expectBalance, NONE, put, queueOptions } from './queue-behaviour.ts';
 
 const POINTS = 10;
 
@@ -22,7 +15,7 @@ const steps = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constantFrom('put', 'block', 'unblock', 'restart') }),
     fc.record({
-      kind: fc.constantFrom('accept', 'accept part', 'look away'),
+      kind: fc.constantFrom('accept', 'look away'),
       place: fc.nat(5),
     }),
   ),
@@ -74,16 +67,10 @@ class Stage {
     if (kind === 'look away') {
       expect(this.queue.pin(row.id)).toBe(true);
       this.queue.unpin(row.id);
-    } else if (kind === 'accept' || points === 1) {
+    } else {
       await acceptRow(this.queue, row);
       this.waiting.splice(at, 1);
       this.#accepted += points;
-    } else {
-      const left = Math.ceil(points / 2);
-      await acceptPart(this.queue, row, left);
-      this.queue.unpin(row.id);
-      expected[1] = left;
-      this.#accepted += points - left;
     }
   }
 

@@ -412,15 +412,15 @@ describe('hold', () => {
     await until(isSettled);
   });
 
-  test('a row that is refused for a minute is split; accepted pieces are settled', async () => {
+  test('a row that is refused for a minute is split, and waits until all of it is settled', async () => {
     refuse('odd', { status: 500, body: 'panic' });
     await send({ good: 5, odd: 1 }, { b: 1 });
     for (let i = 0; i < 6; i++) await passPause();
     await until(() => received().includes('odd'));
     expect(await pauseMs()).toBe(ROUND_MS);
     expect(received().join()).toBe(`${'good+odd,'.repeat(7)}good,odd`);
-    expectPoints(queue, 'good', { accepted: 5 });
-    expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 2 });
+    expectPoints(queue, 'good', { accepted: 0 });
+    expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 7 });
   });
 
   test('while nothing is accepted, a row stays whole and nothing passes it', async () => {
@@ -583,7 +583,7 @@ describe('split', () => {
     expectPoints(queue, 'a', { accepted: 99, set_aside: 1 });
   });
 
-  test('points that get too old during a split are dropped, except for accepted ones', async () => {
+  test('a row that gets too old during a split is dropped', async () => {
     backEnd.answer = ({ raw }, i) => {
       if (i === 2) return { status: 503 };
       return { status: flatPoints('metrics', raw).length > 50 ? 413 : 200 };
@@ -595,38 +595,7 @@ describe('split', () => {
     await put({ b: 1 });
     await passPause();
     await until(isSettled);
-    expectPoints(queue, 'a', { accepted: 50, evicted: 50 });
-  });
-
-  test('a stop during a split leaves the unsettled rest in its place', async () => {
-    const isPoison = hasValue(5);
-    const taken: string[] = [];
-    let isDown = false;
-    let mayFail = true;
-    backEnd.answer = ({ raw }) => {
-      const points = flatPoints('metrics', raw);
-      if (isDown) return { status: 503 };
-      if (points.some(isPoison)) return { status: 400, body: 'a bad point' };
-      taken.push(...points);
-      // For the process that splits, the back end is down after the second accepted piece.
-      isDown = mayFail && taken.length > 50;
-      return { status: 200 };
-    };
-    await send({ a: 100 }, { b: 1 });
-    await pauseMs();
-    await sender.close();
-    const acceptedCount = taken.length;
-    expectPoints(queue, 'a', { accepted: acceptedCount });
-    expect(queue.stats('metrics')).toMatchObject({ rows: 2, points: 101 - acceptedCount });
-    isDown = false;
-    mayFail = false;
-    sender = createSender();
-    sender.start();
-    await until(isSettled);
-    expect(new Set(taken).size).toBe(taken.length);
-    expect(taken).toHaveLength(100);
-    expect(taken.at(-1)).toContain('"stringValue":"b"');
-    expectPoints(queue, 'a', { set_aside: 1 });
+    expectPoints(queue, 'a', { accepted: 0, evicted: 100 });
   });
 });
 

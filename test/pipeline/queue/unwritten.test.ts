@@ -1,19 +1,18 @@
 // The queue's file cannot be written because another program has locked it. New commits are sent from memory, and all of
-// them reach the file once it works again.
+// them reach the file once it works again. What memory cannot hold is evicted, and told at once.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { BatchPart } from '../../../src/model/batch.ts';
-import type { Commit, QueueOptions, QueueRow } from '../../../src/pipeline/queue/commit.ts';
+import type { Commit, QueueOptions } from '../../../src/pipeline/queue/commit.ts';
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
 import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
+import { Unwritten } from '../../../src/pipeline/queue/unwritten.ts';
 import { ACCOUNT_SERVICES_MAX } from '../../../src/pipeline/queue/account.ts';
-import { metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
+import { metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
-  acceptPart,
   acceptRow,
   expectBalance,
   expectPoints,
@@ -63,16 +62,12 @@ function createStage(changes: Partial<QueueOptions> = {}): Stage {
   return { directory, options, queue, reopen, block, commitOf };
 }
 
-function partOf({ parts: [part] }: QueueRow): BatchPart {
-  return part ?? expect.fail('no part');
-}
-
 async function stateOf(queue: Queue): Promise<string> {
   expect(queue.stateKeys('last')).toEqual(['k']);
   return String(await queue.readState('last', 'k'));
 }
 
-test('held rows go out from memory, after the rows in the file', async () => {
+test('rows go out from memory, after the rows in the file', async () => {
   const { queue, block, commitOf } = createStage();
   await queue.commit(commitOf('a'));
   const unblock = block();
@@ -84,38 +79,6 @@ test('held rows go out from memory, after the rows in the file', async () => {
   expectPoints(queue, 'b', { accepted: 10 });
   expect(await services(queue, 'metrics')).toEqual(['a']);
   unblock();
-});
-
-test('a partly settled row is replaced by its rest, in memory and in the file', async () => {
-  const { queue, reopen, block, commitOf } = createStage();
-  await queue.commit(commitOf('a'));
-  const unblock = block();
-  await queue.commit(commitOf('b'));
-  await queue.commit(commitOf('c'));
-  const [stored, held] = [await firstRow(queue), await rowAt(queue, 1)];
-  // The rows are settled piece by piece while nothing can be written.
-  await acceptPart(queue, stored, 6);
-  await acceptPart(queue, { ...stored, parts: [{ ...partOf(stored), points: 6 }] }, 4);
-  await acceptPart(queue, held, 3);
-  const shown = async (of: Queue): Promise<readonly string[]> =>
-    (await of.oldest('metrics', 3, NONE)).map(
-      row => `${partOf(row).service} ${partOf(row).points}`,
-    );
-  const left = ['a 4', 'b 3', 'c 10'];
-  expect(await shown(queue)).toEqual(left);
-  unblock();
-  const again = await reopen();
-  const rows = await again.oldest('metrics', 3, NONE);
-  expect(await shown(again)).toEqual(left);
-  expect(rows.map(row => row.body)).toEqual([
-    metricsBytes('a', 4),
-    metricsBytes('b', 3),
-    metricsBytes('c', 10),
-  ]);
-  expect(rows[0]?.id).toBe(stored.id);
-  expectPoints(again, 'a', { accepted: 6 });
-  expectPoints(again, 'b', { accepted: 7 });
-  expect(again.stats('metrics').points).toBe(17);
 });
 
 test('the file gets everything once it can be written, in order, and a new process finds it', async () => {
@@ -144,15 +107,15 @@ test('the file gets everything once it can be written, in order, and a new proce
   });
 });
 
-test('neither a held commit nor a row that moves into the file costs a look at all held rows', async () => {
+test('neither a commit into memory nor a row that moves into the file costs a look at all rows', async () => {
   const { queue, reopen, block, commitOf } = createStage();
   await queue.commit(commitOf('a'));
   const unblock = block();
-  using heads = vi.spyOn(QueueFile.prototype, 'heads');
+  using counts = vi.spyOn(QueueFile.prototype, 'counts');
   for (const service of ['b', 'c', 'd']) await queue.commit(commitOf(service));
   unblock();
   await queue.commit(commitOf('e'));
-  expect(heads).not.toHaveBeenCalled();
+  expect(counts).not.toHaveBeenCalled();
   expect(await services(await reopen(), 'metrics')).toEqual(['a', 'b', 'c', 'd', 'e']);
 });
 
@@ -175,6 +138,7 @@ test('memory is bounded: the oldest are dropped and counted, and the file record
   expect(await services(queue, 'metrics')).toEqual(['c', 'd', 'e']);
   const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
   expect(evicted?.get('metrics', 'a', 'disk')).toBe(10);
+  expect(queue.trouble()).toMatch(/locked; 20 points were dropped in the last minute/);
   expectBalance(queue);
   await options.clock.advance(2 * HOUR_MS);
   expect(await services(queue, 'metrics')).toEqual([]);
@@ -226,4 +190,33 @@ test('services beyond the bound of the account share its rows in the file', asyn
     n: bound + 1,
   });
   file.close();
+});
+
+test('while nothing can be written, the cost of sending a row does not grow with the number of sent ones', async () => {
+  const { queue, block, commitOf } = createStage();
+  for (let i = 0; i < 40; i++) await queue.commit(commitOf(`s${String(i)}`));
+  const unblock = block();
+  using reads = vi.spyOn(QueueFile.prototype, 'read');
+  using settled = vi.spyOn(Unwritten.prototype, 'isSettled');
+  for (let i = 0; i < 40; i++) await acceptRow(queue, await firstRow(queue));
+  expect(reads.mock.calls.length).toBe(40);
+  // Twice for each row that is found or pinned, and once more for the row that was sent before.
+  expect(settled.mock.calls.length).toBeLessThan(40 * 4);
+  expectPoints(queue, 's39', { accepted: 10 });
+  unblock();
+  await queue.commit(commitOf('later'));
+  expect(await services(queue, 'metrics')).toEqual(['later']);
+});
+
+test('the newest rows come from memory first', async () => {
+  const { queue, block, commitOf } = createStage();
+  for (const service of ['a', 'b', 'c']) await queue.commit(commitOf(service));
+  const unblock = block();
+  await queue.commit(commitOf('d'));
+  await acceptRow(queue, await rowAt(queue, 2));
+  const rows = await queue.newest('metrics', 2, NONE);
+  expect(rows.map(row => row.parts[0]?.service)).toEqual(['d', 'b']);
+  const skip = new Set(rows.map(({ id }) => id));
+  expect((await queue.newest('metrics', 2, skip)).map(row => row.parts[0]?.service)).toEqual(['a']);
+  unblock();
 });

@@ -1,116 +1,21 @@
-// Recovers the data of a damaged queue file. Two parts may be damaged:
-//
-//   the header,  One wrong byte makes the whole file unreadable for SQLite. Most of these bytes are the same in every
-//   the schema   file of ours, so they are corrected in place. A file of another program is not changed.
-//   the pages    Every readable row with a valid checksum is copied into a new file, so that a lost page costs only the
-//                rows on it. The damaged file is not changed.
+// Salvages a damaged queue file: every readable row with a valid checksum is copied into a new file, so that a lost page
+// costs only the rows on it. The damaged file is not changed. If its header is damaged, SQLite reads nothing of it.
 
-import { readSync, writeSync } from 'node:fs';
+import { readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { withFile } from '../../lib/private-files.ts';
-import {
-  asideOf,
-  bufferOf,
-  checksumOf,
-  type Columns,
-  MEMORY,
-  QueueFile,
-  rowOf,
-} from './queue-file.ts';
-import {
-  APPLICATION_ID,
-  FORMAT_VERSION,
-  isSoundNumber,
-  openDatabase,
-  PAGE_BYTES,
-} from './schema.ts';
+import { asideOf, bufferOf, checksumOf, type Columns, QueueFile, rowOf } from './queue-file.ts';
+import { isSoundNumber } from './schema.ts';
 
-interface Field {
-  readonly offset: number;
-  readonly bytes: Buffer;
-  readonly orBytes?: Buffer;
-}
+/** The versions of the format for writing and reading: https://www.sqlite.org/fileformat.html, 1.3. */
+const VERSIONS_AT = 18;
 
-/** These bytes show that a file is ours and of this format. */
-const MARKS: readonly Field[] = [
-  { offset: 60, bytes: int32(FORMAT_VERSION) },
-  { offset: 68, bytes: int32(APPLICATION_ID) },
-];
-
-/** See https://www.sqlite.org/fileformat.html, 1.3. */
-const FIXED: readonly Field[] = [
-  { offset: 0, bytes: Buffer.from('SQLite format 3\0') },
-  { offset: 16, bytes: Buffer.of(PAGE_BYTES >> 8, PAGE_BYTES & 0xff) },
-  // With a write-ahead log, or without one on a disk that does not support it.
-  { offset: 18, bytes: Buffer.of(2, 2), orBytes: Buffer.of(1, 1) },
-  // No reserved bytes at the end of a page, and the only payload fractions that SQLite allows.
-  { offset: 20, bytes: Buffer.of(0, 64, 32, 32) },
-  // The schema format, and UTF-8.
-  { offset: 44, bytes: int32(4) },
-  { offset: 56, bytes: int32(1) },
-];
-
-/** True when a file is ours and its header is damaged. Throws when it cannot be read. */
+/** True when SQLite would only read a file because a byte of its header is damaged. Throws when it cannot be read. */
 export function isHeaderDamaged(path: string): boolean {
-  return damagedFields(firstPageOf(path)).length > 0;
-}
-
-/** Corrects the damaged header and the damaged text of the schema of a file of ours, in place. */
-export function mendFirstPage(path: string): void {
-  const page = firstPageOf(path);
-  if (!MARKS.every(field => isSound(page, field))) return;
-  const damaged = [...damagedFields(page), ...damagedTexts(page)];
-  if (damaged.length === 0) return;
-  withFile(path, 'r+', file => {
-    for (const { offset, bytes } of damaged) writeSync(file, bytes, 0, bytes.length, offset);
-  });
-}
-
-function firstPageOf(path: string): Buffer {
-  const page = Buffer.alloc(PAGE_BYTES);
-  withFile(path, 'r', file => readSync(file, page));
-  return page;
-}
-
-function isSound(page: Buffer, { offset, bytes, orBytes }: Field): boolean {
-  const found = page.subarray(offset, offset + bytes.length);
-  return found.equals(bytes) || orBytes?.equals(found) === true;
-}
-
-function damagedFields(page: Buffer): readonly Field[] {
-  const isOurs = MARKS.every(field => isSound(page, field));
-  return isOurs ? FIXED.filter(field => !isSound(page, field)) : [];
-}
-
-/** The texts of the schema that the page contains with a few wrong bytes. All texts are on the first page. */
-function damagedTexts(page: Buffer): readonly Field[] {
-  using sound = openDatabase(MEMORY);
-  const rows = sound.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all();
-  return rows
-    .map(row => Buffer.from(String(row['sql'])))
-    .filter(bytes => !page.includes(bytes))
-    .map(bytes => ({ offset: placeOf(bytes, page), bytes }))
-    .filter(({ offset }) => offset >= 0);
-}
-
-const WRONG_BYTES_MAX = 8;
-
-/** The offset at which a page contains a text with a few wrong bytes; -1 if it does not. */
-function placeOf(text: Buffer, page: Buffer): number {
-  for (let offset = 0; offset + text.length <= page.length; offset++) {
-    let wrong = 0;
-    for (let i = 0; i < text.length && wrong <= WRONG_BYTES_MAX; i++)
-      if (page[offset + i] !== text[i]) wrong++;
-    if (wrong <= WRONG_BYTES_MAX) return offset;
-  }
-  return -1;
-}
-
-function int32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeInt32BE(value);
-  return bytes;
+  const versions = Buffer.alloc(2);
+  const length = withFile(path, 'r', file => readSync(file, versions, 0, 2, VERSIONS_AT));
+  return length > 0 && versions.some(version => version !== 1 && version !== 2);
 }
 
 export interface SalvageReport {
@@ -164,11 +69,9 @@ function takeBatches(
   fresh: QueueFile,
 ): Pick<SalvageReport, 'rows' | 'lostRows'> {
   const known = new Set<number>();
-  const note = ({ id }: Columns): void => void (isSoundNumber(id) && known.add(id));
-  // The table and its index may be damaged in different places.
-  readFromBothEnds(damaged, 'SELECT id FROM batch NOT INDEXED', ['id'], note);
-  const byIndex = 'SELECT id FROM batch INDEXED BY batch_by_signal';
-  readFromBothEnds(damaged, byIndex, ['signal', 'id'], note);
+  readFromBothEnds(damaged, 'SELECT id FROM batch NOT INDEXED', ['id'], ({ id }) => {
+    if (isSoundNumber(id)) known.add(id);
+  });
   const ids = [...known].sort((a, b) => a - b);
   let rows = 0;
   // In steps, to keep the log of the new file small.
