@@ -14,7 +14,6 @@ import { SCHEDULE_COUNTERS } from '../src/pipeline/collect/schedule.ts';
 import { SCRAPE_COUNTERS } from '../src/pipeline/collect/scrape.ts';
 import { QUEUE_COUNTERS } from '../src/pipeline/queue/account.ts';
 import { FILE_COUNTERS } from '../src/pipeline/queue/storage.ts';
-import { COMPRESSION_COUNTERS } from '../src/pipeline/send/auto-compression.ts';
 import { SEND_COUNTERS } from '../src/pipeline/send/sender.ts';
 import { PAGE_COUNTERS } from '../src/pipeline/translate-meter.ts';
 import { SERVICE_COUNTERS } from '../src/service/http-client.ts';
@@ -26,7 +25,7 @@ const SECTIONS: Readonly<Record<string, readonly CounterGroup[]>> = {
   'Requests to the service': [SERVICE_COUNTERS, PULL_COUNTERS],
   'Pages, samples and points': [PAGE_COUNTERS],
   'The queue': [QUEUE_COUNTERS, FILE_COUNTERS, FORECAST_COUNTERS],
-  Sending: [SEND_COUNTERS, COMPRESSION_COUNTERS],
+  Sending: [SEND_COUNTERS],
   Logs: [LOG_COUNTERS],
   'Backup schedules': [BACKUP_COUNTERS],
   'The status address': [STATUS_COUNTERS],

@@ -67,7 +67,7 @@ ${entries.join('\n')}
 metrics:
   interval: ${intervalMs}ms
 logs: {enabled: ${task.hasLogs}}
-otlp: {endpoint: "${sinkUrl}", compression: ${isGzip ? 'gzip' : 'auto'}}
+otlp: {endpoint: "${sinkUrl}", compression: ${isGzip ? 'gzip' : 'zstd'}}
 queue: {directory: ${JSON.stringify(join(folder, 'queue'))}}
 status: {listen: "127.0.0.1:0"}
 `;

@@ -1,8 +1,6 @@
-// `check --probe`: scrapes each target once, translates the page without sending it, and sends one empty request to each
-// endpoint of the back end.
+// `check --probe`: scrapes each target once, translates the page without sending it, and sends an empty request to each
+// endpoint of the back end, and one more in zstd.
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { configWith, Discovery } from '../daemon/discovery.ts';
 import { reportDrift } from '../daemon/drift-report.ts';
@@ -10,7 +8,7 @@ import { runInSlices } from '../daemon/gone-series.ts';
 import { translationOf } from '../daemon/targets.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
-import { formatDuration } from '../lib/format.ts';
+import { formatBytes, formatDuration } from '../lib/format.ts';
 import { silentLogger, ThrottledLog } from '../lib/log.ts';
 import { printableLine, printableUrl } from '../lib/printable.ts';
 import { type Descriptor, readDescriptor } from '../logs/item.ts';
@@ -22,8 +20,7 @@ import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { SeriesBudget } from '../pipeline/derive/options.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
-import { QueueView } from '../pipeline/queue/queue-view.ts';
-import { COMPRESSION_STATE, recall } from '../pipeline/send/auto-compression.ts';
+import { compress } from '../pipeline/queue/compression.ts';
 import { openTransport } from '../pipeline/send/open-senders.ts';
 import type { SendResult } from '../pipeline/send/transport.ts';
 import { ServiceClient } from '../service/client.ts';
@@ -43,6 +40,7 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
   let config = wanted;
   const { clock } = context;
   let isGood = true;
+  const sizes = { gzip: 0, zstd: 0 };
   for await (const one of scrapeTargets(config, { clock })) {
     if (one.kind === 'failure') {
       context.out.line(`service  ${one.message}`);
@@ -52,7 +50,9 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
     ({ config } = one);
     const { target, url, translation } = one;
     const { bytes, durationMs } = one.page;
-    const { page, derived } = one.translated;
+    const { page, derived, batch } = one.translated;
+    for (const encoding of ['gzip', 'zstd'] as const)
+      sizes[encoding] += (await compress(encoding, batch.payload)).length;
     context.out.line(
       `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes.length} bytes in ${Math.round(durationMs)} ms from ${url}`,
     );
@@ -71,7 +71,7 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
   if (config.logs.isEnabled && !(await probeLogs(config, clients, context))) isGood = false;
   if (config.backups.isEnabled && !(await probeBackups(config, clients, context))) isGood = false;
   await clients.close();
-  const isBackEndGood = await probeBackEnd(config, context);
+  const isBackEndGood = await probeBackEnd(config, sizes, context);
   return isGood && isBackEndGood;
 }
 
@@ -192,27 +192,55 @@ function driftLines({ table, derive }: Translation): readonly string[] {
   });
 }
 
+/** The compressed bytes of the pages of this probe. */
+interface Sizes {
+  readonly gzip: number;
+  readonly zstd: number;
+}
+
 /** An empty request is valid OTLP: it shows whether address, key and protocol are right, and leaves no data. */
-async function probeBackEnd(config: Config, context: VerbContext): Promise<boolean> {
+async function probeBackEnd(config: Config, sizes: Sizes, context: VerbContext): Promise<boolean> {
   const hasLogs = config.logs.isEnabled || config.backups.isEnabled;
   let isGood = true;
   for (const signal of hasLogs ? SIGNALS : (['metrics'] as const)) {
     const settings = config.otlp[signal];
-    const apis = new KnownApis(apisOf(config));
-    const options = { apis, concurrency: 1, clock: context.clock };
-    const transport = await openTransport(settings, options);
-    const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
-    const result = await transport.send(request, new AbortController().signal);
-    await transport.close();
+    const options = { apis: new KnownApis(apisOf(config)), clock: context.clock };
+    const result = await sendEmpty(signal, settings, options);
     const isAccepted = result.kind === 'accepted';
     context.out.line(
       `back end ${signal} ${printableUrl(settings.endpoint)}: ${outcomeText(result)}`,
     );
-    const compression = compressionLine(signal, settings, config);
-    if (compression !== null) context.out.line(`  ${compression}`);
+    const mayTry = isAccepted && settings.compression === 'gzip' && settings.protocol !== 'grpc';
+    if (mayTry) {
+      const inZstd = await sendEmpty(signal, { ...settings, compression: 'zstd' }, options);
+      context.out.line(`  compression: gzip; ${zstdText(inZstd, signal, sizes)}`);
+    }
     isGood &&= isAccepted;
   }
   return isGood;
+}
+
+async function sendEmpty(
+  signal: Signal,
+  settings: OtlpSignalConfig,
+  options: { readonly apis: KnownApis; readonly clock: Clock },
+): Promise<SendResult> {
+  const transport = await openTransport(settings, { ...options, concurrency: 1 });
+  const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
+  const result = await transport.send(request, new AbortController().signal);
+  await transport.close();
+  return result;
+}
+
+/** Whether the back end takes zstd, and what it would save of the pages that were just read. */
+function zstdText(result: SendResult, signal: Signal, { gzip, zstd }: Sizes): string {
+  if (result.kind !== 'accepted') return `zstd is not taken: ${result.reason}`;
+  const share = Math.round((1 - zstd / gzip) * 100);
+  const isSaving = signal === 'metrics' && share > 0;
+  const saved = isSaving
+    ? `, and saves ${String(share)} % of these pages: ${formatBytes(zstd)} instead of ${formatBytes(gzip)}`
+    : '';
+  return `the back end takes zstd, too${saved} (otlp.compression: zstd)`;
 }
 
 function outcomeText(result: SendResult): string {
@@ -220,30 +248,9 @@ function outcomeText(result: SendResult): string {
     return result.message === '' ? 'accepts' : `accepts, and says: ${result.message}`;
   const { kind, reason } = result;
   if (kind === 'retry') return `is not available now: ${reason}`;
-  if (kind === 'split')
-    return `refuses an empty request: ${reason}; the path or the key may be wrong, or it takes no empty requests`;
-  return `${result.mayBeContent ? 'fails' : 'refuses the request'}: ${reason}`;
-}
-
-/** The decision of `compression: auto` so far, as the queue remembers it; null where another setting decides. */
-function compressionLine(
-  signal: Signal,
-  settings: OtlpSignalConfig,
-  { queue: { directory } }: Config,
-): string | null {
-  if (settings.compression !== 'auto' || settings.protocol === 'grpc') return null;
-  const untried = 'compression: gzip; zstd is tried once the back end has accepted gzip';
-  if (directory === null || !existsSync(join(directory, 'queue.sqlite'))) return untried;
-  const view = QueueView.open(directory);
-  try {
-    const blob = view.state(COMPRESSION_STATE, signal);
-    const known = recall(blob, settings.protocol, printableUrl(settings.endpoint));
-    if (known === null) return untried;
-    const since = known.sinceMs === null ? '' : ` since ${new Date(known.sinceMs).toISOString()}`;
-    return `compression: ${known.encoding}${since}: ${printableLine(known.reason)}`;
-  } finally {
-    view.close();
-  }
+  if (kind === 'unknown') return `fails: ${reason}`;
+  if (kind === 'settings') return `refuses the request: ${reason}`;
+  return `refuses an empty request: ${reason}; the path or the key may be wrong, or it takes no empty requests`;
 }
 
 function indent(text: string): string {

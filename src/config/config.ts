@@ -59,6 +59,7 @@ export interface OtlpConfig {
   readonly logs: OtlpSignalConfig;
   readonly concurrency: number;
   readonly maxRequestBytes: number;
+  readonly stuckAfterMs: number;
   readonly temporality: OtlpKeys['temporality'];
 }
 
@@ -245,11 +246,12 @@ export interface OtlpKeys {
   readonly metricsEndpoint: string | null;
   readonly logsEndpoint: string | null;
   readonly protocol: 'http/protobuf' | 'http/json' | 'grpc';
-  readonly compression: 'auto' | 'gzip' | 'zstd' | 'none';
+  readonly compression: 'gzip' | 'zstd' | 'none';
   readonly headers: Readonly<Record<string, Secret>>;
   readonly timeoutMs: number;
   readonly concurrency: number;
   readonly maxRequestBytes: number;
+  readonly stuckAfterMs: number;
   readonly temporality: 'cumulative' | 'delta' | 'lowmemory';
   readonly tls: {
     readonly ca: string | null;

@@ -3,7 +3,7 @@
 // service's API are in endpoints.ts. After a change, run `node tools/config-schema.ts`: it writes the types, the example,
 // the JSON Schema and the table of keys. A test compares them.
 
-import { HOUR_MS } from '../lib/clock.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import type {
   ApiConfig,
   AutoKeys,
@@ -384,10 +384,9 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
   ).aboutFixed(`
     http/protobuf, http/json or grpc. Every receiver supports http/protobuf, not all support the
     others.`),
-  compression: key('compression', choice(['auto', 'gzip', 'zstd', 'none']), 'auto').aboutFixed(`
-    auto, gzip, zstd or none; with grpc, auto, gzip or none. auto: zstd if the back end has shown
-    that it accepts it, else gzip. For a gateway that answers before it decodes, auto cannot
-    detect that zstd fails: set gzip.`),
+  compression: key('compression', choice(['gzip', 'zstd', 'none']), 'gzip').aboutFixed(`
+    gzip, zstd or none; with grpc, gzip or none. Every receiver takes gzip. \`prom2otlp check --probe\`
+    tells whether the back end takes zstd, and what it would save.`),
   headers: key('headers', headers(), {}).about(`
     Request headers, for example {Authorization: "Bearer \${file:token}"}. Their values are kept
     secret.`),
@@ -397,6 +396,9 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
     need that.`),
   maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').aboutFixed(`
     Larger requests are split. At most 64MiB.`),
+  stuckAfterMs: key('stuck_after', duration({ min: MINUTE_MS, max: DAY_MS }), '15m').about(`
+    A batch that the back end refuses, or fails on, for this long is put to the test: only if the
+    back end then accepts another batch and refuses this one again does its content count as bad.`),
   temporality: key(
     'temporality',
     choice(['cumulative', 'delta', 'lowmemory']),

@@ -225,12 +225,13 @@ function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
 }
 
 function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
-  const { concurrency, maxRequestBytes, temporality } = metrics.keys.otlp;
+  const { concurrency, maxRequestBytes, stuckAfterMs, temporality } = metrics.keys.otlp;
   return {
     metrics: signalConfig(metrics),
     logs: signalConfig(logs),
     concurrency,
     maxRequestBytes,
+    stuckAfterMs,
     temporality,
   };
 }

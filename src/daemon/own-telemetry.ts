@@ -32,7 +32,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counter, Counters, CounterSeries } from '../lib/counters.ts';
 import type { ThrottledLog } from '../lib/log.ts';
 import { programVersion } from '../lib/version.ts';
-import { batchOf } from '../model/batch.ts';
+import { batchOf, OWN_SERVICE } from '../model/batch.ts';
 import { endedSince, endsOf, type Gauge, writeGauges } from '../pipeline/encode/gauges.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { StateKind } from '../pipeline/queue/commit.ts';
@@ -58,8 +58,6 @@ export interface OwnTelemetry {
   close(): Promise<void>;
 }
 
-/** The name in the account and of the scope; the default of service.name. */
-export const OWN_SERVICE = 'prom2otlp';
 const EXPORT_TIMEOUT_MS_MAX = 30_000;
 
 export const OWN_TELEMETRY_COUNTERS = {

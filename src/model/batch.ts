@@ -5,6 +5,9 @@
 export const SIGNALS = ['metrics', 'logs'] as const;
 export type Signal = (typeof SIGNALS)[number];
 
+/** The service of prom2otlp's own telemetry: its name in the account and of its scope, and the default of service.name. */
+export const OWN_SERVICE = 'prom2otlp';
+
 /** The bytes of one service within a batch's payload: a valid request by themselves. */
 export interface BatchPart {
   readonly service: string;

@@ -1,14 +1,13 @@
 // The queue, the senders and the refused requests in /status.json and on the page. For each field,
 // this file has its declaration, its source, its problems and its place on the page.
 
-import { isUsed, type OtlpSignalConfig } from '../config/config.ts';
+import { isUsed } from '../config/config.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import type { Encoding, QueueStats, SetAside } from '../pipeline/queue/commit.ts';
-import type { CompressionStatus } from '../pipeline/send/auto-compression.ts';
-import type { SenderStatus } from '../pipeline/send/presence.ts';
+import type { SenderStatus } from '../pipeline/send/sender-health.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
   age,
@@ -24,7 +23,7 @@ import {
   type Tone,
 } from './page-parts.ts';
 import { counted, problem, type Finding } from './problem.ts';
-import { instantOrNull, type Shown, shown } from './times.ts';
+import { type Shown, shown } from './times.ts';
 
 export interface DeliveryStatus {
   /** One per signal that is in use or still has rows in the queue. The same holds for `senders`. */
@@ -48,12 +47,7 @@ export interface SenderReport extends Shown<SenderStatus> {
   readonly signal: Signal;
   /** The URL without user, password and query. */
   readonly endpoint: string;
-  /** How requests are compressed, since when (null: since the program started), and why. */
-  readonly compression: {
-    readonly encoding: Encoding;
-    readonly since: string | null;
-    readonly reason: string;
-  };
+  readonly compression: Encoding;
 }
 
 type SetAsideReport = Shown<Omit<SetAside, 'sample'>>;
@@ -78,30 +72,17 @@ export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<D
       return { signal, ...shown(stats), roomBytes, fullInMs: forecast.fullInMs(signal) };
     }).filter(isShown),
     queueTrouble: queue.trouble(),
-    senders: daemon.senders.filter(isShown).map(({ signal, endpoint, sender, compression }) => ({
+    senders: daemon.senders.filter(isShown).map(({ signal, endpoint, sender }) => ({
       signal,
       endpoint,
       ...shown(sender.status()),
-      compression: compressionReport(config.otlp[signal], compression?.status() ?? null),
+      compression: config.otlp[signal].compression,
     })),
     setAside: setAside.map(aside => {
       const { sample: _, ...entry } = aside;
       return shown(entry);
     }),
   };
-}
-
-function compressionReport(
-  { compression, protocol }: OtlpSignalConfig,
-  status: CompressionStatus | null,
-): SenderReport['compression'] {
-  if (status !== null) {
-    const { encoding, sinceMs, reason } = status;
-    return { encoding, since: instantOrNull(sinceMs), reason };
-  }
-  return compression === 'auto'
-    ? { encoding: 'gzip', since: null, reason: `zstd is not used with ${protocol}` }
-    : { encoding: compression, since: null, reason: 'set by otlp.compression' };
 }
 
 export function deliveryProblems(status: DeliveryStatus & Reported): readonly Finding[] {
@@ -233,10 +214,8 @@ export function backEndSection(report: DeliveryStatus & Reported): Html {
       ),
       column('Oldest', sender => age(report, queueOf(sender)?.oldestAt ?? null)),
       column('Queue', sender => fill(queueOf(sender))),
-      column('Compression', ({ compression: { encoding, reason, since } }) => {
-        const from = since === null ? null : html`, ${age(report, since)}`;
-        return html`${encoding}<small>${reason}${from}</small>`;
-      }),
+      column('Compression', ({ compression }) => compression),
+      column('Request', ({ learned }) => learnedText(learned)),
       column(
         'Last error',
         ({ lastError, lastErrorAt }) =>
@@ -253,6 +232,14 @@ export function backEndSection(report: DeliveryStatus & Reported): Html {
     },
   );
   return section('Back end', 'points stay in the queue until it accepts them', rows);
+}
+
+/** The largest request that the back end takes, as far as its refusals have taught, and the key that would set it. */
+function learnedText(learned: SenderReport['learned']): HtmlValue {
+  if (learned === null) return 'as configured';
+  const { bytes, points } = learned;
+  const limit = `${formatBytes(bytes)}, ${formatCount(points)} points`;
+  return html`at most ${limit}<small>learned; otlp.max_request sets it</small>`;
 }
 
 function fill(queue: QueueReport | undefined): HtmlValue {

@@ -110,6 +110,28 @@ test.each<[status: number, code: number, words: string]>([
   expect(await probe()).toEqual([code, expect.stringContaining(`/v1/metrics: ${words}`)]);
 });
 
+test('zstd is tried, and what it saves is said', async () => {
+  const seen: string[] = [];
+  backEnd.answer = ({ headers }) => {
+    seen.push(String(headers['content-encoding']));
+    return { status: 200 };
+  };
+  const [code, out] = await probe();
+  expect([code, seen]).toEqual([0, ['gzip', 'zstd']]);
+  expect(out).toMatch(
+    /compression: gzip; the back end takes zstd, too.*\(otlp.compression: zstd\)/,
+  );
+  backEnd.answer = ({ headers }) => ({
+    status: headers['content-encoding'] === 'zstd' ? 415 : 200,
+  });
+  const refused = await probe();
+  expect(refused[0]).toBe(0);
+  expect(refused[1]).toContain('compression: gzip; zstd is not taken: the back end answered 415');
+  expect((await probe({ otlp: { endpoint: backEnd.url, compression: 'none' } }))[1]).not.toContain(
+    'zstd',
+  );
+});
+
 test('the words of a back end that accepts are shown', async () => {
   const body = JSON.stringify({ partialSuccess: { errorMessage: 'quota is low' } });
   const headers = { 'content-type': 'application/json' };

@@ -325,11 +325,11 @@ describe('drain', () => {
     expect(await queue('drain')).toMatchObject({ code: 0 });
   });
 
-  test('exits with 1 if points were refused for good', async () => {
+  test('exits with 1 if all points are refused, which stay in the queue', async () => {
     await fill(WAITING[1] ?? expect.fail());
     backEnd.answer = ({ raw }) => ({ status: raw.length > 0 ? 400 : 200 });
-    const aside = { code: 1, out: expect.stringMatching(/set aside 4, left 0/) };
-    expect(await queue('drain')).toMatchObject(aside);
+    const left = { code: 1, out: expect.stringMatching(/set aside 0, left 4/) };
+    expect(await queue('drain')).toMatchObject(left);
   });
 
   test.each([

@@ -5,7 +5,6 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import {
   instanceId,
-  OWN_SERVICE,
   OWN_TELEMETRY_COUNTERS,
   type OwnTelemetry,
   startTelemetry,
@@ -13,6 +12,7 @@ import {
 import { type Clock, systemClock as clock } from '../../src/lib/clock.ts';
 import { type Counter, COUNTER_SERIES_MAX, Counters } from '../../src/lib/counters.ts';
 import { silentLogger, ThrottledLog } from '../../src/lib/log.ts';
+import { OWN_SERVICE } from '../../src/model/batch.ts';
 import type { CommitOutcome } from '../../src/pipeline/queue/commit.ts';
 import { openQueue, type Queue } from '../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';

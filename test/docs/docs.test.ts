@@ -112,10 +112,10 @@ describe('docs/delivery.md', () => {
     expect(queue.metrics.maxBytes).toBe(GIB);
     const [, maxAge = ''] = /`queue\.metrics\.max_age` \((\w+)\)/.exec(text) ?? [];
     expect(parseDuration(maxAge)).toBe(queue.metrics.maxAgeMs);
-    expect(text).toContain(`\`otlp.concurrency: ${otlp.concurrency}\`, the default`);
+    expect(text).toContain(`\`otlp.concurrency: ${otlp.concurrency}\``);
     expect(text).toContain(`(${RETRY_AFTER_MS_MAX / 60_000} minutes at most)`);
     expect(text).toContain(`with at most ${REQUESTS_MAX} requests`);
-    expect(text).toContain(`costs up to ${REQUESTS_MAX} requests`);
+    expect(text).toContain(`\`otlp.stuck_after\` (${otlp.stuckAfterMs / 60_000}m)`);
   });
 
   test('the window for Prometheus is as long as the queue keeps metrics', () => {

@@ -35,7 +35,7 @@ test('scripts over a file that each restart opens again', async () => {
   expect(total.scripts).toBe(numRuns);
 });
 
-test('after an outage of less than a minute the first row is sent within two seconds', async () => {
+test('after an outage of up to an hour the first row is sent within 35 s', async () => {
   const numRuns = Math.ceil(SCRIPTS / 5);
   const total = await runScripts(arbitraryOutage, { numRuns, seed: SEED }, { check: slowResumes });
   console.log(`SENDER_SEED=${SEED}, outages: ${JSON.stringify(total)}`);

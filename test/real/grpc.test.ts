@@ -49,19 +49,19 @@ describe.skipIf(noCollector !== null)('a Collector over gRPC', () => {
     expect(await send(href)).toMatchObject({ kind: 'accepted' });
     const bytes = metricsBytes('a', 100_000);
     const reason = expect.stringMatching(/RESOURCE_EXHAUSTED: .*larger than max/);
-    expect(await send(href, { bytes })).toMatchObject({ kind: 'split', reason });
+    expect(await send(href, { bytes })).toMatchObject({ kind: 'too_large', reason });
   });
 
   test('has no service for a signal that it does not accept, which is held', async () => {
     const { href } = await startCollector({ max_recv_msg_size_mib: 4 });
     const reason = expect.stringMatching(/UNIMPLEMENTED: .*; check otlp.endpoint/);
-    expect(await send(href, { signal: 'logs' })).toMatchObject({ kind: 'hold', reason });
+    expect(await send(href, { signal: 'logs' })).toMatchObject({ kind: 'settings', reason });
   });
 
   test('refuses bytes that are not a request, which are split or held', async () => {
     const { href } = await startCollector({ max_recv_msg_size_mib: 4 });
     const result = await send(href, { bytes: Buffer.from('not a request') });
-    expect(['split', 'hold']).toContain(result.kind);
+    expect(['refused', 'too_large', 'unknown']).toContain(result.kind);
   });
 
   test('asks for a client certificate, and gets it', async () => {

@@ -201,7 +201,8 @@ export const sampleSender: Sample<SenderReport> = sampleOf<SenderReport>({
   lastAcceptedAt: secondsAgo(20),
   failingSinceAt: null,
   nextAttemptAt: null,
-  compression: { encoding: 'zstd', since: secondsAgo(3600), reason: 'the back end has taken it' },
+  learned: null,
+  compression: 'gzip',
 });
 
 /** Two services after 180 scrapes, of which everything was accepted. */

@@ -15,6 +15,7 @@ import type { ServiceHttp } from '../../src/service/http-client.ts';
 import { KeyWatch, PullReport, type PullReportOptions } from '../../src/service/pull-report.ts';
 import { requestError, type RequestReason, type Result } from '../../src/service/service-error.ts';
 import { FakeClock } from './fake-clock.ts';
+import type { StateKind } from '../../src/pipeline/queue/commit.ts';
 import { States } from './states.ts';
 import { testConfig } from './test-api.ts';
 
@@ -60,6 +61,8 @@ export class KeyWorld {
       return this.#states.commit(commit);
     },
     readState: (kind: string, key: string) => this.#states.readState(kind, key),
+    stateKeys: (kind: string) => this.#states.stateKeys(kind),
+    restoreState: <T>(kind: StateKind<T>, key: string) => this.#states.restoreState(kind, key),
     stats: () => ({ bytes: 0, points: 0 }),
   } as unknown as Queue;
   readonly #http = {

@@ -19,12 +19,9 @@ import { mostly } from './random.ts';
 
 /** How many lines of the log are shown when something was wrong in a script. */
 const LOG_LINES = 80;
-const RESUME_MS_MAX = 2000;
+/** The longest back-off, and the time that a request takes. */
+const RESUME_MS_MAX = 35_100;
 const DAY_MS = 24 * 3_600_000;
-
-function moodOf(answer: Mood['answer'], isForEmpty = true): Mood {
-  return { answer, isForEmpty };
-}
 
 const retried = fc.constantFrom<Mood['answer']>(
   502,
@@ -36,19 +33,17 @@ const retried = fc.constantFrom<Mood['answer']>(
   { grpc: 1 },
 );
 const held = fc.constantFrom<Mood['answer']>(500, 500, 404, 401, 408, { grpc: 8 }, { grpc: 13 });
-const lossy = fc.constantFrom<Mood['answer']>('lose', 'partial', 413);
-/** A mood for all requests, or only for requests with content. */
+const lossy = fc.constantFrom<Mood['answer']>('lose', 'partial', 413, 400, 403);
 const moodWith = (answer: fc.Arbitrary<Mood['answer']>): fc.Arbitrary<Mood> =>
-  fc.tuple(answer, fc.boolean()).map(([one, isForEmpty]) => moodOf(one, isForEmpty));
+  answer.map(one => ({ answer: one }));
 const slow: fc.Arbitrary<Mood> = fc.record({
   answer: fc.constantFrom(429, 503),
   retryAfterSeconds: fc.integer({ min: 0, max: 90 }),
-  isForEmpty: fc.boolean(),
 });
 const mood: fc.Arbitrary<Mood> = fc.oneof(
   { weight: 4, arbitrary: moodWith(retried) },
   { weight: 4, arbitrary: moodWith(held) },
-  { weight: 1, arbitrary: lossy.map(answer => moodOf(answer, false)) },
+  { weight: 1, arbitrary: moodWith(lossy) },
   { weight: 1, arbitrary: slow },
 );
 
@@ -65,7 +60,7 @@ const page = fc.record({
 });
 
 const phase = fc.record({
-  lengthMs: fc.constantFrom(2000, 20_000, 58_000, 90_000, 600_000),
+  lengthMs: fc.constantFrom(2000, 20_000, 58_000, 90_000, 600_000, 1_500_000),
   mood,
   share: fc.constantFrom(1, 1, 0.5, 0.3),
 });
@@ -80,7 +75,7 @@ const poison = fc.record({
   series: fc.integer({ min: 0, max: 3 }),
   from: fc.integer({ min: 0, max: 6 }),
   to: fc.integer({ min: 1, max: 9 }),
-  status: fc.constantFrom(500, 500, 400),
+  status: fc.constantFrom(500, 500, 400, 403),
 });
 
 const event = fc.record({
@@ -97,21 +92,22 @@ export const arbitraryScript: fc.Arbitrary<Script> = fc.record({
   poison: mostly(3, fc.constant([]), fc.array(poison, { minLength: 1, maxLength: 2 })),
   events: mostly(2, fc.constant([]), fc.array(event, { minLength: 1, maxLength: 3 })),
   concurrency: fc.constantFrom(1, 1, 1, 1, 1, 1, 1, 3),
+  isStrict: fc.boolean(),
   seed: fc.integer(),
 });
 
-/** One outage of less than a minute, in which all requests get the same answer or none, with a page at its start. */
+/** One outage of at most an hour, in which all requests get the same answer or none, with a page at its start. */
 export const arbitraryOutage: fc.Arbitrary<Script> = fc
   .record({
     answer: fc.constantFrom<Mood['answer']>(502, 503, 504, 'drop', { grpc: 14 }),
-    lengthMs: fc.integer({ min: 1000, max: 59_000 }),
+    lengthMs: fc.integer({ min: 1000, max: 3_600_000 }),
     pages: fc.array(page, { minLength: 1, maxLength: 6 }),
     seed: fc.integer(),
   })
   .map(({ answer, lengthMs, pages, seed }) =>
     scriptOf({
       pages: pages.map((one, i) => (i === 0 ? { ...one, afterMs: 0 } : one)),
-      phases: [{ lengthMs, mood: moodOf(answer), share: 1 }],
+      phases: [{ lengthMs, mood: { answer }, share: 1 }],
       seed,
     }),
   );
@@ -158,7 +154,7 @@ export function slowResumes({ wrong, resumedMs }: Outcome): readonly string[] {
   return [...wrong, ...slow.map(ms => `the first row came after ${Math.round(ms)} ms`)];
 }
 
-const SUMMED = ['requests', 'probes', 'taken', 'aside', 'passedInVain'] as const;
+const SUMMED = ['requests', 'taken', 'aside', 'passedInVain'] as const;
 
 export type Total = Record<
   'scripts' | (typeof SUMMED)[number] | 'slowestMs' | 'slowestResumeMs',
@@ -174,7 +170,7 @@ export async function runScripts(
     open = memoryBench,
   }: { readonly check?: (outcome: Outcome) => readonly string[]; readonly open?: () => Bench } = {},
 ): Promise<Total> {
-  const sums = { requests: 0, probes: 0, taken: 0, aside: 0, passedInVain: 0 };
+  const sums = { requests: 0, taken: 0, aside: 0, passedInVain: 0 };
   const total: Total = { scripts: 0, ...sums, slowestMs: 0, slowestResumeMs: 0 };
   const property = fc.asyncProperty(arbitrary, async script => {
     const outcome = await runScript(script, open());

@@ -4,7 +4,8 @@
 //
 // The back end is as strict as any real one: it refuses a whole request (400) if one point is older than the newest
 // point that it has of that series, and it always refuses certain points (the poison). It must never see a point that
-// passes an older one of its series, unless it has refused the older one: `Judge` reports that as soon as it happens.
+// passes an older one of its series, unless it has refused the older one or a test of a row allows it, and no point may
+// be set aside unless it took others between two refusals: `Judge` reports that as soon as it happens.
 
 import type { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -30,8 +31,6 @@ export interface Mood {
   /** An HTTP status, no answer at all, no answer before a timeout, or data taken and the answer lost. */
   readonly answer: number | 'drop' | 'hang' | 'lose' | 'partial' | { readonly grpc: number };
   readonly retryAfterSeconds?: number;
-  /** Whether an empty request gets the same answer; otherwise it is accepted. */
-  readonly isForEmpty: boolean;
 }
 
 export interface Phase {
@@ -70,6 +69,8 @@ export interface Script {
     readonly lengthMs: number;
   }[];
   readonly concurrency: number;
+  /** The back end refuses points older than its newest of the series. */
+  readonly isStrict: boolean;
   readonly seed: number;
 }
 
@@ -82,6 +83,7 @@ export function scriptOf(changes: Partial<Script>): Script {
     poison: [],
     events: [],
     concurrency: 1,
+    isStrict: true,
     seed: 1,
     ...changes,
   };
@@ -103,6 +105,13 @@ interface Point {
   readonly timeMs: number;
 }
 
+interface Refusal {
+  readonly atMs: number;
+  readonly takings: number;
+  /** True for a refusal of content, false for a failure. */
+  readonly isContent: boolean;
+}
+
 /** The history of a point since its page. */
 class PointOutcome {
   readonly point: Point;
@@ -111,15 +120,11 @@ class PointOutcome {
   takenCount = 0;
   /** How often the point was taken, but the answer did not reach us. */
   lostCount = 0;
-  /** Its content was refused, alone or with other points; or it was passed as J3 allows. */
-  isRefused = false;
-  /** Since this time, every answer to the point was a hold: a refusal that says neither "later" nor "never". */
-  heldSinceMs: number | null = null;
-  /** The time of the first hold ever, and the number of holds. */
-  firstHeldMs: number | null = null;
-  heldCount = 0;
-  /** The last request with this point: the time of its answer, whether that was a hold, and its number of points. */
-  last: { readonly atMs: number; readonly isHeld: boolean; readonly points: number } | null = null;
+  /** Its first and last refusal, alone or with other points: the time, and what the back end had taken by then. */
+  first: Refusal | null = null;
+  last: Refusal | null = null;
+  /** It was passed as J3 allows. */
+  wasPassed = false;
 
   constructor(point: Point, poison: number | null) {
     this.point = point;
@@ -132,7 +137,8 @@ export interface Outcome {
   /** Points that a later one passed as J3 allows, and that were lost although the back end would have taken them. */
   readonly passedInVain: number;
   readonly requests: number;
-  readonly probes: number;
+  /** When each request was answered, in milliseconds since the start. */
+  readonly requestsAtMs: readonly number[];
   /** The time from the end of the script, with the back end well again, until the queue was empty. */
   readonly drainedMs: number;
   readonly taken: number;
@@ -149,23 +155,17 @@ const LATENCY_MS = 20;
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 4 * 3_600_000;
 const MINUTE_MS = 60_000;
-/** The limit for sending everything once the back end is well: its longest Retry-After, a hold-off, and a round. */
-const DRAINED_MS_MAX = 5 * MINUTE_MS;
-/** The same limit with poison, which takes several rounds. */
-const POISONED_MS_MAX = 45 * MINUTE_MS;
+/** `otlp.stuck_after`. */
+const STUCK_MS = 15 * MINUTE_MS;
+/** The limit for sending everything once the back end is well: a test for each row. */
+const DRAINED_MS_MAX = 12 * STUCK_MS;
 /** The service of the pages that come after the script. */
 const LATER = 9;
 /** How much older the second points of a page are. */
 const DOUBLE_MS = 502;
-const HELD_STATUSES = new Set([408, 500, 501, 505, 507]);
-const HELD_CODES = new Set([2, 6, 8, 9, 13]);
-const CONTENT_STATUSES = new Set([400, 413, 422]);
-
-interface Taking {
-  readonly points: readonly Point[];
-  readonly nowMs: number;
-  readonly isInFlush: boolean;
-}
+const HELD_STATUSES = new Set([500, 501, 505, 507]);
+const HELD_CODES = new Set([2, 5, 6, 8, 9, 13]);
+const CONTENT_STATUSES = new Set([400, 403, 413, 422]);
 
 /** Knows every point that was made, and judges each request that the back end takes or refuses. */
 class Judge {
@@ -174,14 +174,20 @@ class Judge {
   /** The length of the log when the first thing went wrong. */
   wrongAt: number | null = null;
   passedInVain = 0;
-  requestCount = 0;
-  isFlushing = false;
+  readonly requestsAtMs: number[] = [];
+  /** How many requests the back end has taken. */
+  #takings = 0;
+  /** A row was passed by the newest one, so the rows behind it may be tested without a wait. */
+  #isTesting = false;
   readonly #isOrdered: boolean;
   readonly #newest = new Map<string, number>();
   readonly #bySeries = new Map<string, PointOutcome[]>();
 
-  constructor(isOrdered: boolean) {
-    this.#isOrdered = isOrdered;
+  readonly #isStrict: boolean;
+
+  constructor({ concurrency, isStrict }: Pick<Script, 'concurrency' | 'isStrict'>) {
+    this.#isOrdered = concurrency === 1;
+    this.#isStrict = isStrict;
   }
 
   made(point: Point, poison: number | null): void {
@@ -201,20 +207,21 @@ class Judge {
   judge(points: readonly Point[]): { readonly status: number; readonly words: string } {
     for (const { poison } of this.#outcomesOf(points))
       if (poison !== null) return { status: poison, words: 'a bad point' };
-    const isOld = points.some(({ series, timeMs }) => timeMs < this.#newestOf(series));
+    const isOld =
+      this.#isStrict && points.some(({ series, timeMs }) => timeMs < this.#newestOf(series));
     return isOld ? { status: 400, words: 'out of order sample' } : { status: 200, words: '' };
   }
 
   /** The back end has stored these points. */
-  take(points: readonly Point[], nowMs: number, isInFlush: boolean): void {
-    for (const point of points) this.#passes(point, { points, nowMs, isInFlush });
+  take(points: readonly Point[], nowMs: number): void {
+    for (const point of points) this.#passes(point, points, nowMs);
+    this.#takings++;
     const outcomes = this.#outcomesOf(points);
     for (const outcome of outcomes) {
       const { key, series, timeMs } = outcome.point;
       if (outcome.state === 'aside') this.wrong.push(`${key} was set aside and is sent again`);
       outcome.state = 'taken';
       outcome.takenCount++;
-      outcome.heldSinceMs = null;
       this.#newest.set(series, Math.max(this.#newestOf(series), timeMs));
     }
     for (const { point, takenCount, lostCount } of outcomes)
@@ -233,57 +240,51 @@ class Judge {
 
   /** Notes the answer to a request with these points. */
   answered(points: readonly Point[], kind: 'content' | 'held' | 'other', nowMs: number): void {
-    this.requestCount++;
+    this.requestsAtMs.push(nowMs);
+    if (kind === 'other') return;
+    const refusal = { atMs: nowMs, takings: this.#takings, isContent: kind === 'content' };
     for (const outcome of this.#outcomesOf(points)) {
-      if (kind === 'content') outcome.isRefused = true;
-      if (kind === 'held') {
-        outcome.heldSinceMs ??= nowMs;
-        outcome.firstHeldMs ??= nowMs;
-        outcome.heldCount++;
-      } else outcome.heldSinceMs = null;
-      outcome.last = { atMs: nowMs, isHeld: kind === 'held', points: points.length };
+      outcome.first ??= refusal;
+      outcome.last = refusal;
     }
   }
 
+  /** Nothing is set aside unless the back end took other points between two refusals. */
   setAside(points: readonly Point[]): void {
     for (const outcome of this.#outcomesOf(points)) {
       outcome.state = 'aside';
-      if (outcome.poison === null && !outcome.isRefused)
-        this.wrong.push(`${outcome.point.key} was set aside, though the back end likes it`);
+      const { first, last } = outcome;
+      const isProven = first !== null && last !== null && last.takings > first.takings;
+      if (!isProven)
+        this.wrong.push(`${outcome.point.key} was set aside without two refusals and a taking`);
     }
   }
 
   /** Checks whether a point that is being stored may pass the waiting older points of its series. */
-  #passes({ series, timeMs, key }: Point, { points, nowMs, isInFlush }: Taking): void {
+  #passes({ series, timeMs, key }: Point, points: readonly Point[], nowMs: number): void {
     if (!this.#isOrdered) return;
     for (const older of this.#bySeries.get(series) ?? []) {
-      if (older.state !== 'waiting' || older.point.timeMs >= timeMs || older.isRefused) continue;
+      if (older.state !== 'waiting' || older.point.timeMs >= timeMs || older.wasPassed) continue;
       if (points.some(point => point.key === older.point.key)) continue;
-      const why = isInFlush ? 'in a flush' : this.#whyForbidden(older, nowMs);
-      if (why !== null) {
-        this.wrong.push(`${key} passed ${older.point.key}: ${why}`);
-      } else if (older.poison === null) this.passedInVain++;
-      older.isRefused = true;
+      if (!this.#mayBePassed(older, nowMs))
+        this.wrong.push(`${key} passed ${older.point.key} without a test`);
+      else if (older.poison === null) this.passedInVain++;
+      older.wasPassed = true;
     }
   }
 
-  /** J3: only a point that cannot be split is passed, directly after its refusal, never in a flush. */
-  #whyForbidden(outcome: PointOutcome, nowMs: number): string | null {
-    const { last, heldSinceMs, firstHeldMs, heldCount } = outcome;
-    // A row of which nothing is accepted in five rounds counts as one piece. A later row is sent whole in four of these
-    // rounds, and twice in the fifth, with its parts between.
-    const isOne = heldCount >= 7 && nowMs - (firstHeldMs ?? nowMs) >= 4 * MINUTE_MS;
-    if (last === null) return 'it was never sent';
-    if (!last.isHeld || heldSinceMs === null) return 'its last answer was no such refusal';
-    // Enough: the first waiting point was held for a minute, and this point was held for the first time a minute ago.
-    const [first] = [...this.outcomes.values()].filter(({ state }) => state === 'waiting');
-    const sinceMs = Math.max(first?.heldSinceMs ?? nowMs, firstHeldMs ?? nowMs);
-    if (nowMs - Math.min(heldSinceMs, sinceMs) < MINUTE_MS)
-      return 'it was not refused for a minute';
-    if (last.points > 1 && !isOne) return 'it could have been split';
-    // The refusal must be of this round; rounds are a minute apart.
-    if (nowMs - last.atMs >= MINUTE_MS) return 'it was not refused directly before';
-    return null;
+  /**
+   * J3: a point whose content was refused may be passed. A point that draws failures, or that was never sent, only in
+   * the test of a row that waits for so long.
+   */
+  #mayBePassed({ last }: PointOutcome, nowMs: number): boolean {
+    if (last?.isContent === true || this.#isTesting) return true;
+    const waiting = [...this.outcomes.values()].filter(({ state }) => state === 'waiting');
+    const isDue = waiting.some(
+      ({ first }) => first !== null && nowMs - first.atMs >= STUCK_MS - LATENCY_MS,
+    );
+    this.#isTesting ||= isDue && last === null;
+    return isDue;
   }
 
   #outcomesOf(points: readonly Point[]): readonly PointOutcome[] {
@@ -319,7 +320,6 @@ class Run implements Transport {
   #answers: (Mood | null)[];
   #queue!: Queue;
   #sender!: Sender;
-  #probeCount = 0;
   #lastEndMs = 0;
   #lastMoodMs = 0;
   #isOpen = true;
@@ -327,7 +327,7 @@ class Run implements Transport {
   constructor(script: Script, bench: Bench) {
     this.#script = script;
     this.#bench = bench;
-    this.#judge = new Judge(script.concurrency === 1);
+    this.#judge = new Judge(script);
     this.#random = randomOf(script.seed);
     this.#answers = [...script.answers];
     this.#startMs = bench.clock.monotonicMs();
@@ -346,8 +346,7 @@ class Run implements Transport {
     await this.#until(() => this.#nowMs >= endMs, endMs - this.#nowMs);
     const isDone = await this.#drain(endMs);
     const drainedMs = this.#nowMs - Math.max(endMs, this.#lastMoodMs);
-    const mayTakeMs = this.#script.poison.length > 0 ? POISONED_MS_MAX : DRAINED_MS_MAX;
-    if (drainedMs > mayTakeMs)
+    if (drainedMs > DRAINED_MS_MAX)
       this.#judge.wrong.push(`it took ${Math.round(drainedMs)} ms in the end`);
     if (!isDone) this.#judge.wrong.push(`points still wait ${SETTLE_MS / MINUTE_MS} minutes later`);
     this.#checkAccount();
@@ -355,15 +354,15 @@ class Run implements Transport {
     this.#isOpen = false;
     await this.#queue.close();
     const outcomes = [...this.#judge.outcomes.values()];
-    const { wrong, passedInVain, requestCount } = this.#judge;
+    const { wrong, passedInVain, requestsAtMs } = this.#judge;
     if (clock.sleeps().length > 0) wrong.push('somebody still sleeps after the end');
     const count = (wanted: PointOutcome['state']): number =>
       outcomes.filter(({ state }) => state === wanted).length;
     return {
       wrong,
       passedInVain,
-      requests: requestCount,
-      probes: this.#probeCount,
+      requests: requestsAtMs.length,
+      requestsAtMs,
       drainedMs,
       taken: count('taken'),
       aside: count('aside'),
@@ -376,19 +375,15 @@ class Run implements Transport {
   async send(request: SendRequest, abort: AbortSignal): Promise<SendResult> {
     const { clock } = this.#bench;
     const points = this.#read(request.body);
-    const isEmpty = points.length === 0;
-    const { isFlushing } = this.#judge;
-    if (isEmpty) this.#probeCount++;
     await clock.sleep(LATENCY_MS / 2, abort);
     if (abort.aborted) return noAnswer('given up');
-    if (!isEmpty) this.#noteResumed();
-    const mood = this.#moodNow(isEmpty);
+    this.#noteResumed();
+    const mood = this.#moodNow();
     if (mood !== null) this.#lastMoodMs = this.#nowMs;
-    const { result, kind, words } = await this.#answer(points, { mood, isFlushing, abort });
-    if (!isEmpty) this.#judge.answered(points, kind, this.#nowMs);
+    const { result, kind, words } = await this.#answer(points, mood, abort);
+    this.#judge.answered(points, kind, this.#nowMs);
     if (this.#judge.wrong.length > 0) this.#judge.wrongAt ??= this.#log.length;
-    const which = isEmpty ? '(empty)' : points.map(({ key }) => key).join(' ');
-    this.#note(`${words}  ${which}`);
+    this.#note(`${words}  ${points.map(({ key }) => key).join(' ')}`);
     return result;
   }
 
@@ -418,13 +413,15 @@ class Run implements Transport {
       counters,
       logger: silentLogger,
       concurrency,
+      stuckAfterMs: STUCK_MS,
+      endpointPause: { untilMs: -Infinity },
       clock,
       random: this.#random,
     });
     this.#sender.start();
   }
 
-  /** Waits until everything is settled. Adds pages meanwhile: only other content can prove that a row is poison. */
+  /** Waits until everything is settled. Adds pages meanwhile: only other points can prove that content is the cause. */
   async #drain(startMs: number): Promise<boolean> {
     const isEmpty = (): boolean => this.#queue.stats('metrics').rows === 0;
     while (this.#nowMs - startMs < SETTLE_MS) {
@@ -498,13 +495,12 @@ class Run implements Transport {
 
   async #happen(kind: 'flush' | 'stop' | 'kill', lengthMs: number): Promise<void> {
     this.#note(kind);
-    if (kind !== 'kill') {
-      this.#judge.isFlushing = true;
-      await this.#pass(this.#sender.flush(lengthMs));
-      this.#judge.isFlushing = false;
-    }
+    if (kind !== 'kill') await this.#pass(this.#sender.flush(lengthMs));
     if (kind === 'flush') return;
     await this.#pass(this.#sender.close(kind === 'stop' ? GRACE_MS : 0));
+    // What was taken of a row that is not settled is sent again.
+    for (const { body } of await this.#queue.oldest('metrics', Infinity, new Set()))
+      this.#judge.lost(this.#read(body));
     await this.#begin();
   }
 
@@ -537,25 +533,17 @@ class Run implements Transport {
     return points;
   }
 
-  #moodNow(isEmpty: boolean): Mood | null {
-    if (this.#answers.length > 0) {
-      const [mood = null] = this.#answers;
-      const isMet = mood === null || mood.isForEmpty || !isEmpty;
-      if (isMet) this.#answers.shift();
-      return isMet ? mood : null;
-    }
+  #moodNow(): Mood | null {
+    if (this.#answers.length > 0) return this.#answers.shift() ?? null;
     const phase = this.#script.phases[this.#phaseEndsMs.findIndex(endMs => this.#nowMs < endMs)];
     if (phase === undefined || this.#random() >= phase.share) return null;
-    return phase.mood.isForEmpty || !isEmpty ? phase.mood : null;
+    return phase.mood;
   }
 
   async #answer(
     points: readonly Point[],
-    {
-      mood,
-      isFlushing,
-      abort,
-    }: { readonly mood: Mood | null; readonly isFlushing: boolean; readonly abort: AbortSignal },
+    mood: Mood | null,
+    abort: AbortSignal,
   ): Promise<{ result: SendResult; kind: 'content' | 'held' | 'other'; words: string }> {
     const { clock } = this.#bench;
     const answer = mood?.answer ?? 200;
@@ -579,13 +567,13 @@ class Run implements Transport {
         ? { status: answer, words: 'by the script' }
         : this.#judge.judge(points);
     const isLost = answer === 'lose';
-    if (status === 200) this.#judge.take(points, this.#nowMs, isFlushing);
+    if (status === 200) this.#judge.take(points, this.#nowMs);
     await clock.sleep(LATENCY_MS / 2, abort);
     if (isLost || abort.aborted) {
       if (status === 200) this.#judge.lost(points);
       return nothing(status === 200 ? 'taken, the answer is lost' : 'the answer is lost');
     }
-    const body = answer === 'partial' && points.length > 0 ? PARTIAL : Buffer.from(words);
+    const body = answer === 'partial' ? PARTIAL : Buffer.from(words);
     const contentType = answer === 'partial' ? 'application/json' : 'text/plain';
     const retryAfter = mood?.retryAfterSeconds?.toString() ?? '';
     const result = classifyAnswer(

@@ -14,7 +14,7 @@ export interface QueueOptions {
   readonly config: QueueConfig;
   /** From `otlp.max_request`: the largest row, uncompressed, unless a single point is larger. */
   readonly maxRequestBytes: Readonly<Record<Signal, number>>;
-  /** How rows are compressed until `compressAs` changes it. */
+  /** How rows are compressed. */
   readonly compression: Readonly<Record<Signal, Encoding>>;
   readonly clock: Clock;
   readonly counters: Counters;

@@ -18,7 +18,6 @@ import type { QueueFile, RowHead } from './queue-file.ts';
 import type {
   Commit,
   CommitOutcome,
-  Encoding,
   QueueOptions,
   QueueRow,
   QueueSize,
@@ -89,7 +88,6 @@ export class Queue {
   #isUnsettled = false;
   /** Points that were evicted because the disk fails or is full, in the last minute. */
   #dropped: { readonly atMs: number; readonly points: number }[] = [];
-  #compression: Readonly<Record<Signal, Encoding>>;
   /** Messages about state that did not fit, by its kind. */
   readonly #lostStates = new Map<string, string>();
   #isClosed = false;
@@ -98,7 +96,6 @@ export class Queue {
     this.#options = options;
     this.#log = new ThrottledLog(options.logger, options.clock);
     this.#counters = options.counters.of({ ...QUEUE_COUNTERS, ...FILE_COUNTERS });
-    this.#compression = options.compression;
     this.#storage = storage;
     this.#unwritten = new Unwritten(options.config.metrics.maxBytes);
     storage.onOpen = file => this.#load(file);
@@ -312,10 +309,6 @@ export class Queue {
     return this.#storage.corruptFiles();
   }
 
-  compressAs(signal: Signal, encoding: Encoding): void {
-    this.#compression = { ...this.#compression, [signal]: encoding };
-  }
-
   /** Calls `listener` after each commit, and when `oldest` has removed rows. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
@@ -365,10 +358,10 @@ export class Queue {
   }
 
   async #makeRows({ batches }: Commit): Promise<readonly NewRow[]> {
-    const { maxRequestBytes } = this.#options;
+    const { maxRequestBytes, compression } = this.#options;
     const rows: NewRow[] = [];
     for (const batch of batches)
-      rows.push(...(await makeRows(batch, this.#compression, maxRequestBytes)));
+      rows.push(...(await makeRows(batch, compression, maxRequestBytes)));
     return rows;
   }
 
@@ -617,14 +610,11 @@ export function openQueue(
   const { metrics, logs } = otlp;
   const maxBytesOf = ({ protocol }: OtlpSignalConfig): number =>
     Math.ceil(otlp.maxRequestBytes / (protocol === 'http/json' ? JSON_FACTOR : 1));
-  // With `auto` the sender changes it once it knows what the back end supports.
-  const encodingOf = ({ compression }: OtlpSignalConfig): Encoding =>
-    compression === 'auto' ? 'gzip' : compression;
   const options: QueueOptions = {
     ...parts,
     config: queue,
     maxRequestBytes: { metrics: maxBytesOf(metrics), logs: maxBytesOf(logs) },
-    compression: { metrics: encodingOf(metrics), logs: encodingOf(logs) },
+    compression: { metrics: metrics.compression, logs: logs.compression },
   };
   return Queue.open(options, queue.directory);
 }

@@ -7,7 +7,7 @@
 //                                      2 error_message     string
 // google.rpc.Status                    2 message           string
 
-import { isObject, membersOf, parseJson } from '../../lib/json.ts';
+import { membersOf, parseJson } from '../../lib/json.ts';
 import type { Signal } from '../../model/batch.ts';
 import { fieldsOf, orElse, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
@@ -62,18 +62,6 @@ export function readPartialSuccess(
     .find(value => value !== undefined);
   const message = partial['errorMessage'] ?? partial['error_message'];
   return { rejected: countOf(rejected), message: textOf(message) };
-}
-
-/** Whether the body of a 200 is an OTLP export response. An empty body counts as one in every format. */
-export function isExportResponse(
-  contentType: string,
-  requestFormat: BodyFormat,
-  body: Buffer,
-): boolean {
-  const format = contentType === '' ? requestFormat : bodyFormat(contentType);
-  if (format === 'protobuf') return orElse(null, () => readPartialSuccessMessage(body)) !== null;
-  if (format === 'json') return body.length === 0 || isObject(parseJson(body.toString('utf8')));
-  return body.length === 0;
 }
 
 /** The message of a refusal: from google.rpc.Status, or any other text in the body. */

@@ -1,13 +1,14 @@
-// Classifies an HTTP answer as one of the four kinds of SendResult. J is section J of the mapping:
+// Classifies an answer as one of the kinds of SendResult: the one table of section J3 of the mapping. gRPC's codes count
+// as the HTTP status in the same line (otlp-grpc.ts).
 //
-//   answer                                              kind      rule
-//   2xx                                                 accepted  J.4, with the partial success of its body
-//   2xx with a web page                                 hold      from a login or a proxy: nothing was stored
-//   429, 502, 503, 504 (and no answer at all)           retry     J.3
-//   400, 413, 422                                       split     J.3
-//   401, 403, 404, 405                                  hold      J.3: about our key or path, never about content
-//   402, 407, 415, 3xx (never followed)                 hold      the same: wrong settings must not cost data
-//   408, other 5xx, any other status                    hold      J.3: content may be the cause
+//   HTTP                                          kind
+//   2xx                                           accepted   with the partial success of its body (J4)
+//   2xx with a web page, other than empty or OK   settings   from a login or a proxy: nothing was stored
+//   408, 429, 502, 503, 504, no answer            retry
+//   401, 402, 404, 405, 407, 415, 3xx             settings   redirects are never followed
+//   413                                           too_large
+//   400, 403, 422, other 4xx                      refused
+//   500, everything else                          unknown
 
 import { parseRetryAfter } from '../../lib/retry-after.ts';
 import type { Signal } from '../../model/batch.ts';
@@ -38,17 +39,30 @@ export interface ClassifyContext {
   readonly redact: (text: string) => string;
 }
 
-const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-const THROTTLED = 429;
-const SPLIT: ReadonlySet<number> = new Set([400, 413, 422]);
-/** Statuses that concern our settings, besides all redirects. */
-const SETTINGS: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 415]);
+type RefusalKind = Exclude<SendResult['kind'], 'accepted'>;
+
+const KINDS: ReadonlyMap<number, RefusalKind> = new Map<number, RefusalKind>([
+  ...[408, 429, 502, 503, 504].map(status => [status, 'retry'] as const),
+  ...[401, 402, 404, 405, 407, 415].map(status => [status, 'settings'] as const),
+  [413, 'too_large'],
+]);
+
+function kindOf(status: number): RefusalKind {
+  const known = KINDS.get(status);
+  if (known !== undefined) return known;
+  if (isRedirection(status)) return 'settings';
+  return status >= 400 && status < 500 ? 'refused' : 'unknown';
+}
+
+/** A pause that a busy server asks for (503) is for both signals of its endpoint. */
+const BUSY = 503;
 
 const HINTS: Readonly<Record<number, string>> = {
   401: 'check otlp.headers',
   403: 'check otlp.headers and what this key may write',
   404: 'check otlp.endpoint',
   405: 'check otlp.endpoint',
+  413: 'lower otlp.max_request',
   415: 'check otlp.protocol and otlp.compression',
 };
 
@@ -64,14 +78,20 @@ export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): Se
   const { status, body } = answer;
   const format = bodyFormat(answer.contentType);
   if (status >= 200 && status < 300) {
-    if (format === 'html' || isMarkup(body))
-      return heldForSettings(status, 'the answer is a web page; check otlp.endpoint');
+    if (isWebPage(format, body))
+      return refusedForSettings(status, 'the answer is a web page; check otlp.endpoint');
     const success = readPartialSuccess(context.signal, format ?? context.requestFormat, body);
     return { kind: 'accepted', ...success, message: oneLine(context.redact(success.message)) };
   }
   const reason = describe(status, oneLine(context.redact(readErrorMessage(format, body))));
   const retryAfterMs = parseRetryAfter(answer.retryAfter, context.nowMs);
   return refusedAs(status, { status, reason, retryAfterMs });
+}
+
+/** Some receivers label an empty answer, or `OK`, as a page. */
+function isWebPage(format: BodyFormat | undefined, body: Buffer): boolean {
+  if (isMarkup(body)) return true;
+  return format === 'html' && !/^\s*(?:ok)?\s*$/i.test(body.toString('latin1', 0, 16));
 }
 
 /** The result of a refusal. `like`: the HTTP status that means the same as `status` in its protocol. */
@@ -83,17 +103,15 @@ export function refusedAs(
     readonly retryAfterMs: number | null;
   },
 ): SendResult {
-  const { status, reason, retryAfterMs } = refusal;
-  if (RETRIED.has(like))
-    return { kind: 'retry', reason, status, retryAfterMs, isThrottled: like === THROTTLED };
-  if (SPLIT.has(like)) return { kind: 'split', status, reason };
-  if (SETTINGS.has(like) || isRedirection(like)) return heldForSettings(status, reason);
-  return { kind: 'hold', status, reason, mayBeContent: true };
+  const { retryAfterMs, ...said } = refusal;
+  const kind = kindOf(like);
+  if (kind !== 'retry') return { kind, ...said };
+  return { kind, ...said, retryAfterMs, pauses: like === BUSY ? 'endpoint' : 'signal' };
 }
 
-/** Held because of our settings, whatever the content. */
-export function heldForSettings(status: number, reason: string): SendResult {
-  return { kind: 'hold', status, reason, mayBeContent: false };
+/** Refused because of our settings, whatever the content. */
+export function refusedForSettings(status: number, reason: string): SendResult {
+  return { kind: 'settings', status, reason };
 }
 
 function isRedirection(status: number): boolean {

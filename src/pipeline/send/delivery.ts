@@ -1,21 +1,23 @@
-// One row while it is sent: whole at first, then in ever smaller pieces, until the refused points are found. In:
-// answers. Out: the next piece, the settlements and the rest of the row. It does no IO and reads no clock, so that a
-// test can follow a search step by step. A whole row is unpacked when it must be split.
+// One row while it is sent: whole at first, then in pieces once the back end refuses it. In: answers. Out: the next piece
+// to send, and in the end the counts of the whole row. It does no IO and reads no clock, so that a test can follow a
+// split step by step. Pieces live in memory only: after a kill the row goes out whole again.
 //
-// A piece is split for one of two reasons. The back end refused its content for good (400): refuse() splits it, or
-// sets a single point aside. Or the reason is unknown (500): cut() splits it on trial. A trial without a result is
-// undone (poison.ts).
+//   too large   halves, and halves of halves, until they are accepted
+//   refused     a trial of halves and quarters, once. Nothing accepted: the piece waits as it was, because the back end
+//               may refuse everything. One is accepted: content is the cause, and the rest is split further, older
+//               points first, with at most REQUESTS_MAX requests for the row
 //
-// Metrics are split by time first, and the older piece is sent first, because a back end may refuse samples older than
-// its newest. Among pieces of one time the largest goes first, so that little is left when the requests are used up.
-// After PATIENCE refusals in a row the refused pieces go last, so that many bad points do not block good ones. A row
-// whose content is refused gets at most REQUESTS_MAX requests; its rest is then set aside unsent.
+// Of such a row, what is refused alone is *doubtful*: it is sent once more after the back end accepted other points, and
+// set aside if it is refused again. So nothing is set aside unless the same back end accepted points in between. Until
+// then the row is parked: the sender goes on with later rows.
+//
+// Older points go first, because a back end may refuse samples older than its newest.
 
 import type { Signal } from '../../model/batch.ts';
 import { decompress } from '../queue/compression.ts';
 import type { QueueRow, SetAside, Settlement } from '../queue/commit.ts';
 import { packSlices, type Slice, sumPoints } from '../queue/rows.ts';
-import { type Outcome, SAMPLE_BYTES_MAX } from '../queue/transactions.ts';
+import { SAMPLE_BYTES_MAX } from '../queue/transactions.ts';
 import {
   countPoints,
   cutAt,
@@ -25,33 +27,55 @@ import {
   timesOf,
   timeToCutAt,
 } from '../queue/split.ts';
+import type { Learned } from './sender-health.ts';
 import type { SendRequest } from './transport.ts';
 
-/** The most answers for a row whose content was refused, and the most cuts on trial (J.3). */
+/** The most requests for a row whose content is refused (J3). */
 export const REQUESTS_MAX = 64;
-/** After this many refusals in a row a refused piece is put off; this many suffice to find one point by its time. */
+/** After this many refusals in a row a refused piece is put off, so that many bad points do not block good ones. */
 const PATIENCE = 12;
+/** A trial splits twice: halves, then quarters. */
+const TRIAL_LEVELS = 2;
+/** With this many single points too large and nothing accepted, no size is small enough. */
+const TOO_LARGE_MAX = 4;
 
-interface PlacedSlice extends Slice {
-  /** The number of points before it in the row. */
-  readonly place: number;
+/** Where and why the back end refused a piece last. */
+export interface Refused {
+  readonly reason: string;
+  readonly status: number;
+  readonly atMs: number;
+  /** How many requests the back end had accepted by then. */
+  readonly acceptances: number;
 }
 
 /** A part of a row that is sent as one request. */
 export interface Piece {
-  readonly slices: readonly PlacedSlice[];
+  readonly slices: readonly Slice[];
   readonly points: number;
-  /** The times of its oldest and newest point; 0 for log records, whose times do not matter. */
+  /** Uncompressed. */
+  readonly bytes: number;
+  /** The time of its oldest point; 0 for log records, whose times do not matter. */
   readonly fromNs: number;
-  readonly toNs: number;
   /** It is sent after all others. */
   readonly isPutOff: boolean;
+  /** How often it was split in its trial. */
+  readonly level: number;
   /** All its points were sent before without a decision. */
   isResend: boolean;
-  /** It cannot be cut on trial: it is a single point, or the cuts of its row are used up. */
-  isUncut: boolean;
-  /** The number of rounds that count against a suspect, see poison.ts; null if it is no suspect. */
-  suspicion: number | null;
+  /** Its halves and quarters were tried in vain: the status that all of them got. */
+  triedFor: number | null;
+  /** Set while it is doubtful. */
+  refused: Refused | null;
+}
+
+/** The pieces of one piece that was refused, before any of them is accepted. */
+interface Trial {
+  readonly root: Piece;
+  /** How often to split; without a limit for a request that is too large. */
+  readonly levels: number;
+  waiting: Piece[];
+  /** They cannot be split further in this trial. */
+  readonly refused: Piece[];
 }
 
 type Tally = { -readonly [key in keyof Settlement]: Settlement[key] };
@@ -60,155 +84,246 @@ export class Delivery {
   readonly row: QueueRow;
   /** The row before it is split; its slices have no bytes. */
   readonly #whole: Piece;
+  /** In the order of sending. */
   #waiting: Piece[];
-  #answerCount = 0;
+  #doubtful: Piece[] = [];
+  #trial: Trial | null = null;
+  /** The cause is content: a piece was accepted, or other points between two refusals of this row. */
+  #isContent = false;
+  #hasAccepted = false;
   #refusalsInRow = 0;
-  #decisionCount = 0;
-  #cutCount = 0;
-  #tallies = new Map<string, Tally>();
-  #aside: SetAside[] = [];
-  #refusal = { reason: '', atMs: 0 };
-  /** Rounds in a row in which nothing of the row was accepted, see poison.ts. */
-  vainRounds = 0;
-  /** The back end has accepted a piece, or answers differently to an empty request. So content causes its refusals. */
-  isContentRefused = false;
+  #lastRefused: Refused | null = null;
+  /** With which status the back end refuses the content of this row. */
+  #status = 0;
+  /** Requests for a row with refused content. */
+  #requestCount = 0;
+  readonly #tallies = new Map<string, Tally>();
+  readonly #aside: SetAside[] = [];
+  /** Monotonic: since when the back end refuses the row, or since it was put to the test. */
+  refusedSinceMs: number | null = null;
+  /** It was put to the test, and the other row was not accepted. */
+  wasTested = false;
+  /** A failure of the back end counts as a refusal of content, because a test has shown that (sender.ts). */
+  isUnknownContent = false;
+  /** The back end refused a piece for its size: the largest one that it takes teaches the sender. */
+  wasTooLarge = false;
 
   constructor(row: QueueRow) {
     this.row = row;
-    const slices = slicesOf(row, Buffer.alloc(0));
-    this.#whole = pieceOf(slices, [], { isPutOff: false, isResend: false });
+    this.#whole = pieceOf(row.signal, slicesOf(row, Buffer.alloc(0)), row.rawBytes);
     this.#waiting = [this.#whole];
   }
 
-  /** False while the row is sent as it is stored. */
-  get isSplit(): boolean {
-    return this.#waiting[0] !== this.#whole;
-  }
-
   get isDone(): boolean {
-    return this.#waiting.length === 0;
+    return this.#trial === null && this.#waiting.length === 0 && this.#doubtful.length === 0;
   }
 
-  /** All pieces without a decision, in the order of sending: the first one is the next to send. */
-  pieces(): readonly Piece[] {
-    return this.#waiting;
+  /** Part of it is decided. Only the process knows that: the row must not be evicted. */
+  get isBegun(): boolean {
+    return this.#tallies.size > 0;
+  }
+
+  /** The piece to send next; null when the row is done, or parked. `acceptances`: of the back end so far. */
+  next(acceptances: number): Piece | null {
+    const [piece] = this.#trial?.waiting ?? this.#waiting;
+    const isProven = ({ refused }: Piece): boolean => (refused?.acceptances ?? 0) < acceptances;
+    return piece ?? this.#doubtful.find(isProven) ?? null;
   }
 
   /** Drops all pieces, because the row has left the queue. */
   drop(): void {
-    this.#decisionCount++;
+    this.#trial = null;
     this.#waiting = [];
+    this.#doubtful = [];
+  }
+
+  /** Cuts a row that is larger than what the back end is known to take. */
+  async fit(limit: Learned): Promise<void> {
+    const isFitting = ({ bytes, points }: Piece): boolean =>
+      bytes <= limit.bytes && points <= limit.points;
+    if (this.#waiting[0] !== this.#whole || isFitting(this.#whole)) return;
+    const fitting: Piece[] = [];
+    const large = [this.#whole];
+    for (let piece = large.pop(); piece !== undefined; piece = large.pop()) {
+      const halves = isFitting(piece) ? null : await this.#halves(piece);
+      if (halves === null) fitting.push(piece);
+      else large.push(...halves.toReversed());
+    }
+    this.#waiting = fitting.sort(byTurn);
   }
 
   /** The back end accepted a piece except for `rejected` of its points. */
-  accept(rejected: number, piece: Piece): void {
-    this.#take(piece);
-    this.isContentRefused = true;
-    if (this.#answerCount > 0) this.#answerCount++;
-    this.#refusalsInRow = 0;
+  async accept(rejected: number, piece: Piece): Promise<void> {
     const shares = shareOut(rejected, piece);
     for (const [i, { service, points }] of piece.slices.entries()) {
       const tally = this.#tally(service);
       tally.rejected += shares[i] ?? 0;
       tally.accepted += points - (shares[i] ?? 0);
     }
+    if (this.#requestCount > 0) this.#requestCount++;
+    this.#hasAccepted = true;
+    this.#refusalsInRow = 0;
+    this.#take(piece);
+    const trial = this.#trial;
+    if (trial === null) return;
+    if (trial.levels === TRIAL_LEVELS) {
+      this.#isContent = true;
+      this.#status = trial.root.refused?.status ?? 0;
+    }
+    await this.#resolve(trial);
     this.#endAtLimit();
   }
 
-  /** The back end refused the content of a piece for good. A row that cannot be read is set aside whole. */
-  async refuse(reason: string, atMs: number, piece: Piece): Promise<void> {
-    const slices = await this.#unpacked(piece);
-    this.#take(piece);
-    this.#answerCount++;
-    this.#refusal = { reason, atMs };
+  /**
+   * The back end refused the content of a piece. False when the piece waits as it was: its trial has failed, or the
+   * status is another one than the content had, as when a right is revoked meanwhile.
+   */
+  async refuse(piece: Piece, refused: Refused): Promise<boolean> {
+    const isOther = this.#isContent && refused.status !== this.#status;
+    return isOther ? false : await this.#refuse(piece, refused);
+  }
+
+  async #refuse(piece: Piece, refused: Refused): Promise<boolean> {
+    if (piece.refused !== null) {
+      this.#take(piece);
+      this.#putAside(piece.slices, { ...piece.refused, atMs: refused.atMs });
+      return true;
+    }
+    if (this.#trial === null && !this.#isContent && piece.triedFor === refused.status) return false;
+    const root = this.#trial?.levels === TRIAL_LEVELS ? this.#trial.root.refused : null;
+    if (root !== null && root.status !== refused.status) return this.#endTrial(refused.status);
+    this.#requestCount++;
     this.#refusalsInRow++;
-    const isPutOff = piece.isPutOff || this.#refusalsInRow > PATIENCE;
-    const halves = slices === null ? null : halve(this.row.signal, slices);
-    if (halves === null) this.#putAside(slices ?? piece.slices, reason);
-    else this.#add(halves, { isPutOff, isResend: false });
-    this.#endAtLimit();
-  }
-
-  /** Sets a piece aside that the back end refused in many rounds. */
-  async giveUp(reason: string, atMs: number, piece: Piece): Promise<void> {
-    const slices = await this.#unpacked(piece);
+    this.#lastRefused = refused;
+    piece.refused = refused;
+    const isRest = this.#hasAccepted && piece.points === 1 && this.#trial === null;
+    if (!this.#isContent && !isRest) return await this.#try(piece, TRIAL_LEVELS);
     this.#take(piece);
-    this.#refusal = { reason, atMs };
-    this.#putAside(slices ?? piece.slices, reason);
-  }
-
-  /** Replaces a piece by its halves; false when it cannot be split. */
-  async cut(piece: Piece): Promise<boolean> {
-    const mayCut = piece.points > 1 && this.#cutCount < REQUESTS_MAX;
-    const slices = mayCut ? await this.#unpacked(piece) : null;
-    const halves = slices === null ? null : halve(this.row.signal, slices);
-    piece.isUncut = halves === null;
-    if (halves === null) return false;
-    this.#cutCount++;
-    this.#waiting = this.#waiting.filter(some => some !== piece);
-    this.#add(halves, piece);
+    await this.#splitOrDoubt(piece);
+    this.#endAtLimit();
     return true;
   }
 
-  /** Returns a function that undoes all later cuts, unless an answer has decided about a piece by then. */
-  mark(): () => void {
-    const [waiting, cutCount, decisionCount] = [
-      [...this.#waiting],
-      this.#cutCount,
-      this.#decisionCount,
-    ];
-    return () => {
-      if (decisionCount !== this.#decisionCount) return;
-      this.#waiting = waiting;
-      this.#cutCount = cutCount;
-    };
+  /** The back end refused a piece because of its size. The same result as refuse(). */
+  async cut(piece: Piece, refused: Refused): Promise<boolean> {
+    this.wasTooLarge = true;
+    const isRest = this.#hasAccepted && piece.points === 1 && this.#trial === null;
+    if (piece.refused === null && (this.#isContent || isRest))
+      return await this.#refuse(piece, refused);
+    if (piece.refused !== null) {
+      const halves = await this.#halves(piece);
+      if (halves === null) return await this.#refuse(piece, refused);
+      this.#take(piece);
+      this.#doubtful.push(...halves.map(half => ({ ...half, refused: piece.refused })));
+      return true;
+    }
+    if (this.#trial === null && piece.triedFor === refused.status) return false;
+    piece.refused = refused;
+    return await this.#try(piece, Infinity);
   }
 
-  /** The decisions since the last call; empty when there were none. */
-  takeOutcome(): Pick<Outcome, 'settlements' | 'aside'> {
-    const outcome = { settlements: [...this.#tallies.values()], aside: this.#aside };
-    this.#tallies = new Map();
-    this.#aside = [];
-    return outcome;
+  /**
+   * The back end refused a piece, accepted points of another row, and refused the piece again: content is the cause. It
+   * is split further; a single point is set aside.
+   */
+  async prove(piece: Piece, refused: Refused): Promise<void> {
+    this.#isContent = true;
+    this.#status = refused.status;
+    this.#requestCount = 1;
+    const slices = (await this.#unpacked(piece)) ?? piece.slices;
+    const halves = await this.#halves(piece);
+    if (this.#trial !== null) await this.#resolve(this.#trial);
+    this.#take(piece);
+    if (halves === null) this.#putAside(slices, refused);
+    else this.#add(halves);
   }
 
-  /** The undecided slices of a split row, one for each service, in the order of the row. */
-  rest(): readonly PlacedSlice[] {
-    const slices = this.#waiting.flatMap(piece => piece.slices).sort((a, b) => a.place - b.place);
-    return [...Map.groupBy(slices, ({ service }) => service).values()].map(joinSlices);
+  /** The counts of the row, and the points that were set aside, once it is done. */
+  outcome(): { readonly settlements: readonly Settlement[]; readonly aside: readonly SetAside[] } {
+    return { settlements: [...this.#tallies.values()], aside: this.#aside };
+  }
+
+  /** The next step of a trial, older points first; false when it has ended without an acceptance. */
+  async #try(piece: Piece, levels: number): Promise<boolean> {
+    const trial = (this.#trial ??= { root: piece, levels, waiting: [], refused: [] });
+    trial.waiting = trial.waiting.filter(some => some !== piece);
+    const halves = piece.level < trial.levels ? await this.#halves(piece) : null;
+    if (halves === null) trial.refused.push(piece);
+    else trial.waiting.unshift(...halves.map(half => ({ ...half, level: piece.level + 1 })));
+    const isVain = trial.levels === Infinity && trial.refused.length >= TOO_LARGE_MAX;
+    if (trial.waiting.length > 0 && !isVain) return true;
+    return this.#endTrial(trial.root.refused?.status ?? 0);
+  }
+
+  /** Ends a trial with the result that content is the cause: its pieces take the place of the root. */
+  async #resolve(trial: Trial): Promise<void> {
+    this.#trial = null;
+    this.#take(trial.root);
+    this.#add(trial.waiting);
+    for (const refused of trial.refused) await this.#splitOrDoubt(refused);
+  }
+
+  /** Ends a trial without an acceptance: the piece waits as it was. A new one needs another status. */
+  #endTrial(status: number): false {
+    const root = this.#trial?.root;
+    this.#trial = null;
+    this.#requestCount = 0;
+    if (root !== undefined) Object.assign(root, { triedFor: status, refused: null });
+    return false;
+  }
+
+  async #splitOrDoubt(piece: Piece): Promise<void> {
+    const halves = await this.#halves(piece);
+    const isPutOff = piece.isPutOff || this.#refusalsInRow > PATIENCE;
+    if (halves === null) this.#doubtful.push(piece);
+    else this.#add(halves.map(half => ({ ...half, isPutOff })));
   }
 
   #take(piece: Piece): void {
-    this.#decisionCount++;
-    this.#waiting = this.#waiting.filter(some => some !== piece);
+    const isOther = (some: Piece): boolean => some !== piece;
+    if (this.#trial !== null) this.#trial.waiting = this.#trial.waiting.filter(isOther);
+    this.#waiting = this.#waiting.filter(isOther);
+    this.#doubtful = this.#doubtful.filter(isOther);
   }
 
-  #add(halves: Halves, like: Pick<Piece, 'isPutOff' | 'isResend'>): void {
-    const { signal } = this.row;
-    for (const half of halves) this.#waiting.push(pieceOf(half, timesIn(signal, half), like));
+  #add(pieces: readonly Piece[]): void {
     // Stable: pieces of equal size keep their order.
-    this.#waiting.sort(byTurn);
+    this.#waiting = [...this.#waiting, ...pieces].sort(byTurn);
+  }
+
+  /** Two pieces for one; null for a single point, and for a row that cannot be read. */
+  async #halves(piece: Piece): Promise<readonly [Piece, Piece] | null> {
+    if (piece.points < 2) return null;
+    const { signal } = this.row;
+    const slices = await this.#unpacked(piece);
+    const halves = slices === null ? null : halve(signal, slices);
+    if (halves === null) return null;
+    return [pieceOf(signal, halves[0]), pieceOf(signal, halves[1])];
   }
 
   /** The slices of a piece with their bytes; null when the row cannot be read. */
-  async #unpacked(piece: Piece): Promise<readonly PlacedSlice[] | null> {
+  async #unpacked(piece: Piece): Promise<readonly Slice[] | null> {
     if (piece !== this.#whole) return piece.slices;
     const { encoding, body, rawBytes } = this.row;
     const raw = await decompress(encoding, body, rawBytes).catch(() => null);
     return raw === null ? null : slicesOf(this.row, raw);
   }
 
+  /** Leaves one more request for each doubtful piece, and one for each piece that is not reached. */
   #endAtLimit(): void {
-    if (this.#answerCount < REQUESTS_MAX) return;
-    const left = this.#waiting;
+    const count = this.#requestCount + this.#doubtful.length + this.#waiting.length;
+    // The next refusal would add two.
+    if (!this.#isContent || this.#waiting.length === 0 || count + 2 <= REQUESTS_MAX) return;
+    const last = { reason: '', atMs: 0, acceptances: 0, ...this.#lastRefused };
+    const spent = `not sent alone, ${String(REQUESTS_MAX)} requests were spent: ${last.reason}`;
+    for (const piece of this.#waiting)
+      piece.refused = { ...last, status: this.#status, reason: spent };
+    this.#doubtful.push(...this.#waiting);
     this.#waiting = [];
-    const reason = `not sent, ${String(REQUESTS_MAX)} requests were spent: ${this.#refusal.reason}`;
-    for (const { slices } of left) this.#putAside(slices, reason);
   }
 
-  #putAside(slices: readonly PlacedSlice[], reason: string): void {
+  #putAside(slices: readonly Slice[], { reason, atMs }: Refused): void {
     const { signal } = this.row;
-    const { atMs } = this.#refusal;
     for (const { service, points, bytes } of slices) {
       this.#tally(service).setAside += points;
       this.#aside.push({ signal, service, points, reason, sample: sampleOf(signal, bytes), atMs });
@@ -223,63 +338,47 @@ export class Delivery {
     }
     return tally;
   }
+
+  /** The request for a piece: the row as it is stored, or the piece compressed. */
+  async request(piece: Piece): Promise<SendRequest> {
+    const { row } = this;
+    if (piece === this.#whole) return row;
+    return { signal: row.signal, ...(await packSlices(row.encoding, piece.slices)) };
+  }
 }
 
-/** The request for a piece: the row as it is stored, or the piece compressed. */
-export async function requestOf(
-  { row, isSplit }: Delivery,
-  { slices }: Piece,
-): Promise<SendRequest> {
-  return isSplit ? { signal: row.signal, ...(await packSlices(row.encoding, slices)) } : row;
-}
-
-/** Makes a piece. `times`: the times of its points. */
 function pieceOf(
-  slices: readonly PlacedSlice[],
-  times: readonly number[],
-  { isPutOff, isResend }: Pick<Piece, 'isPutOff' | 'isResend'>,
+  signal: Signal,
+  slices: readonly Slice[],
+  bytes: number = slices.reduce((sum, slice) => sum + slice.bytes.length, 0),
 ): Piece {
-  const points = sumPoints(slices);
+  const times = timesIn(signal, slices);
   const fromNs = times.reduce((oldest, time) => Math.min(oldest, time), times[0] ?? 0);
-  const toNs = times.reduce((newest, time) => Math.max(newest, time), 0);
-  const isUncut = points < 2;
-  return { slices, points, fromNs, toNs, isPutOff, isResend, isUncut, suspicion: null };
+  const state = { isPutOff: false, level: 0, isResend: false, triedFor: null, refused: null };
+  return { slices, points: sumPoints(slices), bytes, fromNs, ...state };
 }
 
-function timesIn(signal: Signal, slices: readonly PlacedSlice[]): readonly number[] {
+function timesIn(signal: Signal, slices: readonly Slice[]): readonly number[] {
   return signal === 'metrics' ? slices.flatMap(({ bytes }) => timesOf(bytes)) : [];
 }
 
+/** Among pieces of one time the largest goes first, so that little is left when the requests are spent. */
 function byTurn(a: Piece, b: Piece): number {
   if (a.isPutOff !== b.isPutOff) return a.isPutOff ? 1 : -1;
   const byTime = a.isPutOff ? 0 : a.fromNs - b.fromNs;
   return byTime === 0 ? b.points - a.points : byTime;
 }
 
-function slicesOf(row: QueueRow, raw: Buffer): readonly PlacedSlice[] {
-  let place = 0;
+function slicesOf(row: QueueRow, raw: Buffer): readonly Slice[] {
   return row.parts.map(({ service, points, offset, length }) => {
-    const slice = { service, points, bytes: raw.subarray(offset, offset + length), place };
-    place += points;
-    return slice;
+    return { service, points, bytes: raw.subarray(offset, offset + length) };
   });
 }
 
-/** Concatenated requests are one request. */
-function joinSlices(slices: readonly PlacedSlice[]): PlacedSlice {
-  const { service = '', place = 0 } = slices[0] ?? {};
-  return {
-    service,
-    points: sumPoints(slices),
-    bytes: Buffer.concat(slices.map(slice => slice.bytes)),
-    place,
-  };
-}
-
-type Halves = readonly [readonly PlacedSlice[], readonly PlacedSlice[]];
+type Halves = readonly [readonly Slice[], readonly Slice[]];
 
 /** Splits by time, else between services, else within the only service; null for a single point. */
-function halve(signal: Signal, slices: readonly PlacedSlice[]): Halves | null {
+function halve(signal: Signal, slices: readonly Slice[]): Halves | null {
   const time = timeToCutAt(timesIn(signal, slices));
   if (time !== null) return halveByTime(slices, time);
   const [only] = slices;
@@ -294,9 +393,9 @@ function halve(signal: Signal, slices: readonly PlacedSlice[]): Halves | null {
   return [[first], [second]];
 }
 
-function halveByTime(slices: readonly PlacedSlice[], time: number): Halves {
+function halveByTime(slices: readonly Slice[], time: number): Halves {
   const pairs = slices.map(slice => shareSlice('metrics', slice, cutAt(slice.bytes, time)));
-  const hasBytes = ({ bytes }: PlacedSlice): boolean => bytes.length > 0;
+  const hasBytes = ({ bytes }: Slice): boolean => bytes.length > 0;
   return [
     pairs.map(([older]) => older).filter(hasBytes),
     pairs.map(([, newer]) => newer).filter(hasBytes),
@@ -306,13 +405,13 @@ function halveByTime(slices: readonly PlacedSlice[], time: number): Halves {
 /** The halves share the number of points in the row's index, which the account counts, whatever the bytes contain. */
 function shareSlice(
   signal: Signal,
-  { service, points, place }: PlacedSlice,
+  { service, points }: Slice,
   [first, second]: readonly [Buffer, Buffer],
-): readonly [PlacedSlice, PlacedSlice] {
+): readonly [Slice, Slice] {
   const inFirst = second.length === 0 ? points : Math.min(countPoints(signal, first), points);
   return [
-    { service, points: inFirst, bytes: first, place },
-    { service, points: points - inFirst, bytes: second, place: place + inFirst },
+    { service, points: inFirst, bytes: first },
+    { service, points: points - inFirst, bytes: second },
   ];
 }
 

@@ -10,9 +10,8 @@ import type { Signal } from '../../model/batch.ts';
 import { apisOf } from '../../service/clients.ts';
 import { KnownApis } from '../../service/redact.ts';
 import type { Queue } from '../queue/queue.ts';
-import { AutoCompression } from './auto-compression.ts';
 import { OtlpHttp } from './otlp-http.ts';
-import { Sender } from './sender.ts';
+import { type EndpointPause, Sender } from './sender.ts';
 import type { EndpointOptions, Transport } from './transport.ts';
 
 export interface SendersOptions {
@@ -30,39 +29,39 @@ export interface OpenSender {
   readonly signal: Signal;
   readonly endpoint: string;
   readonly sender: Sender;
-  /** The decision of `otlp.compression: auto`; null with another setting. */
-  readonly compression: AutoCompression | null;
 }
 
 /** Senders for both signals, not started yet. */
 export async function openSenders(options: SendersOptions): Promise<readonly OpenSender[]> {
-  return [await openSender('metrics', options), await openSender('logs', options)];
+  const { metrics, logs } = options.config.otlp;
+  const pause: EndpointPause = { untilMs: -Infinity };
+  const isShared = new URL(metrics.endpoint).origin === new URL(logs.endpoint).origin;
+  return [
+    await openSender('metrics', pause, options),
+    await openSender('logs', isShared ? pause : { untilMs: -Infinity }, options),
+  ];
 }
 
-async function openSender(signal: Signal, options: SendersOptions): Promise<OpenSender> {
+async function openSender(
+  signal: Signal,
+  endpointPause: EndpointPause,
+  options: SendersOptions,
+): Promise<OpenSender> {
   const { config, apis = new KnownApis(apisOf(config)), ...shared } = options;
-  const { [signal]: settings, concurrency } = config.otlp;
-  const { protocol } = settings;
+  const { [signal]: settings, concurrency, stuckAfterMs } = config.otlp;
   const endpoint = printableUrl(settings.endpoint);
-  const hasChoice = settings.compression === 'auto' && protocol !== 'grpc';
-  const compression = hasChoice
-    ? await AutoCompression.open({ ...shared, signal, endpoint, protocol })
-    : null;
-  const parts = { apis, concurrency, clock: options.clock };
-  const transport = await openTransport(settings, parts, compression);
-  const own = { signal, endpoint, transport, concurrency, random: Math.random };
-  const sender = new Sender({ ...shared, ...own });
-  return { signal, endpoint, sender, compression };
+  const transport = await openTransport(settings, { apis, concurrency, clock: options.clock });
+  const own = { signal, endpoint, transport, concurrency, stuckAfterMs, endpointPause };
+  return { signal, endpoint, sender: new Sender({ ...shared, ...own, random: Math.random }) };
 }
 
-/** Opens a transport in the protocol of the signal's settings. `auto` means gzip without a `compression`. */
+/** Opens a transport in the protocol of the signal's settings. */
 export async function openTransport(
   config: OtlpSignalConfig,
   parts: Omit<EndpointOptions, 'config'>,
-  compression: AutoCompression | null = null,
 ): Promise<Transport> {
   const options = { ...parts, config };
-  if (config.protocol !== 'grpc') return finished(new OtlpHttp(options, compression), config);
+  if (config.protocol !== 'grpc') return finished(new OtlpHttp(options), config);
   const { OtlpGrpc } = await import('./otlp-grpc.ts');
   return finished(new OtlpGrpc(options), config);
 }
@@ -79,7 +78,7 @@ function finished(transport: Transport, { headers, names = {} }: OtlpSignalConfi
   return {
     send: async (...request) => {
       let result = await transport.send(...request);
-      const isRefused = result.kind === 'hold' && KEY_REFUSED.has(result.status);
+      const isRefused = 'status' in result && KEY_REFUSED.has(result.status);
       if (isRefused && isRotated()) result = await transport.send(...request);
       return 'reason' in result ? { ...result, reason: named(result.reason) } : result;
     },

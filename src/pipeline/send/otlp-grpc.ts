@@ -19,7 +19,7 @@ import { fieldsOf, orElse, WireReader } from '../encode/wire-reader.ts';
 import { WIRE } from '../encode/wire.ts';
 import { decompress } from '../queue/compression.ts';
 import { ANSWER_BYTES_MAX, oneLine, readPartialSuccess } from './answer.ts';
-import { heldForSettings, refusedAs } from './classify.ts';
+import { refusedForSettings, refusedAs } from './classify.ts';
 import {
   createBackEndRedactor,
   createTlsContext,
@@ -47,7 +47,6 @@ const SILENT_CODES: ReadonlySet<number> = new Set([
   status.DEADLINE_EXCEEDED,
   status.UNAVAILABLE,
 ]);
-const LATE_CODE: number = status.DEADLINE_EXCEEDED;
 const CUT_CODE: number = status.UNAVAILABLE;
 /** The library's message, with code RESOURCE_EXHAUSTED, for an answer beyond the limit. */
 const ANSWER_TOO_LARGE = new RegExp(
@@ -61,6 +60,8 @@ interface Ending extends GrpcAnswer {
   readonly hasTrailers: boolean;
   /** The back end had begun to answer. */
   readonly isBegun: boolean;
+  /** We gave up waiting. */
+  readonly isLate: boolean;
 }
 
 export class OtlpGrpc implements Transport {
@@ -91,10 +92,10 @@ export class OtlpGrpc implements Transport {
       return notMade('cannot unpack', error);
     }
     const metadata = this.#metadata();
-    if (typeof metadata === 'string') return heldForSettings(0, metadata);
+    if (typeof metadata === 'string') return refusedForSettings(0, metadata);
     const { clock } = this.#options;
-    const deadline = clock.nowMs() + this.#options.config.timeoutMs;
-    const call = { signal: request.signal, bytes, metadata, deadline, abort, onSend };
+    const deadlineMs = clock.monotonicMs() + this.#options.config.timeoutMs;
+    const call = { signal: request.signal, bytes, metadata, deadlineMs, abort, onSend };
     let client = (this.#client ??= this.#connect());
     const sentMs = clock.monotonicMs();
     let ending = await this.#call(client, call);
@@ -111,7 +112,7 @@ export class OtlpGrpc implements Transport {
     }
     // The library would wait for its own back-off before it connects again, or reuse a dead connection.
     this.#drop(client);
-    return ending.code === LATE_CODE
+    return ending.isLate
       ? notInTime(this.#options.config.timeoutMs)
       : noAnswer(this.#redact(causeOf(ending.details)));
   }
@@ -127,7 +128,7 @@ export class OtlpGrpc implements Transport {
     if (!isTooLarge) return classifyGrpcAnswer(ending, { signal, redact: this.#redact });
     // The outcome is unknown, a retry would end the same, and no OTLP back end answers like this.
     const reason = `the answer is larger than ${String(ANSWER_BYTES_MAX)} bytes; check otlp.endpoint`;
-    return heldForSettings(code, reason);
+    return refusedForSettings(code, reason);
   }
 
   #connect(): Client {
@@ -163,32 +164,31 @@ export class OtlpGrpc implements Transport {
       readonly signal: Signal;
       readonly bytes: Buffer;
       readonly metadata: Metadata;
-      /** Wall clock, in milliseconds. */
-      readonly deadline: number;
+      /** Monotonic: the library's own deadlines follow the wall clock, which may be set. */
+      readonly deadlineMs: number;
       readonly abort: AbortSignal;
       readonly onSend: (() => void) | undefined;
     },
   ): Promise<Ending> {
-    const { abort, bytes, metadata, deadline } = call;
+    const { abort, bytes, metadata, deadlineMs } = call;
+    const { clock } = this.#options;
     call.onSend?.();
     return new Promise(resolve => {
       let isBegun = false;
+      let isLate = false;
       const finish = (error: ServiceError | null, answer?: Buffer): void => {
+        cancelTimer();
         abort.removeEventListener('abort', cancel);
-        resolve(endingOf(error, answer ?? Buffer.alloc(0), isBegun));
+        resolve({ ...endingOf(error, answer ?? Buffer.alloc(0)), isBegun, isLate });
       };
       const method = METHODS[call.signal];
-      const active = client.makeUnaryRequest(
-        method,
-        asIs,
-        asIs,
-        bytes,
-        metadata,
-        { deadline },
-        finish,
-      );
+      const active = client.makeUnaryRequest(method, asIs, asIs, bytes, metadata, {}, finish);
       active.on('metadata', () => (isBegun = true));
       const cancel = (): void => active.cancel();
+      const cancelTimer = clock.after(deadlineMs - clock.monotonicMs(), () => {
+        isLate = true;
+        active.cancel();
+      });
       abort.addEventListener('abort', cancel);
       if (abort.aborted) cancel();
     });
@@ -197,6 +197,8 @@ export class OtlpGrpc implements Transport {
   /** The configured headers, or an error message if one cannot be sent. */
   #metadata(): Metadata | string {
     const metadata = new Metadata();
+    // Tells the server; what ends the call is our own clock.
+    metadata.set('grpc-timeout', `${String(Math.ceil(this.#options.config.timeoutMs))}m`);
     for (const [name, secret] of Object.entries(this.#options.config.headers)) {
       try {
         metadata.set(name, secret.reveal());
@@ -214,9 +216,12 @@ function asIs(bytes: Buffer): Buffer {
 }
 
 /** Despite its type, the library's error may be a plain Error, when it does not know the compression of the answer. */
-function endingOf(error: Partial<ServiceError> | null, body: Buffer, isBegun: boolean): Ending {
+function endingOf(
+  error: Partial<ServiceError> | null,
+  body: Buffer,
+): Omit<Ending, 'isBegun' | 'isLate'> {
   if (error === null)
-    return { code: 0, details: '', statusDetails: NO_BYTES, body, hasTrailers: true, isBegun };
+    return { code: 0, details: '', statusDetails: NO_BYTES, body, hasTrailers: true };
   const {
     code = status.INTERNAL,
     details = 'its answer is compressed in an unknown way',
@@ -225,7 +230,7 @@ function endingOf(error: Partial<ServiceError> | null, body: Buffer, isBegun: bo
   const found = metadata.get('grpc-status-details-bin')[0];
   const statusDetails = Buffer.isBuffer(found) ? found : NO_BYTES;
   const hasTrailers = Object.keys(metadata.getMap()).length > 0;
-  return { code, details, statusDetails, body, hasTrailers, isBegun };
+  return { code, details, statusDetails, body, hasTrailers };
 }
 
 function isSilence({ code, hasTrailers }: Ending): boolean {
@@ -265,9 +270,9 @@ const STATUSES: readonly (readonly [name: string, like: number, hint?: string])[
   ['UNKNOWN', 500],
   ['INVALID_ARGUMENT', 400],
   ['DEADLINE_EXCEEDED', 503],
-  ['NOT_FOUND', 404, 'check otlp.endpoint'],
+  ['NOT_FOUND', 500, 'check otlp.endpoint'],
   ['ALREADY_EXISTS', 500],
-  ['PERMISSION_DENIED', 403, 'check otlp.headers and what they may write'],
+  ['PERMISSION_DENIED', 401, 'check otlp.headers and what they may write'],
   // Only with a RetryInfo is it a request to wait.
   ['RESOURCE_EXHAUSTED', 500, 'see the quota or the limits of the back end'],
   ['FAILED_PRECONDITION', 500],

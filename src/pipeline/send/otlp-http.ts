@@ -1,6 +1,5 @@
 // OTLP over HTTP (opentelemetry.io/docs/specs/otlp/#otlphttp): posts a queued body, and classifies the answer. The body
-// is encoded again only for JSON or for another compression than the row has (auto-compression.ts chooses it for
-// `auto`). Redirects are not followed.
+// is encoded again only for JSON, or for another compression than the row has. Redirects are not followed.
 
 import { type BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import { USER_AGENT } from '../../lib/version.ts';
@@ -9,8 +8,7 @@ import { exchange, firstHeader, type Outcome } from '../../service/exchange.ts';
 import { otlpJson } from '../encode/otlp-json.ts';
 import { compress, decompress } from '../queue/compression.ts';
 import type { Encoding } from '../queue/commit.ts';
-import { ANSWER_BYTES_MAX, isExportResponse } from './answer.ts';
-import type { AutoCompression, Exchange } from './auto-compression.ts';
+import { ANSWER_BYTES_MAX } from './answer.ts';
 import { classifyAnswer } from './classify.ts';
 import {
   createBackEndRedactor,
@@ -33,19 +31,16 @@ type Payload = Pick<SendRequest, 'body' | 'encoding'>;
 
 export class OtlpHttp implements Transport {
   readonly #options: EndpointOptions;
-  /** Chooses the compression if the configuration says `auto`; without it `auto` means gzip. */
-  readonly #compression: AutoCompression | null;
   readonly #link: Link;
   readonly #path: string;
   readonly #redact: (text: string) => string;
   readonly #buffers = new BodyBufferPool();
 
   /** Connects with the first request. */
-  constructor(options: EndpointOptions, compression: AutoCompression | null = null) {
+  constructor(options: EndpointOptions) {
     const { config, concurrency } = options;
     const { origin, pathname, search } = new URL(options.config.endpoint);
     this.#options = options;
-    this.#compression = compression;
     this.#path = `${pathname}${search}`;
     this.#redact = createBackEndRedactor(options);
     this.#link = openLink(origin, {
@@ -57,39 +52,23 @@ export class OtlpHttp implements Transport {
   }
 
   async send(request: SendRequest, abort: AbortSignal, onSend?: () => void): Promise<SendResult> {
-    const { compression } = this.#options.config;
-    const one = (encoding: Encoding): Promise<Exchange> =>
-      this.#sendAs(encoding, request, abort, onSend);
-    if (this.#compression !== null) return await this.#compression.send(request.rawBytes, one);
-    return (await one(compression === 'auto' ? 'gzip' : compression)).result;
-  }
-
-  async close(): Promise<void> {
-    await this.#link.dispatcher.destroy();
-  }
-
-  async #sendAs(
-    encoding: Encoding,
-    request: SendRequest,
-    abort: AbortSignal,
-    onSend?: () => void,
-  ): Promise<Exchange> {
-    const nothing = { status: 0, isProof: false, isPauseAsked: false };
     let payload: Payload;
     try {
-      payload = await this.#payloadOf(request, encoding);
+      payload = await this.#payloadOf(request, this.#options.config.compression);
     } catch (error) {
-      return { ...nothing, result: notMade('cannot encode again', error) };
+      return notMade('cannot encode again', error);
     }
     const into = this.#buffers.take();
     try {
       const outcome = await this.#exchange(payload, into, abort, onSend);
-      return outcome.kind === 'answer'
-        ? this.#judge(outcome, request)
-        : { ...nothing, result: outcome };
+      return outcome.kind === 'answer' ? this.#judge(outcome, request) : outcome;
     } finally {
       this.#buffers.give(into);
     }
+  }
+
+  async close(): Promise<void> {
+    await this.#link.dispatcher.destroy();
   }
 
   /** The row's own bytes if they already have the requested form. */
@@ -144,23 +123,14 @@ export class OtlpHttp implements Transport {
   #judge(
     { status, headers, body: read, isWhole }: AnswerOutcome,
     { signal }: SendRequest,
-  ): Exchange {
+  ): SendResult {
     const contentType = firstHeader(headers, 'content-type');
     const retryAfter = firstHeader(headers, 'retry-after');
     const body = isWhole ? read : NO_BODY;
     const requestFormat = this.#options.config.protocol === 'http/json' ? 'json' : 'protobuf';
     const nowMs = this.#options.clock.nowMs();
     const context = { signal, requestFormat, nowMs, redact: this.#redact } as const;
-    const result = classifyAnswer({ status, contentType, retryAfter, body }, context);
-    const isAccepted = result.kind === 'accepted';
-    const isProof =
-      status === 200 &&
-      isAccepted &&
-      result.rejected === 0 &&
-      isWhole &&
-      isExportResponse(contentType, requestFormat, body);
-    const isPauseAsked = !isAccepted && (status === 429 || retryAfter !== '');
-    return { result, status, isProof, isPauseAsked };
+    return classifyAnswer({ status, contentType, retryAfter, body }, context);
   }
 
   #headersFor({ encoding }: Payload): Record<string, string> {

@@ -1,45 +1,39 @@
-// Sends the rows of one signal from the queue, oldest first, and settles them by the back end's answers. With
-// concurrency 1 rows leave in order: a lane has one row at a time, and sends its oldest piece until an answer decides
-// about it. The next step depends on the answer and on the state of the lane:
+// Sends the rows of one signal from the queue, oldest first, and settles each by the back end's answers. The next step
+// depends on the kind of the answer (J3; classify.ts tells the kind, delivery.ts splits):
 //
-//   answer \ state     sending, retrying, holding                      holding for a minute or more
-//   ────────────────   ─────────────────────────────────────────────   ─────────────────────────────────────────────
-//   accepted           settle; next piece or row                       the same
-//   split (400)        smaller pieces, each settled separately,        the same
-//                      unless an empty request gets the same answer:
-//                      then as 500
-//   retry (503, none)  retrying: again after a back-off of up to a     the same; the minute starts again
-//                      minute, or when an empty request is accepted
-//   retry, throttled   retrying: again after the back-off; no empty    the same
-//   or Retry-After     requests; never before the requested time
-//   hold, settings     holding: again after 1 s, 2 s … a minute;       the same; the minute starts again
-//   (401, 404)         says nothing about content
-//   hold, may be       holding: again after 1 s, 2 s … a minute        a round of the search for poison, now and after
-//   content (500)                                                      every further minute (poison.ts)
+//   accepted    the piece is settled; the next piece or row follows at once
+//   too_large   halves follow at once; the largest that is accepted is the limit from now on
+//   refused     a trial of smaller pieces follows at once; if it fails, the row waits
+//   retry, settings, unknown, and a refused row that waits: the same request again after a back-off
 //
-// Each kind of failure has its own count for the back-off, until an answer decides about a piece. A flush retries
-// sooner, but not before the time that the back end asked for, and lets no row pass another.
+// There is one back-off for all kinds, and one request at a time while it lasts, so a back end that accepts nothing gets
+// at most about 120 requests an hour.
 //
-// If an empty request was accepted but the row is then refused again (a Collector short of memory), the next back-off
-// has no empty requests.
+// A row that is refused, or draws failures (500), for `otlp.stuck_after` is put to the test, and again at this interval:
+// another row is sent, and if the back end accepts that, the row once more. Only if that is refused again is content the
+// cause. After failures the other row is the next one, because order matters; after a refusal, or if the next row failed
+// as well, it is the newest: the rows behind one that is too old are too old, too. Order per signal holds but for these.
 //
-// The sender stores nothing: rows that are not settled when the process ends are still in the queue.
+// The sender stores nothing: rows that are not settled when the process ends are still in the queue, whole.
 
-import { backoffMs, type Backoff } from '../../lib/hold-off.ts';
 import { Bell } from '../../lib/bell.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { type Logger, ThrottledLog } from '../../lib/log.ts';
 import { RETRY_AFTER_MS_MAX } from '../../lib/retry-after.ts';
-import type { Signal } from '../../model/batch.ts';
-import type { SetAside, Settlement } from '../queue/commit.ts';
+import { OWN_SERVICE, type Signal } from '../../model/batch.ts';
+import type { QueueRow, SetAside, Settlement } from '../queue/commit.ts';
 import type { Queue } from '../queue/queue.ts';
 import { sumPoints } from '../queue/rows.ts';
-import { Delivery, requestOf, type Piece } from './delivery.ts';
-import { Round, type RoundPort } from './poison.ts';
-import { Presence, SenderHealth, type LaneState, type SenderStatus } from './presence.ts';
-import type { SendResult, Transport } from './transport.ts';
+import { Delivery, type Piece, type Refused } from './delivery.ts';
+import { type LaneState, type Learned, SenderHealth, type SenderStatus } from './sender-health.ts';
+import { isAcceptance, type SendResult, type Transport } from './transport.ts';
+
+/** Until when (monotonic) a busy endpoint asked to wait: both signals that it takes obey. */
+export interface EndpointPause {
+  untilMs: number;
+}
 
 export interface SenderOptions {
   readonly signal: Signal;
@@ -51,6 +45,9 @@ export interface SenderOptions {
   readonly counters: Counters;
   readonly logger: Logger;
   readonly concurrency: number;
+  /** From `otlp.stuck_after`. */
+  readonly stuckAfterMs: number;
+  readonly endpointPause: EndpointPause;
   readonly clock: Clock;
   /** Returns numbers from 0 up to 1, for the jitter. */
   readonly random: () => number;
@@ -59,7 +56,7 @@ export interface SenderOptions {
 export const SEND_COUNTERS = {
   requests: {
     name: 'prom2otlp_send_requests_total',
-    help: 'Requests to the back end by outcome, without repetitions at once (another compression or connection).',
+    help: 'Requests to the back end by outcome, without repetitions at once over another connection.',
     labels: ['signal', 'outcome'],
   },
   seconds: {
@@ -82,11 +79,6 @@ export const SEND_COUNTERS = {
     help: 'Points or log records sent again because no answer settled them.',
     labels: ['signal'],
   },
-  asked: {
-    name: 'prom2otlp_send_empty_requests_total',
-    help: 'Empty requests, by outcome: whether the back end is reachable, or refuses requests whatever their content.',
-    labels: ['signal', 'outcome'],
-  },
   lastAccepted: {
     name: 'prom2otlp_send_last_accepted_timestamp_seconds',
     help: 'Time of the last request that the back end accepted, in seconds since the epoch; absent before the first one.',
@@ -94,42 +86,36 @@ export const SEND_COUNTERS = {
   },
 } as const;
 
-/** Retries use it with full jitter, holds without. */
-const BACKOFF: Backoff = { firstMs: 1000, maxMs: 60_000 };
-/** A row is searched for poison after this time of refusals that content may have caused, and again at this interval. */
-export const ROUND_MS = 60_000;
+/** The back-off: 1, 2, 4, 8, 16 s with full jitter, then half a minute and up to 5 s more. */
+const DOUBLINGS = 5;
+const FIRST_MS = 1000;
+const LATER_MS = 30_000;
+const LATER_JITTER_MS = 5000;
+/** A learned limit is never lower: below it, a refusal for size has another cause. */
+const LEARNED_MIN: Learned = { bytes: 64 * 1024, points: 100 };
 /** How long a stop or a reload waits for the answers to running requests: without one, a batch would be sent again. */
 export const GRACE_MS = 2000;
 /** How soon the queue is asked again when it has rows but gave none. */
 const READ_AGAIN_MS = 10_000;
-/** In a flush the average pause between two attempts is a tenth of its time, but at least this. */
-export const FLUSH_PAUSE_MS = 1000;
-const FLUSH_RETRIES = 10;
+/** How many rows are looked at for one with points of a database. */
+const LOOK_MAX = 8;
+
+/** The wait after the n-th failure in a row, from 1. */
+export function backOffMs(failureCount: number, random: () => number): number {
+  if (failureCount > DOUBLINGS) return LATER_MS + random() * LATER_JITTER_MS;
+  return random() * FIRST_MS * 2 ** (failureCount - 1);
+}
 
 /** Sends one row after the other. */
 class Lane {
-  /** Oldest first; more than one only while the older ones contain only suspects. */
+  /** Parked rows first, then the one that is sent, then one that was begun in a test. */
   deliveries: Delivery[] = [];
   state: LaneState = 'idle';
   /** Wall clock; null outside a pause. */
   nextAttemptAtMs: number | null = null;
   /** Ends the current pause. */
   wake = new AbortController();
-  /** Failures of each kind since the last decision. */
-  retryCount = 0;
-  holdCount = 0;
-  /** Failures directly after an empty request was accepted. */
-  vainCount = 0;
-  /** An accepted empty request ended the last pause. */
-  isBack = false;
-  /** Monotonic: since when all answers were refusals that content may have caused. */
-  refusedSinceMs: number | null = null;
-  /** Monotonic: when the lane's last round began. */
-  roundAtMs = -Infinity;
-  /** Accepted requests in this lane, and in all other lanes when this lane's last round began. */
-  acceptedCount = 0;
-  othersAccepted = 0;
-  /** A flush does not wait for this lane: the back end refuses our settings, or has refused the row for a minute. */
+  /** A flush does not wait for this lane: the back end refuses our settings or the row, or only parked rows are left. */
   isHeldOff = false;
 }
 
@@ -139,24 +125,32 @@ export class Sender {
   readonly #counters: CountersOf<typeof SEND_COUNTERS>;
   readonly #fields: Pick<SenderOptions, 'signal' | 'endpoint'>;
   readonly #lanes: readonly Lane[];
-  /** Rings at each change of the queue: there may be a row to take, or it may be empty. */
+  /** Rings at each change of the queue, at each acceptance, and when the back-off ends. */
   readonly #bell = new Bell();
   readonly #closing = new AbortController();
   readonly #forget: () => void;
   readonly #health: SenderHealth;
-  readonly #presence: Presence;
   /** Since the call of `close`; `#closing` then ends the requests that take too long. */
   #isClosing = false;
   #workers: Promise<void>[] = [];
-  /** The average pause between two attempts of each flush in progress. */
-  #flushPausesMs: readonly number[] = [];
-  /** Accepted requests of all lanes. */
-  #acceptedCount = 0;
+  /** Flushes with a time limit in progress: no row may pass another. */
+  #flushCount = 0;
+  /** Failures since the last acceptance. */
+  #failureCount = 0;
+  /** The only lane that sends during a back-off. */
+  #leader: Lane | null = null;
+  /** Requests with points of a database that the back end accepted: the proof that it takes some. */
+  #acceptances = 0;
+  /** The last test showed that content is the cause, so the next row is tested without a wait. */
+  #mayTestAtOnce = false;
+  /** The newest row that was sent in a test: only a later one proves something new. */
+  #newestTested = -Infinity;
+  #learned: Learned | null = null;
   /** Monotonic: the back end asked to wait until then. */
   #notBeforeMs = -Infinity;
 
   constructor(options: SenderOptions) {
-    const { clock, random, concurrency, queue, signal, endpoint } = options;
+    const { clock, concurrency, queue, signal, endpoint } = options;
     this.#options = options;
     this.#log = new ThrottledLog(options.logger, clock);
     this.#counters = options.counters.of(SEND_COUNTERS);
@@ -166,8 +160,6 @@ export class Sender {
     this.#fields = { signal, endpoint };
     this.#lanes = Array.from({ length: concurrency }, () => new Lane());
     this.#health = new SenderHealth(clock);
-    const ask = (abort: AbortSignal): Promise<SendResult> => this.#ask(abort);
-    this.#presence = new Presence({ clock, random, ask, health: this.#health });
     this.#forget = queue.onChange(() => this.#bell.ring());
   }
 
@@ -177,22 +169,22 @@ export class Sender {
   }
 
   status(): SenderStatus {
-    return this.#health.status(this.#lanes);
+    return this.#health.status(this.#lanes, this.#learned);
   }
 
   /**
-   * Sends all rows now: ends current pauses and tries several times within the time, but not before the time that the
+   * Sends all rows now: one attempt at once, whatever the back-off, which begins anew; but not before the time that the
    * back end asked for. True when the queue has no more rows of the signal; false when the time is up or the back end
-   * refuses requests, and the rest stays queued. An infinite time shortens no pause.
+   * refuses requests, and the rest stays queued.
    */
   async flush(timeoutMs: number): Promise<boolean> {
-    const pauseMs = Math.max(FLUSH_PAUSE_MS, timeoutMs / FLUSH_RETRIES);
-    this.#flushPausesMs = [...this.#flushPausesMs, pauseMs];
+    const isLimited = timeoutMs < Infinity;
+    if (isLimited) this.#flushCount++;
     this.#wakeAll();
     try {
       return await this.#waitUntilEmpty(this.#options.clock.monotonicMs() + timeoutMs);
     } finally {
-      this.#flushPausesMs = this.#flushPausesMs.toSpliced(this.#flushPausesMs.indexOf(pauseMs), 1);
+      if (isLimited) this.#flushCount--;
     }
   }
 
@@ -216,6 +208,7 @@ export class Sender {
   }
 
   #wakeAll(): void {
+    this.#failureCount = 0;
     for (const lane of this.#lanes) {
       if (lane.state !== 'idle') lane.state = 'sending';
       // It tries once more, and a flush waits for the answer.
@@ -231,7 +224,8 @@ export class Sender {
       const seen = this.#bell.rings;
       if (queue.size(signal).rows === 0) return true;
       const leftMs = endMs - clock.monotonicMs();
-      const busy = this.#lanes.filter(({ state }) => state !== 'idle');
+      const lanes = this.#leader === null ? this.#lanes : [this.#leader];
+      const busy = lanes.filter(lane => lane.state !== 'idle' || lane.isHeldOff);
       const isHeldOff = busy.length > 0 && busy.every(lane => lane.isHeldOff);
       if (leftMs <= 0 || isHeldOff || this.#isClosing) return false;
       await this.#bell.wait(seen, this.#closing.signal, { clock, ms: leftMs });
@@ -241,99 +235,83 @@ export class Sender {
   async #work(lane: Lane): Promise<void> {
     while (!this.#isClosing) {
       const seen = this.#bell.rings;
-      const delivery = lane.deliveries[0] ?? (await this.#take(lane));
-      const notForMs = this.#notBeforeMs - this.#options.clock.monotonicMs();
+      if (this.#leader !== null && this.#leader !== lane) {
+        await this.#bell.wait(seen, this.#closing.signal);
+        continue;
+      }
+      const delivery = this.#ready(lane) ?? (await this.#take(lane));
+      const notForMs = this.#notForMs();
       if (this.#isClosing) break;
-      if (delivery === null) await this.#waitForRow(seen);
+      if (delivery === null) await this.#waitForRow(lane, seen);
       else if (notForMs > 0) await this.#pause(lane, 'retrying', notForMs);
-      else await this.#sendOldest(lane, delivery);
+      else await this.#sendNext(lane, delivery);
     }
     for (const { row } of lane.deliveries) this.#options.queue.unpin(row.id);
     Object.assign(lane, new Lane());
   }
 
+  /** The first row of the lane with something to send now. */
+  #ready({ deliveries }: Lane): Delivery | undefined {
+    return deliveries.find(delivery => delivery.next(this.#acceptances) !== null);
+  }
+
   /** Waits for the bell. It does not ring for rows that could not be read just now, so they get a time limit. */
-  async #waitForRow(seen: number): Promise<void> {
+  async #waitForRow(lane: Lane, seen: number): Promise<void> {
     const { clock, queue, signal } = this.#options;
-    if (queue.size(signal).rows === 0) await this.#bell.wait(seen);
-    else await this.#bell.wait(seen, this.#closing.signal, { clock, ms: READ_AGAIN_MS });
+    if (queue.size(signal).rows === 0) return await this.#bell.wait(seen);
+    // Only parked rows are left: a flush need not wait for the acceptance of a later one.
+    if (lane.deliveries.length > 0 && !lane.isHeldOff) {
+      lane.isHeldOff = true;
+      this.#bell.ring();
+    } else await this.#bell.wait(seen, this.#closing.signal, { clock, ms: READ_AGAIN_MS });
   }
 
   /** Takes the oldest row that no lane has; null when there is none. */
   async #take(lane: Lane): Promise<Delivery | null> {
     const { queue, signal } = this.#options;
     for (;;) {
-      const taken = (): Set<number> =>
-        new Set(this.#lanes.flatMap(({ deliveries }) => deliveries.map(({ row }) => row.id)));
-      const [row] = await queue.oldest(signal, 1, taken());
+      const [row] = await queue.oldest(signal, 1, this.#taken());
       if (row === undefined) return null;
       // Another lane may have been faster: look for the next row.
-      if (taken().has(row.id)) continue;
-      const delivery = new Delivery(row);
-      lane.deliveries.push(delivery);
-      return delivery;
+      if (!this.#taken().has(row.id)) return await this.#begin(lane, row);
     }
   }
 
-  /** Sends the oldest piece of a lane, and acts on the answer: see the table above. */
-  async #sendOldest(lane: Lane, delivery: Delivery): Promise<void> {
-    const [piece] = delivery.pieces();
-    const result = piece === undefined ? null : await this.#attempt(lane, delivery, piece);
-    if (
-      result === null ||
-      piece === undefined ||
-      (await this.#decide(lane, delivery, piece, result))
-    ) {
+  /** Takes a row with points of a database that another row may pass or be passed by, for a test. */
+  async #takeForTest(lane: Lane, isNext: boolean): Promise<Delivery | null> {
+    const { queue, signal } = this.#options;
+    const rows = isNext
+      ? await queue.oldest(signal, LOOK_MAX, this.#taken())
+      : await queue.newest(signal, LOOK_MAX, this.#taken());
+    const row = rows.find(({ parts }) => hasDatabasePoints(parts));
+    if (row === undefined || this.#taken().has(row.id)) return null;
+    if (!isNext && row.id <= this.#newestTested) return null;
+    this.#newestTested = Math.max(this.#newestTested, row.id);
+    return await this.#begin(lane, row);
+  }
+
+  #taken(): Set<number> {
+    return new Set(this.#lanes.flatMap(lane => lane.deliveries.map(({ row }) => row.id)));
+  }
+
+  async #begin(lane: Lane, row: QueueRow): Promise<Delivery> {
+    const delivery = new Delivery(row);
+    lane.deliveries.push(delivery);
+    if (this.#learned !== null) await delivery.fit(this.#learned);
+    return delivery;
+  }
+
+  /** Sends the next piece of a row, and acts on the answer: see the table above. */
+  async #sendNext(lane: Lane, delivery: Delivery): Promise<void> {
+    const piece = delivery.next(this.#acceptances);
+    const result = piece === null ? null : await this.#attempt(lane, delivery, piece);
+    if (piece === null || result === null || (await this.#decide(delivery, piece, result))) {
       this.#release(lane);
       return;
     }
-    const nowMs = this.#options.clock.monotonicMs();
-    const mayBeContent = result.kind === 'hold' && result.mayBeContent;
-    lane.refusedSinceMs = mayBeContent ? (lane.refusedSinceMs ?? nowMs) : null;
-    lane.isHeldOff = result.kind === 'hold' && !mayBeContent;
-    let pauseMs: number | null = null;
-    let last = result;
-    if (lane.refusedSinceMs !== null && nowMs - lane.refusedSinceMs >= ROUND_MS) {
-      lane.isHeldOff = true;
-      if (nowMs - lane.roundAtMs >= ROUND_MS) {
-        const stop = await this.#searchForPoison(lane, piece);
-        if (stop === null) pauseMs = ROUND_MS;
-        else last = stop;
-      }
-    }
+    const last = await this.#test(lane, delivery, result);
     this.#release(lane);
-    if (lane.deliveries.length > 0) await this.#pauseAfter(lane, last, pauseMs);
-  }
-
-  /** Runs one round. Returns the answer that ended it early, or null. */
-  async #searchForPoison(lane: Lane, refused: Piece): Promise<SendResult | null> {
-    const { clock } = this.#options;
-    const port: RoundPort = {
-      send: async (delivery, piece) => {
-        // Another lane may have been asked to wait.
-        const notForMs = this.#notBeforeMs - clock.monotonicMs();
-        if (notForMs > 0) await clock.sleep(notForMs, this.#closing.signal);
-        return await this.#attempt(lane, delivery, piece);
-      },
-      decide: (delivery, piece, result) => this.#decide(lane, delivery, piece, result),
-      giveUp: async (delivery, piece, reason) => {
-        await delivery.giveUp(reason, clock.nowMs(), piece);
-        await this.#settle(delivery);
-      },
-      takeLater: () => this.#take(lane),
-      mayPass: () => this.#flushPausesMs.every(pauseMs => pauseMs === Infinity),
-      isClosing: () => this.#isClosing,
-    };
-    const { refusedSinceMs } = lane;
-    lane.roundAtMs = clock.monotonicMs();
-    const others = this.#acceptedCount - lane.acceptedCount;
-    const round = new Round(lane.deliveries, refused, port);
-    await round.run(others > lane.othersAccepted);
-    lane.othersAccepted = others;
-    // Acceptances in the round do not restart the minute of this row.
-    lane.refusedSinceMs = round.stop === null ? refusedSinceMs : null;
-    lane.isHeldOff = round.acceptedCount === 0;
-    return round.stop;
+    if (last !== null && lane.deliveries.length > 0) await this.#backOff(lane, piece, last);
   }
 
   /** Sends a piece once; null when its row was evicted meanwhile. */
@@ -343,7 +321,7 @@ export class Sender {
       delivery.drop();
       return null;
     }
-    const request = await requestOf(delivery, piece);
+    const request = await delivery.request(piece);
     lane.state = 'sending';
     lane.nextAttemptAtMs = null;
     lane.isHeldOff = false;
@@ -354,115 +332,134 @@ export class Sender {
       if (piece.isResend) this.#counters.resent.add(piece.points, signal);
       piece.isResend = true;
     };
-    const answer = await transport.send(request, this.#closing.signal, onSend);
+    const result = await transport.send(request, this.#closing.signal, onSend);
     failpoint('send-answered');
     this.#counters.seconds.add((clock.monotonicMs() - startedMs) / 1000, signal);
-    const result = await this.#weigh(delivery, answer);
     if (this.#closing.signal.aborted && result.kind === 'retry') return result;
     this.#counters.requests.add(1, signal, result.kind);
     this.#counters.bytes.add(request.body.length, signal);
-    this.#report(result, piece);
-    this.#noteRetryAfter(result);
-    const downMs = this.#health.note(result);
+    if (result.kind !== 'accepted') this.#failureCount++;
+    this.#note(result, piece);
+    return result;
+  }
+
+  /** Notes what an answer says about the back end. */
+  #note(result: SendResult, { points, slices }: Piece): void {
+    const { clock, signal, endpointPause } = this.#options;
+    const downMs = this.#health.note(result, points);
     if (downMs !== null)
       this.#log.plain.info({ ...this.#fields, downMs }, 'the back end accepts again');
-    return result;
+    if (result.kind === 'retry' && result.retryAfterMs !== null) {
+      const untilMs = clock.monotonicMs() + Math.min(result.retryAfterMs, RETRY_AFTER_MS_MAX);
+      if (result.pauses === 'endpoint')
+        endpointPause.untilMs = Math.max(endpointPause.untilMs, untilMs);
+      else this.#notBeforeMs = Math.max(this.#notBeforeMs, untilMs);
+    }
+    if (result.kind !== 'accepted') return;
+    const { rejected, message: reason } = result;
+    if (rejected > 0 || reason !== '') {
+      const said = { ...this.#fields, rejected, reason };
+      this.#log.warn('partial', said, 'the back end rejected some points');
+    }
+    if (!isAcceptance(result, points)) return;
+    this.#counters.lastAccepted.set(clock.nowMs() / 1000, signal);
+    if (hasDatabasePoints(slices)) this.#acceptances++;
+    this.#failureCount = 0;
+    this.#leader = null;
+    this.#bell.ring();
+  }
+
+  #notForMs(): number {
+    const { clock, endpointPause } = this.#options;
+    return Math.max(this.#notBeforeMs, endpointPause.untilMs) - clock.monotonicMs();
+  }
+
+  /** Takes over what an answer decides about a piece; false when the row must wait. */
+  async #decide(delivery: Delivery, piece: Piece, result: SendResult): Promise<boolean> {
+    let isDecided = false;
+    if (result.kind === 'accepted') {
+      if (delivery.wasTooLarge && isAcceptance(result, piece.points)) this.#learn(piece);
+      await delivery.accept(result.rejected, piece);
+      delivery.refusedSinceMs = null;
+      isDecided = true;
+    } else if (result.kind === 'too_large') {
+      isDecided = await delivery.cut(piece, this.#refused(result));
+    } else if (
+      result.kind === 'refused' ||
+      (result.kind === 'unknown' && delivery.isUnknownContent)
+    ) {
+      isDecided = await delivery.refuse(piece, this.#refused(result));
+    }
+    if (delivery.isDone) await this.#settle(delivery);
+    return isDecided;
+  }
+
+  #refused({ reason, status }: Exclude<SendResult, { kind: 'accepted' }>): Refused {
+    return { reason, status, atMs: this.#options.clock.nowMs(), acceptances: this.#acceptances };
+  }
+
+  #learn({ bytes, points }: Piece): void {
+    const before = this.#learned ?? LEARNED_MIN;
+    const learned = {
+      bytes: Math.max(before.bytes, bytes),
+      points: Math.max(before.points, points),
+    };
+    const isNews = this.#learned === null || learned.bytes > before.bytes;
+    this.#learned = learned;
+    if (!isNews) return;
+    const said = { ...this.#fields, ...learned, remedy: 'set otlp.max_request to this' };
+    this.#log.plain.info(said, 'the back end takes smaller requests only; larger ones are split');
   }
 
   /**
-   * Some back ends answer 400 to a wrong path, or to http instead of https. If an empty request is refused in the same
-   * words, content is not the cause. If the empty request gets no clear answer, the row waits.
+   * Puts a row to the test that the back end has refused for long. Returns the answer after which the row must wait;
+   * null when it need not, because an answer has decided about it.
    */
-  async #weigh(delivery: Delivery, answer: SendResult): Promise<SendResult> {
-    if (answer.kind !== 'split' || delivery.isContentRefused) return answer;
-    const { reason, status } = answer;
-    let empty = await this.#ask(this.#closing.signal);
-    if (empty.kind === 'retry') {
-      // A gateway that limits the rate may have refused it, and would do so after every further refusal.
-      await this.#options.clock.sleep(BACKOFF.firstMs, this.#closing.signal);
-      empty = await this.#ask(this.#closing.signal);
-    }
-    if (
-      empty.kind === 'retry' &&
-      (empty.status === 0 || empty.isThrottled || empty.retryAfterMs !== null)
-    )
-      return { ...empty, reason: empty.reason === '' ? reason : empty.reason };
-    // A gateway may refuse every empty request (411), or fail on it (502): then only a search finds the refused points.
-    if (empty.kind === 'hold' || empty.kind === 'retry')
-      return { kind: 'hold', status: empty.status, reason: empty.reason, mayBeContent: true };
-    const isAlike =
-      empty.kind === 'split' &&
-      empty.status === status &&
-      withoutNumbers(empty.reason) === withoutNumbers(reason);
-    if (isAlike) {
-      const said = `${reason}; an empty request gets the same answer: check otlp.endpoint`;
-      return { kind: 'hold', status, reason: said, mayBeContent: true };
-    }
-    delivery.isContentRefused = true;
-    return answer;
+  async #test(lane: Lane, delivery: Delivery, result: SendResult): Promise<SendResult | null> {
+    const nowMs = this.#options.clock.monotonicMs();
+    const kind = testedAs(result);
+    if (kind === null) return result;
+    delivery.refusedSinceMs ??= nowMs;
+    const isAtOnce = kind === 'refused' && this.#mayTestAtOnce;
+    const isDue = isAtOnce || nowMs - delivery.refusedSinceMs >= this.#options.stuckAfterMs;
+    if (!isDue || this.#flushCount > 0 || this.#isClosing) return result;
+    const other = await this.#takeForTest(lane, kind === 'unknown' && !delivery.wasTested);
+    if (other === null) return result;
+    delivery.refusedSinceMs = nowMs;
+    delivery.wasTested = true;
+    this.#mayTestAtOnce = false;
+    const before = this.#acceptances;
+    const answer = await this.#trySend(lane, other);
+    if (this.#acceptances === before || this.#notForMs() > 0)
+      return answer === null || answer.kind === 'accepted' ? result : answer;
+    // Not the piece that was refused last, if that was the last one of a trial.
+    const piece = delivery.next(this.#acceptances);
+    const again = piece === null ? null : await this.#attempt(lane, delivery, piece);
+    if (piece === null || again === null) return null;
+    if (again.kind === 'accepted' || testedAs(again) !== kind)
+      return (await this.#decide(delivery, piece, again)) ? null : again;
+    this.#mayTestAtOnce = true;
+    delivery.isUnknownContent ||= kind === 'unknown';
+    await delivery.prove(piece, this.#refused(again));
+    if (delivery.isDone) await this.#settle(delivery);
+    return null;
   }
 
-  /** Logs a result that the operator should know; a refusal for good is logged once it is settled. */
-  #report(result: SendResult, { points }: Piece): void {
-    if (result.kind === 'accepted') {
-      const { rejected, message: reason } = result;
-      this.#counters.lastAccepted.set(this.#options.clock.nowMs() / 1000, this.#fields.signal);
-      if (rejected === 0 && reason === '') return;
-      const said = { ...this.#fields, rejected, reason };
-      this.#log.warn('partial', said, 'the back end rejected some points');
-    } else if (result.kind !== 'split') {
-      const said = { ...this.#fields, points, reason: result.reason };
-      this.#log.warn(result.kind, said, 'cannot send to the back end; the points wait');
+  /** Sends the first piece of a row once. Unless that decides about it, the row keeps its turn. */
+  async #trySend(lane: Lane, delivery: Delivery): Promise<SendResult | null> {
+    const piece = delivery.next(this.#acceptances);
+    const result = piece === null ? null : await this.#attempt(lane, delivery, piece);
+    if (piece !== null && result?.kind === 'accepted') await this.#decide(delivery, piece, result);
+    if (!delivery.isDone && !delivery.isBegun) {
+      this.#options.queue.unpin(delivery.row.id);
+      lane.deliveries = lane.deliveries.filter(some => some !== delivery);
     }
-  }
-
-  async #ask(abort: AbortSignal): Promise<SendResult> {
-    const { signal, transport, clock } = this.#options;
-    const retryAfterMs = this.#notBeforeMs - clock.monotonicMs();
-    // Another lane was asked to wait.
-    if (retryAfterMs > 0)
-      return { kind: 'retry', reason: '', status: 0, retryAfterMs, isThrottled: true };
-    const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
-    const stop = AbortSignal.any([abort, this.#closing.signal]);
-    const result = await transport.send(request, stop);
-    this.#counters.asked.add(1, signal, result.kind);
-    this.#noteRetryAfter(result);
     return result;
   }
 
-  #noteRetryAfter(result: SendResult): void {
-    if (result.kind !== 'retry' || result.retryAfterMs === null) return;
-    const untilMs =
-      this.#options.clock.monotonicMs() + Math.min(result.retryAfterMs, RETRY_AFTER_MS_MAX);
-    this.#notBeforeMs = Math.max(this.#notBeforeMs, untilMs);
-  }
-
-  /** Settles a piece if the answer decides about it; false when it does not. */
-  async #decide(
-    lane: Lane,
-    delivery: Delivery,
-    piece: Piece,
-    result: SendResult,
-  ): Promise<boolean> {
-    if (result.kind === 'accepted') {
-      delivery.accept(result.rejected, piece);
-      this.#acceptedCount++;
-      lane.acceptedCount++;
-    } else if (result.kind === 'split')
-      await delivery.refuse(result.reason, this.#options.clock.nowMs(), piece);
-    else return false;
-    lane.retryCount = 0;
-    lane.holdCount = 0;
-    lane.vainCount = 0;
-    lane.refusedSinceMs = null;
-    await this.#settle(delivery);
-    return true;
-  }
-
-  /** Stores the decisions once all are made: a row that was half sent is sent whole again after a kill. */
+  /** Stores what was decided about a row, once that is all of it. */
   async #settle(delivery: Delivery): Promise<void> {
-    if (!delivery.isDone) return;
-    const { settlements, aside } = delivery.takeOutcome();
+    const { settlements, aside } = delivery.outcome();
     if (settlements.length === 0) return;
     await this.#options.queue.settle(delivery.row.id, settlements, aside);
     this.#countSettled(settlements, aside);
@@ -484,59 +481,49 @@ export class Sender {
     this.#log.error('aside', said, 'the back end refuses points for good; they were set aside');
   }
 
-  /** Finished rows leave the lane; the others may be evicted while they wait. */
+  /** Finished rows leave the lane; the others may be evicted while they wait, unless part of them is decided. */
   #release(lane: Lane): void {
-    for (const { row } of lane.deliveries) this.#options.queue.unpin(row.id);
     lane.deliveries = lane.deliveries.filter(({ isDone }) => !isDone);
-    if (lane.deliveries.length > 0) return;
+    for (const { row, isBegun } of lane.deliveries) if (!isBegun) this.#options.queue.unpin(row.id);
+    if (this.#ready(lane) !== undefined) return;
     lane.state = 'idle';
-    lane.refusedSinceMs = null;
+    if (this.#leader === lane) this.#leader = null;
     this.#bell.ring();
   }
 
-  async #pauseAfter(lane: Lane, result: SendResult, roundMs: number | null): Promise<void> {
+  async #backOff(lane: Lane, { points }: Piece, result: SendResult): Promise<void> {
+    if (result.kind === 'accepted' || this.#closing.signal.aborted) return;
     const { random } = this.#options;
-    if (result.kind === 'retry') {
-      const isInVain = lane.isBack;
-      lane.retryCount++;
-      if (isInVain) lane.vainCount++;
-      const backOffMs = backoffMs(BACKOFF, isInVain ? lane.vainCount : lane.retryCount, random);
-      const mayAsk = !isInVain && !result.isThrottled && result.retryAfterMs === null;
-      await this.#pause(lane, 'retrying', this.#flushPauseMs(backOffMs), mayAsk);
-      return;
-    }
-    lane.holdCount++;
-    const holdMs = roundMs ?? backoffMs(BACKOFF, lane.holdCount, () => 1);
-    await this.#pause(lane, 'holding', this.#flushPauseMs(holdMs));
+    const { kind, reason } = result;
+    this.#leader ??= lane;
+    lane.isHeldOff = kind === 'settings' || kind === 'refused' || kind === 'too_large';
+    const said = { ...this.#fields, points, reason };
+    this.#log.warn(kind, said, 'cannot send to the back end; the points wait');
+    lane.state = kind === 'retry' ? 'retrying' : 'holding';
+    if (this.#leader !== lane) return;
+    await this.#pause(lane, lane.state, backOffMs(Math.max(this.#failureCount, 1), random));
   }
 
-  #flushPauseMs(ms: number): number {
-    return Math.min(ms, Math.min(...this.#flushPausesMs) * (0.5 + this.#options.random()));
-  }
-
-  async #pause(
-    lane: Lane,
-    state: 'retrying' | 'holding',
-    ms: number,
-    mayAsk = false,
-  ): Promise<void> {
+  async #pause(lane: Lane, state: 'retrying' | 'holding', ms: number): Promise<void> {
     const { clock } = this.#options;
     if (this.#isClosing) return;
-    const pauseMs = Math.max(ms, this.#notBeforeMs - clock.monotonicMs());
+    const pauseMs = Math.max(ms, this.#notForMs());
     lane.state = state;
     lane.nextAttemptAtMs = clock.nowMs() + pauseMs;
     lane.wake = new AbortController();
     this.#bell.ring();
-    if (mayAsk) lane.isBack = await this.#presence.wait(pauseMs, lane.wake.signal);
-    else {
-      lane.isBack = false;
-      await clock.sleep(pauseMs, lane.wake.signal);
-    }
+    await clock.sleep(pauseMs, lane.wake.signal);
     lane.nextAttemptAtMs = null;
   }
 }
 
-/** Ports, times and the ids of requests differ between two answers that say the same. */
-function withoutNumbers(reason: string): string {
-  return reason.replace(/[\da-f-]*\d[\da-f-]*/giu, '0');
+/** The kind of test that a row needs after such an answer for long; null for none. */
+function testedAs({ kind }: SendResult): 'refused' | 'unknown' | null {
+  if (kind === 'too_large') return 'refused';
+  return kind === 'refused' || kind === 'unknown' ? kind : null;
+}
+
+/** Own telemetry proves nothing about the points of databases. */
+function hasDatabasePoints(parts: readonly { readonly service: string }[]): boolean {
+  return parts.some(({ service }) => service !== OWN_SERVICE);
 }

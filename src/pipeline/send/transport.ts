@@ -1,6 +1,6 @@
-// The interface between the sender and the protocols: one attempt to send a request, and four kinds of result. The
-// sender decides by the kind and its fields. It never interprets a message; it only compares two of them. Below are the
-// parts that both protocols share: results without an answer, redaction, certificates.
+// The interface between the sender and the protocols: one attempt to send a request, and six kinds of result. The sender
+// decides by the kind; it never interprets a message. Below are the parts that both protocols share: results without an
+// answer, redaction, certificates.
 
 import type { SecureContext } from 'node:tls';
 import type { OtlpSignalConfig } from '../../config/config.ts';
@@ -20,31 +20,36 @@ export type SendRequest = Pick<QueueRow, 'signal' | 'encoding' | 'body' | 'rawBy
  */
 export const IDLE_CLOSED_MS = 1000;
 
+/** Why a request was not accepted: the words for the operator, without secrets, and the status, or 0 without one. */
+interface Refusal {
+  readonly reason: string;
+  readonly status: number;
+}
+
 /**
+ * The kinds of answers (J3; classify.ts has the table):
+ *
  * - `accepted`: except for `rejected` points, with the back end's message about them; never sent again.
- * - `retry`: nothing was decided; send the same later, after `retryAfterMs` if the back end set it. `isThrottled`: the
- *   back end is reachable, and asks for less (429).
- * - `hold`: refused, without a retry in the protocol. `mayBeContent`: a failure of the back end (500) that this content
- *   may have caused; else it concerns our key, path or protocol (401, 404), never content.
- * - `split`: this content is refused, and would be again. Smaller pieces may be accepted.
- * `reason` is one printable line without secrets. `status` is 0 where there is none.
+ * - `retry`: busy or away; send the same later, after `retryAfterMs` if the back end set it. `pauses`: whose requests
+ *   that pause is for.
+ * - `settings`: about our key, path or protocol; says nothing about content.
+ * - `too_large`: smaller requests may be accepted.
+ * - `refused`: about this content, or about all requests.
+ * - `unknown`: a failure of the back end, which content may cause.
  */
 export type SendResult =
   | { readonly kind: 'accepted'; readonly rejected: number; readonly message: string }
-  | {
+  | (Refusal & {
       readonly kind: 'retry';
-      readonly reason: string;
-      readonly status: number;
       readonly retryAfterMs: number | null;
-      readonly isThrottled: boolean;
-    }
-  | {
-      readonly kind: 'hold';
-      readonly reason: string;
-      readonly status: number;
-      readonly mayBeContent: boolean;
-    }
-  | { readonly kind: 'split'; readonly reason: string; readonly status: number };
+      readonly pauses: 'signal' | 'endpoint';
+    })
+  | (Refusal & { readonly kind: 'settings' | 'too_large' | 'refused' | 'unknown' });
+
+/** True if the back end has taken some of these points: a success that rejects all of them proves nothing. */
+export function isAcceptance(result: SendResult, points: number): boolean {
+  return result.kind === 'accepted' && (points === 0 || result.rejected < points);
+}
 
 export interface EndpointOptions {
   readonly config: OtlpSignalConfig;
@@ -57,7 +62,7 @@ export interface EndpointOptions {
 export interface Transport {
   /**
    * One attempt, within the transport's own deadline. It never throws; an abort gives `retry`. Calls `onSend` whenever the
-   * request leaves: over another connection or in another compression, it may go out again at once.
+   * request leaves: over another connection, it may go out again at once.
    */
   send(request: SendRequest, abort: AbortSignal, onSend?: () => void): Promise<SendResult>;
   close(): Promise<void>;
@@ -103,7 +108,7 @@ export function notInTime(timeoutMs: number): SendResult {
 }
 
 function retryLater(reason: string): SendResult {
-  return { kind: 'retry', reason, status: 0, retryAfterMs: null, isThrottled: false };
+  return { kind: 'retry', reason, status: 0, retryAfterMs: null, pauses: 'signal' };
 }
 
 /** Codes of Node, zlib and zstd when memory is short. */
@@ -118,13 +123,13 @@ const MEMORY_MESSAGE = 'Array buffer allocation failed';
 
 /**
  * The result of a request that cannot be made from the bytes of the queue. If memory is short, it may be made later.
- * Damaged bytes would never be accepted: `split` sets them aside.
+ * Damaged bytes are like content that is refused.
  */
 export function notMade(what: string, error: unknown): SendResult {
   const reason = `${what}: ${causeText(error)}`;
   const { code, message } = error as Partial<NodeJS.ErrnoException>;
   if (MEMORY_CODES.has(code) || message === MEMORY_MESSAGE) return retryLater(reason);
-  return { kind: 'split', reason, status: 0 };
+  return { kind: 'refused', reason, status: 0 };
 }
 
 // Redaction of the back end's messages before they reach a log, the page or the queue: it may echo the key that it

@@ -103,10 +103,14 @@ export class Stage {
     await this.#noteUnsettled(process);
   }
 
-  /** Stops the program. If it could not deliver everything on a busy machine, another process does. */
-  async end(process: Running): Promise<void> {
+  async stop(process: Running): Promise<void> {
     await process.stop();
     await this.#noteUnsettled(process);
+  }
+
+  /** Stops the program. If it could not deliver everything on a busy machine, another process does. */
+  async end(process: Running): Promise<void> {
+    await this.stop(process);
     if (this.bridge.account().stored > 0) await this.bridge.finish();
   }
 

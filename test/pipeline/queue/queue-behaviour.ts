@@ -178,6 +178,17 @@ export function describeQueue(name: string, open: (options: QueueOptions) => Pro
       expect(await queue.readSetAside(10)).toEqual([aside]);
     });
 
+    test('the newest rows come newest first, without the rows that are skipped', async () => {
+      queue = await open(queueOptions());
+      for (const id of ['a', 'b', 'c']) await put(queue, { [id]: 1 });
+      const { id } = await firstRow(queue);
+      const found = async (count: number, skip = NONE): Promise<readonly string[]> =>
+        (await queue.newest('metrics', count, skip)).map(({ parts }) => parts[0]?.service ?? '');
+      expect(await found(2)).toEqual(['c', 'b']);
+      expect(await found(9, new Set([id]))).toEqual(['c', 'b']);
+      expect(await queue.newest('logs', 1, NONE)).toEqual([]);
+    });
+
     test('set-aside entries are bounded and listed newest first', async () => {
       queue = await open(queueOptions());
       const entry = (points: number): SetAside => ({ ...ASIDE, points });

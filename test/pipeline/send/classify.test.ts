@@ -18,25 +18,26 @@ function classify(answer: Partial<HttpAnswer>) {
 /** The result of a status alone: its kind, and the other fields that matter for this kind. */
 test.each<[want: object, ...statuses: number[]]>([
   [{ kind: 'accepted', rejected: 0, message: '' }, 200, 201, 202, 204, 206],
-  [{ kind: 'retry', isThrottled: true }, 429],
-  [{ kind: 'retry', isThrottled: false }, 502, 503, 504],
-  [{ kind: 'split' }, 400, 413, 422],
-  // These statuses are about our settings.
-  [{ kind: 'hold', mayBeContent: false }, 401, 402, 403, 404, 405, 407, 415],
-  [{ kind: 'hold', mayBeContent: false }, 300, 301, 302, 303, 304, 307, 308],
-  [{ kind: 'hold', mayBeContent: true }, 408, 500, 501, 505, 507, 508, 511, 529, 599],
-  [{ kind: 'hold', mayBeContent: true }, 406, 409, 410, 411, 418, 431, 451],
+  [{ kind: 'retry', pauses: 'signal' }, 408, 429, 502, 504],
+  [{ kind: 'retry', pauses: 'endpoint' }, 503],
+  [{ kind: 'settings' }, 401, 402, 404, 405, 407, 415],
+  [{ kind: 'settings' }, 300, 301, 302, 303, 304, 307, 308],
+  [{ kind: 'too_large' }, 413],
+  [{ kind: 'refused' }, 400, 403, 422, 406, 409, 410, 411, 418, 431, 451],
+  [{ kind: 'unknown' }, 500, 501, 505, 507, 508, 511, 529, 599],
 ])('every status has its kind: %o', (want, ...statuses) => {
   for (const status of statuses) expect(classify({ status }), String(status)).toMatchObject(want);
 });
 
-test('a success that is a web page does not count', () => {
+test('a success that is a web page does not count, unless it is empty or OK', () => {
   const body = Buffer.from('<html>log in');
   for (const contentType of ['text/html', 'text/html; charset=utf-8'])
-    expect(classify({ contentType, body })).toMatchObject({ kind: 'hold', mayBeContent: false });
+    expect(classify({ contentType, body })).toMatchObject({ kind: 'settings' });
   const page = Buffer.from('\uFEFF\r\n<!DOCTYPE html>');
   for (const contentType of ['', 'text/plain', 'application/xhtml+xml', 'application/json'])
-    expect(classify({ contentType, body: page })).toMatchObject({ kind: 'hold' });
+    expect(classify({ contentType, body: page })).toMatchObject({ kind: 'settings' });
+  for (const text of ['', ' \n', 'OK', 'ok\n'])
+    expect(classify({ contentType: 'text/html', body: Buffer.from(text) }).kind).toBe('accepted');
   // A partial success of 60 bytes begins like a blank line with `<`.
   const partial = `\n<\u0008\u0005\u0012\u0038${'m'.repeat(56)}`;
   for (const text of ['', ' ', '{}', 'ok', partial])

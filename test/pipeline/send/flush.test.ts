@@ -43,6 +43,8 @@ async function createStage(): Promise<Stage> {
     queue,
     transport,
     concurrency: 1,
+    stuckAfterMs: 900_000,
+    endpointPause: { untilMs: -Infinity },
     random: () => 0.5,
   });
   onTestFinished(async () => {
@@ -60,10 +62,11 @@ async function flushed({ clock, sender }: Stage): Promise<boolean> {
   let isDone: boolean | null = null;
   sender.start();
   void sender.flush(Infinity).then(done => (isDone = done));
-  return await vi.waitUntil(async () => {
+  const turn = async (): Promise<boolean | null> => {
     await clock.advance(TURN_MS);
     return isDone;
-  });
+  };
+  return await vi.waitUntil(turn, { timeout: 10_000, interval: 5 });
 }
 
 test('the last row is damaged', async () => {

@@ -24,12 +24,11 @@ test('every code has the reaction of the mapping', () => {
   check({ kind: 'accepted' }, 'OK');
   check({ kind: 'retry' }, 'CANCELLED', 'DEADLINE_EXCEEDED', 'ABORTED', 'OUT_OF_RANGE');
   check({ kind: 'retry' }, 'UNAVAILABLE', 'DATA_LOSS');
-  check({ kind: 'split' }, 'INVALID_ARGUMENT');
-  const settings = { kind: 'hold', mayBeContent: false };
-  check(settings, 'UNAUTHENTICATED', 'PERMISSION_DENIED', 'UNIMPLEMENTED', 'NOT_FOUND');
-  const failure = { kind: 'hold', mayBeContent: true };
+  check({ kind: 'refused' }, 'INVALID_ARGUMENT');
+  check({ kind: 'settings' }, 'UNAUTHENTICATED', 'PERMISSION_DENIED', 'UNIMPLEMENTED');
+  const failure = { kind: 'unknown' };
   check(failure, 'RESOURCE_EXHAUSTED', 'UNKNOWN', 'INTERNAL', 'ALREADY_EXISTS');
-  check(failure, 'FAILED_PRECONDITION');
+  check(failure, 'FAILED_PRECONDITION', 'NOT_FOUND');
   const reason = 'the back end answered status 99';
   expect(classify(99)).toEqual({ ...failure, status: 99, reason });
   expect(Object.keys(codes).filter(name => Number.isNaN(Number(name)))).toHaveLength(17);
@@ -37,11 +36,11 @@ test('every code has the reaction of the mapping', () => {
 
 test("the back end's words are shown with its code and a remedy, without secrets", () => {
   const said = 'the back end answered';
-  const hold = { kind: 'hold', status: 16, mayBeContent: false };
+  const hold = { kind: 'settings', status: 16 };
   const refused = `${said} UNAUTHENTICATED: no key "[secret]"; check otlp.headers`;
   const unknown = classify(codes.UNAUTHENTICATED, { details: 'no key "hush"\n' });
   expect(unknown).toEqual({ ...hold, reason: refused });
-  const retry = { kind: 'retry', status: 14, retryAfterMs: null, isThrottled: false };
+  const retry = { kind: 'retry', status: 14, retryAfterMs: null, pauses: 'endpoint' };
   const starting = classify(codes.UNAVAILABLE, { details: 'starting' });
   expect(starting).toEqual({ ...retry, reason: `${said} UNAVAILABLE: starting` });
 });
@@ -51,17 +50,21 @@ test("a message larger than the server's limit is split", () => {
     expect([details, classify(code, { details }).kind]).toEqual([details, kind]);
   };
   const { RESOURCE_EXHAUSTED, OUT_OF_RANGE, UNAVAILABLE } = codes;
-  check(RESOURCE_EXHAUSTED, 'grpc: received message larger than max (5 vs. 4)', 'split');
+  check(RESOURCE_EXHAUSTED, 'grpc: received message larger than max (5 vs. 4)', 'too_large');
   check(
     RESOURCE_EXHAUSTED,
     'grpc: received message after decompression larger than max 4',
-    'split',
+    'too_large',
   );
-  check(RESOURCE_EXHAUSTED, 'gRPC message exceeds maximum size 4: 5', 'split');
-  check(RESOURCE_EXHAUSTED, 'Received message exceeds the maximum configured size.', 'split');
-  check(RESOURCE_EXHAUSTED, 'Received message that decompresses to a size larger than 4', 'split');
-  check(OUT_OF_RANGE, 'Error, decoded message length too large: found 5 bytes', 'split');
-  check(RESOURCE_EXHAUSTED, 'quota exceeded', 'hold');
+  check(RESOURCE_EXHAUSTED, 'gRPC message exceeds maximum size 4: 5', 'too_large');
+  check(RESOURCE_EXHAUSTED, 'Received message exceeds the maximum configured size.', 'too_large');
+  check(
+    RESOURCE_EXHAUSTED,
+    'Received message that decompresses to a size larger than 4',
+    'too_large',
+  );
+  check(OUT_OF_RANGE, 'Error, decoded message length too large: found 5 bytes', 'too_large');
+  check(RESOURCE_EXHAUSTED, 'quota exceeded', 'unknown');
   check(OUT_OF_RANGE, 'too far', 'retry');
   check(UNAVAILABLE, 'message larger than max', 'retry');
 });
@@ -72,9 +75,9 @@ describe('RetryInfo', () => {
     const want = { kind: 'retry', retryAfterMs: 30_500 };
     expect(classify(codes.RESOURCE_EXHAUSTED, { statusDetails })).toMatchObject(want);
     expect(classify(codes.UNAVAILABLE, { statusDetails })).toMatchObject(want);
-    expect(classify(codes.INTERNAL, { statusDetails })).toMatchObject({ kind: 'hold' });
+    expect(classify(codes.INTERNAL, { statusDetails })).toMatchObject({ kind: 'unknown' });
     const details = 'grpc: received message larger than max';
-    expect(classify(codes.RESOURCE_EXHAUSTED, { statusDetails, details }).kind).toBe('split');
+    expect(classify(codes.RESOURCE_EXHAUSTED, { statusDetails, details }).kind).toBe('too_large');
   });
 
   test('its delay is read in milliseconds, never negative', () => {

@@ -3,7 +3,7 @@ import { noAnswer } from '../../../src/pipeline/send/transport.ts';
 
 test('each cause that an operator can fix has a remedy', () => {
   const check = (cause: string, want: string): void => {
-    const waits = { status: 0, retryAfterMs: null, isThrottled: false };
+    const waits = { status: 0, retryAfterMs: null, pauses: 'signal' };
     expect(noAnswer(cause)).toEqual({ kind: 'retry', reason: want, ...waits });
   };
   const look = 'check the host in otlp.endpoint and the name servers';

@@ -77,7 +77,7 @@ test.each([
     await open(protocol, { headers, names: { 'otlp.headers': 'HEADERS' } });
     move = (_, key) => (key === 'new' ? 'accept' : [status, 'no']);
     const reason = expect.stringContaining('check HEADERS');
-    expect(await send()).toMatchObject({ kind: 'hold', status, reason });
+    expect(await send()).toMatchObject({ status, reason });
     expect(sendCount).toBe(1);
     source = 'new';
     expect(await send()).toMatchObject({ kind: 'accepted' });
@@ -89,7 +89,7 @@ test('over grpc, no answer shows a secret, even if it echoes one', async () => {
   await open('grpc', { headers: { authorization: new ConfigSecret('Bearer s3cr3t-t0ken') } });
   move = () => [16, 'no token s3cr3t-t0ken'];
   const reason = expect.stringContaining('no token [secret]');
-  expect(await send()).toMatchObject({ kind: 'hold', reason });
+  expect(await send()).toMatchObject({ kind: 'settings', reason });
 });
 
 describe.each(PROTOCOLS)('over %s, a connection that the back end closes', protocol => {
@@ -150,7 +150,7 @@ describe.each(['http/json', 'grpc'] as const)('over %s, bytes of the queue', pro
 
   test('that cannot be unpacked are refused without sending', async () => {
     const reason = expect.stringMatching(/^cannot (?:encode|unpack)/);
-    const want = { kind: 'split', status: 0, reason };
+    const want = { kind: 'refused', status: 0, reason };
     expect(await resultOf(() => Buffer.from('not gzip'))).toMatchObject(want);
   });
 

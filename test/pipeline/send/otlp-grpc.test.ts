@@ -95,7 +95,10 @@ describe('a request', () => {
   test('is held if gRPC cannot carry a header, and the value is not shown', async () => {
     const tab = new ConfigSecret('hush\thush');
     const result = await send(connect({ headers: { 'x-key': tab } }));
-    expect(result).toMatchObject({ kind: 'hold', reason: expect.stringMatching(/header x-key/) });
+    expect(result).toMatchObject({
+      kind: 'settings',
+      reason: expect.stringMatching(/header x-key/),
+    });
     expect(JSON.stringify(result)).not.toContain('hush');
     expect(backEnd.requests).toEqual([]);
   });
@@ -121,12 +124,12 @@ describe('an answer', () => {
   test('is classified by its status, with or without headers before it', async () => {
     for (const hasHeaders of [false, true]) {
       const refuse = (code: number, message: string): GrpcAnswer => ({ code, message, hasHeaders });
-      await check(refuse(codes.INVALID_ARGUMENT, 'bad'), { kind: 'split', status: 3 });
-      await check(refuse(codes.UNAUTHENTICATED, 'who?'), { kind: 'hold', status: 16 });
+      await check(refuse(codes.INVALID_ARGUMENT, 'bad'), { kind: 'refused', status: 3 });
+      await check(refuse(codes.UNAUTHENTICATED, 'who?'), { kind: 'settings', status: 16 });
       await check(refuse(codes.UNAVAILABLE, 'later'), { kind: 'retry', retryAfterMs: null });
-      await check(refuse(codes.RESOURCE_EXHAUSTED, 'quota'), { kind: 'hold', status: 8 });
+      await check(refuse(codes.RESOURCE_EXHAUSTED, 'quota'), { kind: 'unknown', status: 8 });
       const tooLarge = 'grpc: received message larger than max (5 vs. 4)';
-      await check(refuse(codes.RESOURCE_EXHAUSTED, tooLarge), { kind: 'split' });
+      await check(refuse(codes.RESOURCE_EXHAUSTED, tooLarge), { kind: 'too_large' });
     }
   });
 
@@ -143,7 +146,10 @@ describe('an answer', () => {
 
   test('is not read beyond the limit; beyond it, the request holds', async () => {
     const body = Buffer.alloc(ANSWER_BYTES_MAX + 1);
-    await check({ body }, { kind: 'hold', reason: expect.stringMatching(/larger than 4194304/) });
+    await check(
+      { body },
+      { kind: 'settings', reason: expect.stringMatching(/larger than 4194304/) },
+    );
   });
 
   /** Starts an HTTP/2 server with this answer. Returns a transport to it. */
@@ -169,7 +175,7 @@ describe('an answer', () => {
     expect(await send(transport)).toMatchObject({ kind: 'accepted', rejected: 3, message: 'old' });
     encoding = 'x-unknown';
     expect(await send(transport)).toMatchObject({
-      kind: 'hold',
+      kind: 'unknown',
       reason: expect.stringMatching(/compressed in an unknown way/),
     });
   });
@@ -177,7 +183,7 @@ describe('an answer', () => {
   test('from a web server without gRPC holds or retries by its HTTP status', async () => {
     let status = 404;
     const transport = await startWeb(response => response.writeHead(status).end('<html>'));
-    expect(await send(transport)).toMatchObject({ kind: 'hold' });
+    expect(await send(transport)).toMatchObject({ kind: 'settings' });
     status = 503;
     expect(await send(transport)).toMatchObject({ kind: 'retry' });
   });

@@ -113,7 +113,7 @@ test('redirects are not followed, and hold', async () => {
   for (const status of [301, 302, 307, 308]) {
     const count = backEnd.requests.length;
     backEnd.answer = () => ({ status, headers: { location: `${other.url}/v1/metrics` } });
-    expect(await send(connect())).toMatchObject({ kind: 'hold', status });
+    expect(await send(connect())).toMatchObject({ kind: 'settings', status });
     expect(backEnd.requests).toHaveLength(count + 1);
   }
   expect(other.requests).toEqual([]);
@@ -283,7 +283,7 @@ test('an early refusal is seen while a large body is still being sent', async ()
   server.refuseEarly(413);
   const transport = connect({ compression: 'none' }, server.url);
   const result = await send(transport, { ...REQUEST, encoding: 'none', body });
-  expect(result).toMatchObject({ kind: 'split', status: 413 });
+  expect(result).toMatchObject({ kind: 'too_large', status: 413 });
   await server.stop();
 });
 
