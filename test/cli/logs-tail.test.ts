@@ -161,12 +161,12 @@ describe('logs tail --follow', () => {
     expect(linesOf(printed)).toEqual(['old', ...burst]);
   });
 
-  test('shows an unfinished line when it is finished, and without --follow as it is', async () => {
+  test('shows an unfinished line when it is finished, and without --follow without its last token', async () => {
     const service = new Service();
-    service.archives.set(FIRST, 'one\ntw');
-    expect(linesOf(await tail(service))).toEqual(['one', 'tw']);
-    const finish = (): unknown => service.archives.set(FIRST, 'one\ntwo\n');
-    expect(linesOf(await tail(service, [finish]))).toEqual(['one', 'two']);
+    service.archives.set(FIRST, 'one\nand tw');
+    expect(linesOf(await tail(service))).toEqual(['one', 'and ?']);
+    const finish = (): unknown => service.archives.set(FIRST, 'one\nand two\n');
+    expect(linesOf(await tail(service, [finish]))).toEqual(['one', 'and two']);
   });
 
   test('ends without a word when it is stopped in the middle of a download', async () => {

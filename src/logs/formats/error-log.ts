@@ -10,7 +10,7 @@
 
 import type { LogAttribute, LogRecord } from '../record.ts';
 import { type HeaderFormat, type Reading, severityOf } from './record-lines.ts';
-import { type LineHeader, readLineHeader } from './line-header.ts';
+import { levelAfter, type LineHeader, readLineHeader } from './line-header.ts';
 import { readMessage } from './redact-message.ts';
 import { readStamp, stampLength } from './time.ts';
 
@@ -28,6 +28,7 @@ const GLUED_HEADER =
 const GLUED_AT_MIN = 16;
 /** The handle of a thread, the codes of an event, and what else precedes a message. */
 const BEFORE_MESSAGE = /(?:[ -]+|(?:0x)?[\da-f]{4,16}(?= )|\[[\w-]+\])*/y;
+const BLANK = /[ \t]/;
 const CRASH = /^(?:\S+ got (?:signal \d|exception 0x)|\w+: Assertion failure )/;
 const ABORTED =
   /^Aborted connection \d+ to db: '(.{0,300}?)' user: '(.{0,300}?)' host: '(.{0,300}?)'/;
@@ -73,8 +74,11 @@ function ownHeader(text: string): Header | null {
   const end = isShort ? SHORT_STAMP_LENGTH : STAMP_LENGTH;
   THREAD_AND_LEVEL.lastIndex = end;
   const match = THREAD_AND_LEVEL.exec(text);
-  if (match === null) return null;
   const time = { wallMs, extraNs: 0, zoneMs: null, lacks: 'nothing', end } as const;
+  if (match === null) {
+    const isEnd = end === text.length || BLANK.test(text.charAt(end));
+    return isEnd ? { time, thread: null, level: levelAfter(text, end), messageAt: end } : null;
+  }
   const [all, thread = null, level = ''] = match;
   return { time, thread, level, messageAt: end + all.length };
 }

@@ -38,13 +38,13 @@ export function readLineHeader(line: string): LineHeader | null {
   const text = isColoured ? line.slice(0, LOOK_AT).replaceAll(COLOUR, '') : line;
   const atFirst = timeFirst(text);
   if (atFirst !== null) {
-    const level = levelOf(text.slice(atFirst.end, atFirst.end + LEVEL_WITHIN));
+    const level = levelAfter(text, atFirst.end);
     return { time: atFirst, level, messageAt: isColoured ? 0 : atFirst.end };
   }
   const named = NAME_AND_TIME.exec(text);
   if (named !== null) {
     const time = readTimeOfLine(text, named[0].length);
-    const level = time === null ? '' : levelOf(text.slice(time.end, time.end + LEVEL_WITHIN));
+    const level = time === null ? '' : levelAfter(text, time.end);
     if (level !== '') return { time, level, messageAt: 0 };
   }
   const level = NAME_AND_LEVEL.exec(text)?.[1] ?? '';
@@ -69,8 +69,11 @@ function timeAtEnd(line: string): WrittenTime | null {
   return at === undefined ? null : readTimeOfLine(tail, at + 1);
 }
 
-function levelOf(text: string): string {
-  for (const [, word = ''] of text.matchAll(BRACKET)) if (severityOf(word) > 0) return word;
+/** The level after a time; '' if there is none. */
+export function levelAfter(line: string, at: number): string {
+  const text = line.slice(at, at + LEVEL_WITHIN);
+  if (text.includes('['))
+    for (const [, word = ''] of text.matchAll(BRACKET)) if (severityOf(word) > 0) return word;
   const word = WORD.exec(text)?.[1] ?? '';
   return severityOf(word) > 0 ? word : '';
 }
