@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { configWith, Discovery } from '../daemon/discovery.ts';
 import { reportDrift } from '../daemon/drift-report.ts';
-import { runInSlices } from '../daemon/gone-series.ts';
+import { runInSlices } from '../daemon/target-states.ts';
 import { translationOf } from '../daemon/targets.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';

@@ -240,7 +240,7 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     'a service whose samples do not move, and one whose samples are dropped',
     {
       services: [
-        sampleService('a', 'orders', { isSourceStale: true, stuckUptimes: 2 }),
+        sampleService('a', 'orders', { isSourceStale: true, lostUptimes: 2 }),
         sampleService('b', 'payments', { droppedByReason: { time_conflict: 2, excluded: 100 } }),
       ],
     },

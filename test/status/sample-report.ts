@@ -140,6 +140,7 @@ export const sampleTarget: Sample<TargetReport> = sampleOf<TargetReport>({
   refused: null,
   path: 'repeating',
   clockSkewMs: 400,
+  isStateLost: false,
   drift: {},
 });
 
@@ -158,7 +159,7 @@ export function sampleService(
     points: 608,
     stalePoints: 0,
     isSourceStale: false,
-    stuckUptimes: 0,
+    lostUptimes: 0,
     families: { engine: 540, proxy: 62 },
     droppedByReason: {},
     ...changes,

@@ -23,7 +23,7 @@ import {
   isScraped,
   scopeOfFamily,
   serviceOfRow,
-  takeEvidence,
+  addUptime,
 } from './places.ts';
 import { doubtfulLabel, isAttribute, isPointLabel, NAME_LABEL, scopePart } from './point-labels.ts';
 import { linkCreated } from './reset.ts';
@@ -174,7 +174,7 @@ class Placing {
     this.#table = table;
     this.#options = options;
     this.admission = new Admission(table, options);
-    for (const { owner } of table.identities.values()) this.#noteName(owner);
+    for (const head of table.identityOf.keys()) this.#noteName(head);
   }
 
   /** Places or refuses a row. */
@@ -210,7 +210,7 @@ class Placing {
     const isNumber = !isCompound(metric) && table.role[row] === ROLE.scalar;
     const isHead = isPart ? table.head[row] === row : isNumber;
     if (isHead && !isSame) registerIdentity(table, row, key, options.dropLabels);
-    if (metric.isUptime && table.role[row] === ROLE.scalar) takeEvidence(table, row);
+    if (metric.isUptime && table.role[row] === ROLE.scalar) addUptime(table, row);
   }
 
   /** Notes the name of a row that is not plain. */
@@ -239,7 +239,7 @@ class Placing {
     this.#findComponent();
     noteNaming(slot, isBare);
     table.block[row] = this.#blockOf(metric);
-    if (metric.isUptime) takeEvidence(table, row);
+    if (metric.isUptime) addUptime(table, row);
     return true;
   }
 
