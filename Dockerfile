@@ -52,8 +52,8 @@ USER 1000:1000
 VOLUME /var/lib/prom2otlp
 EXPOSE 9464
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-  CMD ["node", "--liftoff-only", "--max-semi-space-size=1", "--no-opt", "--no-maglev", "--expose-gc", "bin/prom2otlp.js", "health"]
-# These flags matter for a small daemon: no WebAssembly tier-up, a small young generation, and no optimizing compilers
+  CMD ["node", "--disable-sigusr1", "bin/healthcheck.js"]
+# SIGUSR1 opens no inspector. The other flags matter for a small daemon: no WebAssembly tier-up, a small young generation, and no optimizing compilers
 # until they have work (src/lib/footprint.ts).
-ENTRYPOINT ["node", "--liftoff-only", "--max-semi-space-size=1", "--no-opt", "--no-maglev", "--expose-gc", "bin/prom2otlp.js"]
+ENTRYPOINT ["node", "--disable-sigusr1", "--liftoff-only", "--max-semi-space-size=1", "--no-opt", "--no-maglev", "--expose-gc", "bin/prom2otlp.js"]
 CMD ["run"]

@@ -3,13 +3,11 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { uncompress } from 'snappyjs';
 import { listen, readBody } from '../src/simulator/loopback-server.ts';
 import { answerParent } from './child.ts';
-import { readOtlpJson } from './sink/otlp-json.ts';
-import { readOtlpProtobuf } from './sink/otlp-protobuf.ts';
+import { readOtlpJson, readOtlpProtobuf, readRemoteWrite } from './sink/read.ts';
 import { Received, type ReceivedReport } from './sink/received.ts';
-import { readRemoteWrite } from './sink/remote-write.ts';
-import { unpackSnappy } from './sink/snappy.ts';
 
 export interface SinkCounts {
   readonly samples: number;
@@ -95,7 +93,7 @@ function unpack(body: Buffer, encoding: string): Buffer {
   const options = { maxOutputLength: REQUEST_BYTES_MAX };
   if (encoding === 'gzip') return gunzipSync(body, options);
   if (encoding === 'zstd') return zstdDecompressSync(body, options);
-  if (encoding === 'snappy') return unpackSnappy(body, REQUEST_BYTES_MAX);
+  if (encoding === 'snappy') return uncompress(body, REQUEST_BYTES_MAX);
   return body;
 }
 

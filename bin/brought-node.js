@@ -25,7 +25,7 @@ export function broughtNode() {
 
 /** Runs a script in another Node.js, with the arguments of this process. This process ends as that one ends. */
 export function goOnIn(node, script) {
-  const args = [...process.execArgv, script, ...process.argv.slice(2)];
+  const args = ['--disable-sigusr1', ...process.execArgv, script, ...process.argv.slice(2)];
   const child = spawn(node, args, { stdio: 'inherit' });
   // A terminal sends Ctrl-C to both. A second SIGINT would stop the program at once.
   const hasTerminal = [0, 1, 2].some(isatty);

@@ -3,6 +3,10 @@
 // a package; PROM2OTLP_ENTRY (a path from the root) forces one of them. If this Node.js is too old, the program runs in the
 // one that was brought along. If there is none, or if a checkout has no packages, it says so and exits with 2.
 
+// Without a listener, SIGUSR1 opens Node's inspector to every user of this machine. The image and the unit also start Node
+// with --disable-sigusr1, which older Node versions refuse: `npx` and `npm start` cannot.
+process.on('SIGUSR1', () => undefined);
+
 const { existsSync } = await import('node:fs');
 
 const root = new URL('../', import.meta.url);

@@ -19,11 +19,8 @@ const output = openOutput(process.stdout, process.stderr, process.env);
 let notNow = 2;
 
 async function main(argv: readonly string[]): Promise<number> {
-  const place = process.env['PROM2OTLP_FAILPOINT'];
-  if (place !== undefined && !armFailpoint(place)) {
-    const message = `there is no failpoint ${JSON.stringify(place)}`;
-    throw new OperatorError([{ key: 'PROM2OTLP_FAILPOINT', message }]);
-  }
+  const message = armFailpoint(process.env);
+  if (message !== null) throw new OperatorError([{ message }]);
   // Handled from here on: otherwise a SIGHUP while the verb is being loaded would end the process.
   const hangUp = new Bell();
   const onHangUp = (): void => hangUp.ring();

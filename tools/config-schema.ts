@@ -158,6 +158,8 @@ A key without a default is optional unless its text says that it is required.
 The file is YAML 1.2. Anchors and aliases work for whole values (\`&name\`, \`*name\`). Merge keys (\`<<:\`) are not supported: they are not part of
 YAML 1.2, and a mistake in merged keys has no place in the file. Tags (\`!name\`) and several documents are not supported either.
 
+Until version 1.0, a key or value that an earlier version had is a warning that names its replacement, not a mistake.
+
 To let an editor check the file while you write, run \`prom2otlp schema > schema.json\` and begin the file with the line
 \`# yaml-language-server: $schema=schema.json\`.
 `;

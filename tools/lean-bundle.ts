@@ -7,22 +7,48 @@ import type { Plugin } from 'rolldown';
 
 /**
  * Keeps only undici's dispatchers that src uses, over HTTP/1.1. The rest (fetch, WebSocket, caches, mocks, HTTP/2, a second
- * parser) is never called, and costs 6 MB of a small daemon's memory.
+ * parser) is never called, and costs 6 MB of a small daemon's memory. Where undici no longer imports a module that is
+ * replaced here, the build fails: the new undici has moved it.
  */
-export const leanUndici: Plugin = {
-  name: 'lean-undici',
-  resolveId: (source, importer) => {
-    if (source === 'undici') return USED_OF_UNDICI;
-    if (importer?.includes('/undici/lib/') !== true) return null;
-    if (LEFT_OUT.test(source)) return NOTHING;
-    return /util\/timers(?:\.js)?$/.test(source) ? TIMERS : null;
-  },
-  load: id => LOADED.get(id) ?? null,
-};
+export function leanUndici(): Plugin {
+  const unmet = new Set([...REPLACED.keys(), SECOND_PARSER]);
+  return {
+    name: 'lean-undici',
+    resolveId: (source, importer) => {
+      if (source === 'undici') return USED_OF_UNDICI;
+      if (importer?.includes('/undici/lib/') !== true) return null;
+      const path = [...REPLACED.keys()].find(path => source.replace(/\.js$/, '').endsWith(path));
+      if (path === undefined) return null;
+      unmet.delete(path);
+      return REPLACED.get(path) ?? null;
+    },
+    load: id => LOADED.get(id) ?? null,
+    transform: (code, id) => {
+      if (id.endsWith('/undici/lib/dispatcher/client-h1.js') && code.includes(SECOND_PARSER))
+        unmet.delete(SECOND_PARSER);
+      return null;
+    },
+    buildEnd: error => {
+      if (error === undefined && unmet.size > 0)
+        throw new Error(
+          `cannot bundle undici: its modules no longer use ${[...unmet].join(', ')}; see tools/lean-bundle.ts`,
+        );
+    },
+  };
+}
 const USED_OF_UNDICI = '\0undici';
 const NOTHING = '\0nothing';
 const TIMERS = '\0undici-timers.cjs';
-const LEFT_OUT = /(?:client-h2\.js|web\/fetch\/body\.js|web\/fetch\/formdata|web\/webidl)$/;
+/** The condition, set by bundle.ts, on which undici leaves its second parser out. */
+const SECOND_PARSER = 'esbuildDetection';
+/** What takes the place of undici's modules, by the end of their paths. */
+const REPLACED: ReadonlyMap<string, string> = new Map([
+  ['client-h2', NOTHING],
+  ['web/fetch/body', NOTHING],
+  ['web/fetch/formdata', NOTHING],
+  ['web/webidl', NOTHING],
+  ['util/timers', TIMERS],
+]);
 const undici = fileURLToPath(new URL('lib/', import.meta.resolve('undici')));
 const LOADED: ReadonlyMap<string, string> = new Map([
   [NOTHING, 'export default {};'],

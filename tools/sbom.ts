@@ -1,8 +1,8 @@
-// `node tools/sbom.ts` prints the list of components (SBOM) as CycloneDX: the packages in the bundles, with the versions
+// `node tools/sbom.ts` prints the list of components (SBOM) as CycloneDX: the packages in the bundle, with the versions
 // and digests of the lock file.
 
 import { readFileSync } from 'node:fs';
-import { bundles, manifest, partsOf } from './bundle.ts';
+import { bundled, manifest, partsOf } from './bundle.ts';
 
 const { packages } = JSON.parse(
   readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'),
@@ -11,7 +11,7 @@ const { packages } = JSON.parse(
 const urlOf = (name: string, version: string): string =>
   `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-const components = partsOf(await bundles({ write: false })).map(
+const components = partsOf(await bundled({ write: false })).map(
   ({ name, version, license, place }) => {
     const locked = packages[place];
     if (locked?.version !== version)

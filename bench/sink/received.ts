@@ -2,8 +2,7 @@
 // few series that are followed one by one. Samples that contenders add themselves are left out.
 
 import { addTally, addValue, newTally, type Tally } from '../corpus/checksum.ts';
-import type { Fields } from './protobuf.ts';
-import { SeriesCounts, SeriesHash } from './series.ts';
+import { SeriesCounts, type SeriesHash } from './series.ts';
 
 export interface ReceivedReport {
   /** By timestamp, in milliseconds. */
@@ -15,41 +14,20 @@ export interface ReceivedReport {
   readonly followed: ReadonlyMap<string, number>;
 }
 
-/** The facts that the sink derives from a metric's name. */
-export interface MetricName {
-  /** True for a metric that is on no page: it is left out. */
-  readonly isAdded: boolean;
-  readonly isFollowed: boolean;
-}
-
 /** Names of the metrics that contenders add about themselves and their scrapes. */
 const ADDED = /^(?:up|scrape_.*|prom2otlp_.*|target_info|otel_scope_info)$/;
 const FOLLOWED = 'engine_global_status_questions';
 
-export function judgeName(name: string): MetricName {
-  return { isAdded: ADDED.test(name), isFollowed: name === FOLLOWED };
+/** Whether a metric is on no page, so that it is left out. */
+export function isAdded(name: string): boolean {
+  return ADDED.test(name);
 }
 
-/** Judges names by their bytes in a request: decoding each to a string would cost more than everything else. */
-class MetricNames {
-  readonly #hash = new SeriesHash();
-  readonly #known = new Map<number, { readonly high: number; readonly name: MetricName }>();
-
-  /** Judges the name that the field holds. */
-  judge(field: Fields): MetricName {
-    const { low, high } = this.#hash.reset().add(field.view, field.start, field.end);
-    // Small integers are cheap keys of a Map.
-    const key = low & 0x3fffffff;
-    const known = this.#known.get(key);
-    if (known?.high === high) return known.name;
-    const name = judgeName(field.text());
-    this.#known.set(key, { high, name });
-    return name;
-  }
+export function isFollowed(name: string): boolean {
+  return name === FOLLOWED;
 }
 
 export class Received {
-  readonly names: MetricNames = new MetricNames();
   readonly #byTime = new Map<number, Tally>();
   readonly #counts = new SeriesCounts();
   readonly #followed = new Map<string, number>();

@@ -29,7 +29,7 @@ else
   tar -xOf "$work/$(tail -n 1 "$work/packed")" package/bin/node > "$home/node"
 fi
 chmod 755 "$home/node"
-printf '#!/bin/sh\nexec /usr/lib/prom2otlp/node /usr/lib/prom2otlp/bin/prom2otlp.js "$@"\n' > "$root/usr/bin/prom2otlp"
+printf '#!/bin/sh\nexec /usr/lib/prom2otlp/node --disable-sigusr1 /usr/lib/prom2otlp/bin/prom2otlp.js "$@"\n' > "$root/usr/bin/prom2otlp"
 chmod 755 "$root/usr/bin/prom2otlp"
 sed -e 's|/usr/bin/node |/usr/lib/prom2otlp/node |' -e 's|/opt/prom2otlp/|/usr/lib/prom2otlp/|' \
   -e '1s|.*|# /lib/systemd/system/prom2otlp.service|' \

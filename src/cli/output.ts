@@ -1,10 +1,10 @@
-// The output of verbs: data lines to stdout, messages to stderr. A reader that goes away (`… | head`) ends the output
+// The output of verbs: data lines to stdout, messages to stderr, both printable. A reader that goes away (`… | head`) ends the output
 // quietly; any other failure to write is reported once, on stderr. `drain` waits until everything is written.
 
 import { styleText } from 'node:util';
 import type { Clock } from '../lib/clock.ts';
 import { formatDuration } from '../lib/format.ts';
-import { printableLine } from '../lib/printable.ts';
+import { printableLine, printableOutput } from '../lib/printable.ts';
 import type { Terminal, TextSink, VerbContext } from './verb.ts';
 
 export interface Output {
@@ -79,7 +79,8 @@ class StreamSink implements TextSink {
   }
 
   line(text: string): void {
-    if (!this.#isGone) this.#stream.write(`${text}\n`, error => this.#fail(error));
+    const line = `${printableOutput(text)}\n`;
+    if (!this.#isGone) this.#stream.write(line, error => this.#fail(error));
   }
 
   taken(): Promise<boolean> {

@@ -8,7 +8,7 @@ import { causeText, OperatorError } from '../errors.ts';
 import { Counters } from '../lib/counters.ts';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { silentLogger } from '../lib/log.ts';
-import { printableJson } from '../lib/printable.ts';
+import { escapeHarmful, printableJson } from '../lib/printable.ts';
 import { untilAborted } from '../lib/bell.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
@@ -337,7 +337,7 @@ async function exportRows(
     for (const row of view.rows(signal)) {
       const bytes = row && (await decompress(row.encoding, row.body, row.rawBytes));
       if (bytes === null) damaged++;
-      else if (await write(otlpJson(signal, bytes))) written++;
+      else if (await write(escapeHarmful(otlpJson(signal, bytes)))) written++;
       else return { written, damaged };
     }
   return { written, damaged };

@@ -8,7 +8,7 @@ import { readProblem } from '../config/text-file.ts';
 import { SERIES_REFUSED } from '../daemon/target-log.ts';
 import { bug, OperatorError } from '../errors.ts';
 import { formatCount } from '../lib/format.ts';
-import { printableJson } from '../lib/printable.ts';
+import { escapeHarmful, printableJson } from '../lib/printable.ts';
 import type { Metric } from '../model/metric.ts';
 import { type ExpositionFormat, type Page, type Problem, PROBLEMS_MAX } from '../model/page.ts';
 import type { Exemplar, RepeatedSample } from '../model/memory.ts';
@@ -16,7 +16,6 @@ import { SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import { Decoding } from '../pipeline/decode/decode.ts';
 import { keyOfRow, labelValue } from '../pipeline/decode/series-key.ts';
-import { strictProblems } from '../pipeline/decode/strict/strict.ts';
 import { deriveOptions } from '../pipeline/derive/options.ts';
 import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
@@ -62,7 +61,6 @@ const FILES: Words = {
 };
 const DECODE_OPTIONS = {
   format: withDefault(choice(['text', 'openmetrics'], 'the format of the files'), 'text'),
-  strict: flag(`reports everything that the format's specification forbids`),
   jsonl: flag('one JSON object per file'),
   output: choice(['prom2json'], 'families in the form of the prom2json tool'),
   parser: choice(['reference'], 'reads with parse-prometheus-text-format, for comparison'),
@@ -87,6 +85,8 @@ export const verb: Verb = {
     action({
       name: 'decode',
       summary: 'the parsed page',
+      about:
+        'It reads as the daemon does. promtool check metrics tells what else is wrong with a page of text.',
       words: FILES,
       options: DECODE_OPTIONS,
       run: showDecode,
@@ -116,7 +116,7 @@ export const verb: Verb = {
   examples: [
     'curl -sH "X-API-Key: $KEY" "$URL/observability/v2/metrics" | prom2otlp show derive -',
     'prom2otlp show derive --config /etc/prom2otlp/prom2otlp.yaml --service-id dbpgf12345678',
-    'prom2otlp show decode --format text --strict page.prom',
+    'prom2otlp show decode --format text page.prom',
     'prom2otlp show encode --at 2026-01-01T00:00:00Z --interval 60s page1.prom page2.prom',
   ],
 };
@@ -134,7 +134,7 @@ async function showDecode(
     const read =
       values.parser === 'reference'
         ? await parseWithReference(bytes.toString())
-        : readByUs(bytes, format, values.strict);
+        : readByUs(bytes, format);
     const shown = { file, ok: read.problems.length === 0, ...read };
     if (!shown.ok) exitCode = 1;
     if (values.jsonl) context.out.line(printableJson(shown, 0));
@@ -147,10 +147,9 @@ async function showDecode(
   return exitCode;
 }
 
-function readByUs(bytes: Buffer, format: ExpositionFormat, isStrict: boolean): ShownPage {
+function readByUs(bytes: Buffer, format: ExpositionFormat): ShownPage {
   const { decoding, table } = decode(pageOf(bytes, format), defaultConfig());
-  const problems = isStrict ? strictProblems(bytes, format) : decoding.report.problems;
-  return { problems, families: familiesOf(decoding, table) };
+  return { problems: decoding.report.problems, families: familiesOf(decoding, table) };
 }
 
 function printFile({ out }: VerbContext, file: string, { families, problems }: ShownPage): void {
@@ -265,7 +264,7 @@ function showEncode({ values, words }: Call<typeof ENCODE_OPTIONS>, context: Ver
   };
   let exitCode = 0;
   for (const { file, translated } of translateFiles(words, options)) {
-    context.out.line(otlpJson('metrics', translated.batch.payload));
+    context.out.line(escapeHarmful(otlpJson('metrics', translated.batch.payload)));
     if (tellPage(context.err, file, translated)) exitCode = 1;
   }
   return exitCode;

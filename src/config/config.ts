@@ -2,6 +2,7 @@
 // load.ts makes it; it is read-only from then on. Durations are milliseconds, sizes bytes. Below a mark,
 // tools/config-schema.ts writes the types from the keys.
 
+import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
 import type { ConfigSecret as Secret } from './secrets.ts';
 
@@ -9,6 +10,8 @@ export type { Secret };
 
 export interface Config {
   readonly file: string;
+  /** What the file says that no longer counts (removed.ts). */
+  readonly warnings: readonly Mistake[];
   /** The services of this process: all of them, unless `shard` divides them. */
   readonly services: readonly ServiceConfig[];
   /** The services of the other shards. */

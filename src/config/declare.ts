@@ -180,6 +180,13 @@ export function readAlone<T>(key: Key<T>, value: unknown): T | undefined {
   return isRight && isReadable(value) ? read : undefined;
 }
 
+/** True if a value of this kind cannot be this text. */
+export function isUnreadableBy(kind: Kind<unknown>, text: string): boolean {
+  let isWrong = false;
+  kind.read(text, [], () => (isWrong = true));
+  return isWrong;
+}
+
 /** True if neither the value nor anything in it is UNREADABLE. */
 function isReadable(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isReadable);

@@ -497,7 +497,10 @@ const log: Block<Config['log']> = namedBlock('LogConfig', {
 
 /** The keys as read for one signal, variables included, before load.ts merges `api` into services, and the signals. */
 export interface ConfigKeys
-  extends Omit<Config, 'file' | 'services' | 'elsewhere' | 'auto' | 'memory' | 'otlp' | 'status'> {
+  extends Omit<
+    Config,
+    'file' | 'warnings' | 'services' | 'elsewhere' | 'auto' | 'memory' | 'otlp' | 'status'
+  > {
   readonly api: ApiKeys;
   readonly services: readonly ServiceEntry[] | AutoKeys;
   readonly otlp: OtlpKeys;

@@ -29,6 +29,7 @@ import {
 import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
 import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './places.ts';
 import { orderMistakes, violationMistakes } from './problems.ts';
+import { removedKeys, replaceRemoved } from './removed.ts';
 import { ruleViolations } from './rules.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
@@ -93,7 +94,8 @@ function judgeText(text: string, options: LoadOptions): Judgement {
   const [metrics, logs] = [read('metrics'), read('logs')];
   const mistakes = [...metrics.mistakes, ...logs.mistakes];
   if (mistakes.length > 0) throw new OperatorError(orderMistakes(mistakes));
-  const config = resolveConfig({ metrics, logs }, variables.attributes, memory);
+  const resolved = resolveConfig({ metrics, logs }, variables.attributes, memory);
+  const config = { ...resolved, warnings: orderMistakes([...metrics.warnings, ...logs.warnings]) };
   return { config, trees: { metrics: metrics.tree, logs: logs.tree } };
 }
 
@@ -128,16 +130,21 @@ interface SignalRead {
   /** Valid only if there are no mistakes. */
   readonly keys: ConfigKeys;
   readonly mistakes: readonly Mistake[];
+  /** Of keys and values that were removed. */
+  readonly warnings: readonly Mistake[];
 }
 
 /** Variables may differ per signal, so the whole tree is read for each; repeated mistakes are shown once. */
 function readFor(signal: Signal, given: YamlTree<YamlMap>, variables: OtelVariables): SignalRead {
-  const tree = layerVariables(given, signal, variables);
+  const replaced = replaceRemoved(given.root);
+  const tree = layerVariables({ ...given, root: replaced.root }, signal, variables);
   const found: Violation[] = [];
   const read = CONFIG.read(tree.root, [], violation => found.push(violation));
   found.push(...ruleViolations(tree.root, signal));
-  const mistakes = [...tree.mistakes, ...violationMistakes(found, tree)];
-  return { signal, tree, keys: read ?? bug('the root is a map'), mistakes };
+  const { removed, others } = removedKeys(found);
+  const mistakes = [...tree.mistakes, ...violationMistakes(others, tree)];
+  const warnings = violationMistakes([...replaced.found, ...removed], tree);
+  return { signal, tree, keys: read ?? bug('the root is a map'), mistakes, warnings };
 }
 
 /** Likely mistakes in a valid configuration. `isContainer`: the process runs in a container. */
@@ -146,14 +153,14 @@ export function warningMistakes(judgement: Judgement, isContainer: boolean): rea
   const found = SIGNALS.map(signal =>
     violationMistakes(warningsOf(judgement, signal, isContainer), trees[signal]),
   );
-  return orderMistakes(found.flat());
+  return orderMistakes([...judgement.config.warnings, ...found.flat()]);
 }
 
 function resolveConfig(
   { metrics, logs }: Readonly<Record<Signal, SignalRead>>,
   attributes: OtelVariables['attributes'],
   readings: MemoryReadings | null,
-): Config {
+): Omit<Config, 'warnings'> {
   const { keys, tree } = metrics;
   const { file, root } = tree;
   const { api: _api, services: entries, queue, status, ...others } = keys;

@@ -28,6 +28,12 @@ export function pathText(path: KeyPath): string {
   return path.map(partText).join('').replace(/^\./, '');
 }
 
+/** The path with any index as `[]`: `services[].api.key`. */
+export function levelText(path: KeyPath): string {
+  const parts = path.map(part => (typeof part === 'number' ? '[]' : `.${String(part)}`));
+  return parts.join('').replace(/^\./, '');
+}
+
 function partText(part: PropertyKey): string {
   if (typeof part === 'number') return `[${String(part)}]`;
   const name = String(part);

@@ -7,7 +7,7 @@ import { nearest } from '../lib/nearest.ts';
 import { keysByLevel, MISSING, type Violation } from './declare.ts';
 import { CONFIG } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
-import { pathText, type KeyPath } from './places.ts';
+import { levelText, pathText, type KeyPath } from './places.ts';
 
 /** How many mistakes are shown; a file with more is probably another kind of file. */
 export const MISTAKES_MAX = 100;
@@ -74,11 +74,6 @@ function hintFor(
   if (meant !== undefined && place !== undefined)
     return { hint: `did you mean \`${place === '' ? meant : `${place}.${meant}`}\`?` };
   return { hint: `the keys here are ${here.join(', ')}` };
-}
-
-function levelText(path: KeyPath): string {
-  const parts = path.map(part => (typeof part === 'number' ? '[]' : `.${String(part)}`));
-  return parts.join('').replace(/^\./, '');
 }
 
 /** The levels that have the key, the nearest to `level` first. */

@@ -8,12 +8,13 @@ import type { Backups } from '../backups/backups.ts';
 import { isSame } from '../config/changes.ts';
 import type { Config, ServiceConfig } from '../config/config.ts';
 import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
+import { formatMistake } from '../errors.ts';
 import { BodyBufferPool } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { keepHeapSmall } from '../lib/footprint.ts';
 import { type Logger, ThrottledLog } from '../lib/log.ts';
-import { Permits, untilAborted } from '../lib/bell.ts';
+import { untilAborted } from '../lib/bell.ts';
 import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { Pipeline } from '../pipeline.ts';
@@ -30,7 +31,6 @@ import { apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { KnownApis } from '../service/redact.ts';
 import { configWith, Discovery } from './discovery.ts';
-import { type LivePage, readLivePage } from './live-page.ts';
 import type { OwnTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
@@ -81,7 +81,6 @@ export class Daemon {
   readonly #clock: Clock;
   readonly #schedule: Schedule;
   readonly #clients: ServiceClients;
-  readonly #livePages = new Permits(1);
   readonly #pipeline: Pipeline<ScrapeResult>;
   readonly #budget: SeriesBudget;
   readonly #meter: TranslateMeter;
@@ -92,6 +91,7 @@ export class Daemon {
   readonly #instance: string;
   #telemetry: OwnTelemetry | null = null;
   #running: Promise<void> = Promise.resolve();
+  #hasSaved = false;
   readonly #wasReady: boolean;
 
   /** No closure made here may use `former`: it would keep all former daemons in memory. */
@@ -135,7 +135,8 @@ export class Daemon {
     const entries = entriesOf(config);
     const context = { config, clock, parts, budget, entries, timeline, meter, discovery };
     const targets = logged.map(target => pipelineTarget(target, context));
-    for (const warning of memoryWarnings(config.memory)) logger.warn({}, warning);
+    const warnings = [...config.warnings.map(formatMistake), ...memoryWarnings(config.memory)];
+    for (const warning of warnings) logger.warn({}, warning);
     for (const note of memoryNotes(config.memory)) logger.info({}, note);
     // A large archive has gigabytes of lines, each of them in memory for a short time.
     if (limits.memoryBytes < SMALL_MEMORY_BYTES || this.logs !== null) keepHeapSmall();
@@ -319,19 +320,6 @@ export class Daemon {
     return this.#clients.reports;
   }
 
-  /** The samples of a service as its API gives them now; null if none of the targets has it. */
-  async livePage(serviceId: string): Promise<LivePage | null> {
-    const { limits } = this.config.metrics;
-    const target = this.targets.find(one => one.target.configured.has(serviceId))?.target;
-    if (target === undefined) return null;
-    const client = this.#clients.get(target.api);
-    const report = this.pulls.find(
-      ({ options: { kind, id } }) => kind === 'metrics' && id === target.id,
-    );
-    const source = { target, client, report, bodyBytesMax: limits.bodyBytes };
-    return this.#livePages.run(() => readLivePage(source, serviceId, this.#clock));
-  }
-
   start(): void {
     for (const { sender } of this.senders) sender.start();
     this.#telemetry ??= this.#startTelemetry();
@@ -402,6 +390,8 @@ export class Daemon {
     this.#unfollowProcess();
     // A scrape that is cut off here says nothing about the service.
     this.#givingUp.abort();
+    await this.#running;
+    await this.#saveStates();
     await this.#clients.close();
     await Promise.all(this.senders.map(({ sender }) => sender.close(GRACE_MS, now)));
     await this.queue.close();
@@ -421,9 +411,10 @@ export class Daemon {
     await this.#flush(FLUSH_MS);
   }
 
-  /** Stores all that is known of the series: no page comes after this. */
+  /** Stores all that is known of the series, once: no page comes after this. */
   async #saveStates(): Promise<void> {
-    if (this.config.queue.directory === null) return;
+    if (this.config.queue.directory === null || this.#hasSaved) return;
+    this.#hasSaved = true;
     const state = await wholeStates(this.targets);
     if (state.length > 0) await this.queue.commit({ batches: [], state, reads: [] });
   }

@@ -1,5 +1,6 @@
 // Predicts when the queue will be full, at the rate of the last minutes. In: the size of each signal's rows, every few
-// seconds. Out: the time that is left, for the status page and a gauge; nothing while the queue does not grow.
+// seconds. Out: the time until its limit or the disk is full, for the status page and a gauge; nothing while the queue
+// does not grow.
 
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
@@ -15,7 +16,7 @@ const LOOKS_MIN = 4;
 export const FORECAST_COUNTERS = {
   fullIn: {
     name: 'prom2otlp_queue_full_seconds',
-    help: 'Seconds until the queue is full at the rate of the last ten minutes; absent while it does not grow.',
+    help: 'Seconds until the queue or its disk is full at the rate of the last ten minutes; absent while it does not grow.',
     labels: ['signal'],
   },
 } as const;
@@ -26,11 +27,11 @@ interface Look {
 }
 
 export class QueueForecast {
-  readonly #queue: Pick<Queue, 'size'>;
+  readonly #queue: Pick<Queue, 'size' | 'freeBytes'>;
   readonly #clock: Clock;
   readonly #looks = new Map<Signal, Look[]>();
 
-  constructor(queue: Pick<Queue, 'size'>, clock: Clock, counters: Counters) {
+  constructor(queue: Pick<Queue, 'size' | 'freeBytes'>, clock: Clock, counters: Counters) {
     this.#queue = queue;
     this.#clock = clock;
     counters.of(FORECAST_COUNTERS).fullIn.follow(() =>
@@ -61,14 +62,22 @@ export class QueueForecast {
     }
   }
 
-  /** Milliseconds until the signal's share is full; null while it does not grow, or with too few looks. */
+  /** Milliseconds until the signal's share or the disk is full; null while it does not grow, or with too few looks. */
   fullInMs(signal: Signal): number | null {
+    const growth = this.#growthOf(signal);
+    if (growth <= 0) return null;
+    const { bytes, maxBytes } = this.#queue.size(signal);
+    // Both signals fill the same disk.
+    const growths = SIGNALS.map(one => Math.max(0, this.#growthOf(one)));
+    const diskMs = this.#queue.freeBytes() / growths.reduce((sum, one) => sum + one, 0);
+    return Math.min(Math.max(0, maxBytes - bytes) / growth, diskMs);
+  }
+
+  /** Bytes in a millisecond; 0 with too few looks. */
+  #growthOf(signal: Signal): number {
     const looks = this.#looks.get(signal) ?? [];
     const [first, last] = [looks[0], looks.at(-1)];
-    if (first === undefined || last === undefined || looks.length < LOOKS_MIN) return null;
-    const grown = last.bytes - first.bytes;
-    const { bytes, maxBytes } = this.#queue.size(signal);
-    if (grown <= 0 || last.atMs === first.atMs) return null;
-    return (Math.max(0, maxBytes - bytes) * (last.atMs - first.atMs)) / grown;
+    if (first === undefined || last === undefined || looks.length < LOOKS_MIN) return 0;
+    return last.atMs === first.atMs ? 0 : (last.bytes - first.bytes) / (last.atMs - first.atMs);
   }
 }

@@ -136,6 +136,6 @@ function escapeHelp(text: string): string {
 }
 
 /** The value of a label as the text format has it between quotes. */
-export function escapeLabel(text: string): string {
+function escapeLabel(text: string): string {
   return escapeHelp(text).replaceAll('"', '\\"');
 }

@@ -6,6 +6,7 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream } from 'pino';
 import { systemClock, type Clock } from './clock.ts';
+import { escapeHarmful, printableJson, printableLine } from './printable.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -53,7 +54,9 @@ export function createLogger(options: LoggerOptions): Logger {
       timestamp: () => `,"time":"${new Date(clock.nowMs()).toISOString()}"`,
       formatters: { level: label => ({ level: label }) },
       redact: { paths: secretPaths(), censor: CENSOR },
-      hooks: { streamWrite: line => line.replace(URL_CREDENTIALS, `://${CENSOR}@`) },
+      hooks: {
+        streamWrite: line => escapeHarmful(line.replace(URL_CREDENTIALS, `://${CENSOR}@`)),
+      },
     },
     isText ? { write: line => lines.write(textLine(line)) } : lines,
   );
@@ -91,13 +94,14 @@ function secretPaths(): string[] {
 function textLine(json: string): string {
   const { time, level, msg, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${fieldText(value)}`);
-  return `${String(time)} ${String(level).padEnd(5)} ${String(msg)}${shown.join('')}\n`;
+  const text = printableLine(String(msg));
+  return `${String(time)} ${String(level).padEnd(5)} ${text}${shown.join('')}\n`;
 }
 
 /** Unquoted if that is unambiguous and printable, else as JSON, which also escapes control characters. */
 function fieldText(value: unknown): string {
   const isPlain = typeof value === 'string' && /^[!#-<>-~]+$/.test(value);
-  return isPlain ? value : JSON.stringify(value);
+  return isPlain ? value : printableJson(value, 0);
 }
 
 interface Passage {

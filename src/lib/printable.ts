@@ -1,5 +1,6 @@
 // Makes foreign text safe to print: without characters that control a terminal, or that change the direction of text so
-// that it reads differently. Also removes possible secrets from URLs.
+// that it reads differently. The exits of the program call it: the output of verbs, the log, the status server. Also
+// removes possible secrets from URLs.
 
 /** Does not match line breaks. */
 const HARMFUL = /(?!\n)[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
@@ -13,9 +14,24 @@ export function printableText(text: string): string {
   return text.replace(/\r\n?/g, '\n').replaceAll('\t', '  ').replace(HARMFUL, '?');
 }
 
+/** Text for a terminal, where tabs and the styles of the program's own words stay. */
+export function printableOutput(text: string): string {
+  const isOwn = (character: string, at: number): boolean =>
+    character === '\t' || STYLES.some(style => text.startsWith(style, at));
+  return text.replace(HARMFUL, (character, at: number) => (isOwn(character, at) ? character : '?'));
+}
+
+/** Bold and colours, as styleText writes them. */
+const STYLES: readonly string[] = ['1', '22', '31', '33', '39'].map(code => `\u001B[${code}m`);
+
+/** JSON text with such characters escaped. */
+export function escapeHarmful(json: string): string {
+  return json.replace(HARMFUL, escapeCharacter);
+}
+
 /** A value as JSON with such characters escaped; in one line where the indent is 0. */
 export function printableJson(value: unknown, indent = 2): string {
-  return JSON.stringify(value, null, indent).replace(HARMFUL, escapeCharacter);
+  return escapeHarmful(JSON.stringify(value, null, indent));
 }
 
 function escapeCharacter(character: string): string {

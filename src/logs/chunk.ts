@@ -91,21 +91,23 @@ export interface LogSinkOptions {
 export class LogSink {
   readonly #options: LogSinkOptions;
   readonly #writer = new WireWriter();
+  /** Gaps have their own writer: the chunk to be stored with them is still in the other one. */
+  readonly #gapWriter = new WireWriter(1024);
 
   constructor(options: LogSinkOptions) {
     this.#options = options;
   }
 
   /** A new chunk; the last one must have been stored or copied. */
-  chunk(partition: Partition): Chunk {
+  chunk(partition: Partition, writer: WireWriter = this.#writer): Chunk {
     const { resourceOf, clock } = this.#options;
-    const request = new LogsRequest(this.#writer, resourceOf(partition.service));
+    const request = new LogsRequest(writer, resourceOf(partition.service));
     return new Chunk(request, partition, clock.nowMs());
   }
 
   /** The record of a gap, in its own memory. */
   gapBatch(gap: Gap): Batch {
-    const chunk = this.chunk(gap.partition);
+    const chunk = this.chunk(gap.partition, this.#gapWriter);
     chunk.addGap(gap);
     return chunk.endInCopy();
   }

@@ -224,7 +224,7 @@ export class PulledApi {
       if (!isRetried(failure) || signal.aborted) return result;
       const backoff = backoffMs(ASK_BACKOFF, failureCount, this.#random);
       const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
-      // Our own bucket held the request back, because the service asked for a pause: it was not sent.
+      // The service had asked for a pause, so the request was not sent.
       const isHeld = failure.reason === 'rate_limited' && failure.status === undefined;
       if (!isHeld && clock.monotonicMs() + waitMs > this.giveUpAtMs) return result;
       await clock.sleep(waitMs, signal);

@@ -24,6 +24,8 @@ export const MARK = {
   continuation: 16,
   /** It may be text of the previous statement that looks like a record. Set by the reader. */
   doubtful: 32,
+  /** Its time is written in a form that cannot be read. Set by the reader. */
+  timeUnknown: 64,
 } as const;
 
 /** Prefix of attributes without a semantic convention. */
@@ -37,6 +39,7 @@ export const MARKS: readonly (readonly [mark: number, name: string, attribute: s
   [MARK.unparsed, 'unparsed', `${OWN_PREFIX}log.unparsed`],
   [MARK.continuation, 'continuation', `${OWN_PREFIX}log.continuation`],
   [MARK.doubtful, 'doubtful', `${OWN_PREFIX}log.doubtful`],
+  [MARK.timeUnknown, 'time_unknown', `${OWN_PREFIX}log.time_unknown`],
 ];
 
 /**

@@ -1,12 +1,11 @@
 // The HTTP clients of a running process: parts that use the same API with the same settings share a client, and clients
-// with the same key and origin share a token bucket.
+// with the same key and origin share the pause that Retry-After asks for.
 
 import { hash } from 'node:crypto';
 import type { ApiConfig, Config } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
-import type { TokenBucket } from '../lib/token-bucket.ts';
-import { createServiceBucket, ServiceHttp, type SettingNames } from './http-client.ts';
+import { type Pause, ServiceHttp, type SettingNames } from './http-client.ts';
 import { followPulls, KeyWatch, PullReport, type PullReportOptions } from './pull-report.ts';
 
 export interface ServiceClientsOptions {
@@ -49,7 +48,7 @@ export function apisOf({
 
 /** The parts that are shared by all clients of one key and origin. */
 interface SharedKey {
-  readonly bucket: TokenBucket;
+  readonly pause: Pause;
   readonly watch: KeyWatch;
 }
 
@@ -77,9 +76,9 @@ export class ServiceClients {
     const identity = apiIdentity(api);
     const known = this.#clients.get(identity);
     if (known !== undefined) return known;
-    const { bucket, watch } = this.#key(api);
+    const { pause, watch } = this.#key(api);
     const isKeyRefused = (): boolean => watch.isRefused;
-    const client = new ServiceHttp({ ...this.#options, api, bucket, isKeyRefused });
+    const client = new ServiceHttp({ ...this.#options, api, pause, isKeyRefused });
     this.#clients.set(identity, client);
     return client;
   }
@@ -109,7 +108,7 @@ export class ServiceClients {
     const origin = URL.parse(api.baseUrl)?.origin ?? '';
     const identity = digest([origin, api.key.reveal()]);
     const known = this.#keys.get(identity);
-    const key = known ?? { bucket: createServiceBucket(clock), watch: new KeyWatch(clock) };
+    const key = known ?? { pause: { untilMs: -Infinity }, watch: new KeyWatch(clock) };
     this.#keys.set(identity, key);
     return key;
   }

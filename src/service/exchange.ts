@@ -68,12 +68,11 @@ export interface Call extends Request {
   readonly secrets: readonly string[];
   /** True if it has neither body nor query, so that only the key can be wrong. */
   readonly isPlain: boolean;
-  readonly priority: Priority;
+  readonly part: Part;
 }
 
-/** The order in which requests of one key leave the token bucket. */
-export const PRIORITY = { metrics: 0, command: 1, logs: 2 } as const;
-export type Priority = keyof typeof PRIORITY;
+/** What asks the service; a label of the counter of requests. */
+export type Part = 'metrics' | 'command' | 'logs';
 
 /** How a request is sent. */
 interface Way extends Link {
@@ -117,10 +116,7 @@ const RESERVED_BYTES_MAX = 16 * 1024 * 1024;
 const BOMB_BYTES_MIN = 16 * 1024 * 1024;
 const BOMB_RATIO = 200;
 
-/**
- * Sends one request and reads the whole answer.
- * @internal Not part of the library's types, which refer to no other package.
- */
+/** Sends one request and reads the whole answer. */
 export function exchange(call: Request, way: Way): Promise<Outcome> {
   if (call.signal?.aborted === true)
     return Promise.resolve({ kind: 'fault', fault: { reason: 'aborted' } });

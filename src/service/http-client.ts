@@ -1,7 +1,7 @@
 // Sends every request to the service. One client serves one API (one base_url, key and set of headers). Guarantees: the
 // key goes only to the origin of base_url, appears in no returned text, and is read again from its source when the
-// service refuses it; bodies and times are bounded; a token bucket limits the rate, metrics first; every failure is a
-// ServiceError.
+// service refuses it; bodies and times are bounded; nothing is sent before the time that Retry-After asked for; every
+// failure is a ServiceError.
 
 import type { ApiConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
@@ -10,7 +10,6 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
 import { parseExactJson, parseJson } from '../lib/json-pointer.ts';
 import { validateHeaderValue } from '../lib/node-http.ts';
-import { TokenBucket } from '../lib/token-bucket.ts';
 import { USER_AGENT } from '../lib/version.ts';
 import { type Connection, createConnection } from './connection.ts';
 import {
@@ -23,8 +22,7 @@ import {
   isSuccess,
   type Method,
   type Outcome,
-  PRIORITY,
-  type Priority,
+  type Part,
 } from './exchange.ts';
 import { createRedactor, type Redact, secretsOf } from './redact.ts';
 import {
@@ -41,13 +39,18 @@ export interface ServiceHttpOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   /** Shared by all clients of one origin and key; a new one if absent. */
-  readonly bucket?: TokenBucket;
+  readonly pause?: Pause;
   /** True while the service refuses the key itself: then a 400 is about the key. */
   readonly isKeyRefused?: () => boolean;
   /** The Accept-Encoding header; by default identity for this machine, else gzip. */
   readonly acceptEncoding?: string;
   /** The user's names for settings, by their keys in the configuration, where the names differ. */
   readonly names?: SettingNames;
+}
+
+/** Until when (monotonic) the service asked to send nothing. */
+export interface Pause {
+  untilMs: number;
 }
 
 /** Such as `--base-url` for `api.base_url`. */
@@ -71,7 +74,7 @@ export interface JsonAnswer extends Omit<ServiceAnswer, 'body'> {
 }
 
 export type ServiceResult<Answer> = Result<Answer> & {
-  /** When the request was sent (wall clock, after waiting for the bucket). */
+  /** When the request was sent (wall clock). */
   readonly startedAtMs: number;
   readonly durationMs: number;
 };
@@ -90,7 +93,7 @@ export interface RequestOptions extends ReadOptions {
   readonly body?: unknown;
   /** Texts in the body that no message may show: the service may echo them. */
   readonly secrets?: readonly string[];
-  /** For the whole request, including the wait for the token bucket; `api.timeout` if absent. */
+  /** For the whole request; `api.timeout` if absent. */
   readonly timeoutMs?: number;
   /**
    * False if the path names something, such as an id, or a parameter may be missing: a 400 is then not about the key. By
@@ -102,16 +105,12 @@ export interface RequestOptions extends ReadOptions {
   /** The limit of the unpacked body; 16 MiB if absent. A larger one fails as `too_large`. */
   readonly maxBodyBytes?: number;
   /** `command` if absent. */
-  readonly priority?: Priority;
+  readonly part?: Part;
   /** The buffer for the body; its content is overwritten. */
   readonly into?: BodyBuffer;
   /** Takes the body of a successful answer instead of `into`. Bytes of a failed attempt stay in the sink. */
   readonly sink?: BodySink;
 }
-
-// Far above the normal rate: it limits runaway loops.
-const RATE_PER_SECOND = 50;
-const BURST = 100;
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 const DOWNLOAD_TIMEOUT_MS = 900_000;
@@ -120,22 +119,17 @@ const SHOWN_PATH_LENGTH_MAX = 200;
 /** Errors of TLS name all hosts of a certificate, and those of the HTTP library may have several lines. */
 const SHOWN_DETAIL_LENGTH_MAX = 300;
 
-/** The bucket that clients of one origin and key share. */
-export function createServiceBucket(clock: Clock): TokenBucket {
-  return new TokenBucket({ clock, ratePerSecond: RATE_PER_SECOND, burst: BURST });
-}
-
 export const SERVICE_COUNTERS = {
   requests: {
     name: 'prom2otlp_service_requests_total',
     help: 'Requests to the service by result: ok, or the reason of the failure.',
-    labels: ['priority', 'result'],
+    labels: ['part', 'result'],
   },
 } as const;
 
 export class ServiceHttp {
   readonly #options: ServiceHttpOptions;
-  readonly #bucket: TokenBucket;
+  readonly #pause: Pause;
   readonly #connection: Connection;
   readonly #redact: Redact;
   readonly #headers: Readonly<Record<string, string>>;
@@ -144,9 +138,9 @@ export class ServiceHttp {
 
   /** Opens no connection yet. Throws an OperatorError if the key would not be safe with these settings. */
   constructor(options: ServiceHttpOptions) {
-    const { api, clock, counters } = options;
+    const { api, counters } = options;
     this.#options = options;
-    this.#bucket = options.bucket ?? createServiceBucket(clock);
+    this.#pause = options.pause ?? { untilMs: -Infinity };
     this.#connection = createConnection(api);
     this.#redact = createRedactor(() => secretsOf(api));
     this.#headers = {
@@ -161,10 +155,7 @@ export class ServiceHttp {
     return new URL(this.#connection.origin).host;
   }
 
-  /**
-   * Reads a path below base_url. Never rejects. With a sink, `api.timeout` only limits the wait for the token bucket and
-   * the time without a byte.
-   */
+  /** Reads a path below base_url. Never rejects. With a sink, `api.timeout` only limits the time without a byte. */
   get(path: string, options: RequestOptions): Promise<ServiceResult<ServiceAnswer>> {
     return this.#send(this.#prepare('GET', path, options));
   }
@@ -227,7 +218,7 @@ export class ServiceHttp {
       deadlineMs: this.#options.clock.monotonicMs() + timeoutMs,
       idleTimeoutMs: sink === null ? 0 : this.#options.api.timeoutMs,
       maxBodyBytes: options.maxBodyBytes ?? BODY_BYTES_MAX,
-      priority: options.priority ?? 'command',
+      part: options.part ?? 'command',
       signal: options.signal,
       into: options.into ?? new BodyBuffer(),
       sink,
@@ -240,24 +231,21 @@ export class ServiceHttp {
     let result = await this.#attempt(call);
     const isKeyChanged = !result.ok && result.error.isKeyChanged === true;
     if (isKeyChanged && call.method === 'GET') result = await this.#attempt(call);
-    this.#counters.requests.add(1, call.priority, result.ok ? 'ok' : result.error.reason);
+    this.#counters.requests.add(1, call.part, result.ok ? 'ok' : result.error.reason);
     return result;
   }
 
   async #attempt(call: Call): Promise<ServiceResult<ServiceAnswer>> {
-    const { signal } = call;
-    const priority = PRIORITY[call.priority];
-    const leftMs = call.deadlineMs - this.#options.clock.monotonicMs();
-    // The caller of a download may hold a slot: for longer than this it waits itself, without the slot (decision 72).
-    const maxWaitMs = call.sink === null ? leftMs : Math.min(leftMs, this.#options.api.timeoutMs);
-    const grant = await this.#bucket.take({ priority, maxWaitMs, signal });
-    const startedAtMs = this.#options.clock.nowMs();
-    const startMs = this.#options.clock.monotonicMs();
-    const credentials = revealCredentials(this.#options.api);
-    const verdict = grant.isGranted
-      ? this.#judge(call, credentials, await this.#exchange(call, credentials))
-      : this.#refuse(call, grant.retryAfterMs);
-    return { ...verdict, startedAtMs, durationMs: this.#options.clock.monotonicMs() - startMs };
+    const { clock, api } = this.#options;
+    const startedAtMs = clock.nowMs();
+    const startMs = clock.monotonicMs();
+    const credentials = revealCredentials(api);
+    const heldMs = this.#pause.untilMs - startMs;
+    const verdict =
+      heldMs > 0
+        ? this.#refuse(call, heldMs)
+        : this.#judge(call, credentials, await this.#exchange(call, credentials));
+    return { ...verdict, startedAtMs, durationMs: clock.monotonicMs() - startMs };
   }
 
   /** Follows at most one redirect. */
@@ -306,16 +294,16 @@ export class ServiceHttp {
           this.#options.clock.nowMs(),
         )
       : { fault: outcome.fault, facts: {} };
-    if (facts.retryAfterMs !== undefined)
-      this.#bucket.hold(PRIORITY[call.priority], facts.retryAfterMs);
+    const untilMs = this.#options.clock.monotonicMs() + (facts.retryAfterMs ?? -Infinity);
+    this.#pause.untilMs = Math.max(this.#pause.untilMs, untilMs);
     if (fault.reason !== 'auth' && fault.reason !== 'bad_request')
       return this.#fail(call, fault, facts);
     this.#refused = sent;
     return this.#fail(call, fault, { ...facts, isKeyChanged: this.isKeyNew() });
   }
 
+  /** The service asked for a pause: nothing was sent. */
   #refuse(call: Call, retryAfterMs: number): Result<ServiceAnswer> {
-    if (call.signal?.aborted === true) return this.#fail(call, { reason: 'aborted' }, {});
     const detail = `held back for another ${Math.ceil(retryAfterMs / 1000)} s`;
     return this.#fail(call, { reason: 'rate_limited', detail }, { retryAfterMs });
   }

@@ -11,7 +11,7 @@ import {
   parsePointer,
 } from '../lib/json-pointer.ts';
 import { ApiArea } from './api-area.ts';
-import { type BodySink, headerText, type Priority } from './exchange.ts';
+import { type BodySink, headerText, type Part } from './exchange.ts';
 import type { JsonAnswer, Query, ReadOptions, ServiceHttp } from './http-client.ts';
 import type { Result } from './service-error.ts';
 
@@ -70,16 +70,16 @@ const ACCEPT = 'application/zip, application/gzip, */*;q=0.5';
 export class LogsApi extends ApiArea {
   readonly endpoints: LogEndpointsConfig;
   readonly pointers: LogPointers;
-  readonly #priority: Priority;
+  readonly #part: Part;
 
   constructor(
     http: ServiceHttp,
     endpoints: LogEndpointsConfig = DEFAULT_ENDPOINTS.logs,
-    priority: Priority = 'command',
+    part: Part = 'command',
   ) {
     super(http, endpoints.list);
     this.endpoints = endpoints;
-    this.#priority = priority;
+    this.#part = part;
     const pointers = Object.entries<string>(endpoints.pointers);
     this.pointers = Object.fromEntries(
       pointers.map(([name, text]) => [name, parsePointer(text)]),
@@ -138,7 +138,7 @@ export class LogsApi extends ApiArea {
   ): Promise<Result<object>> {
     const { archive, format } = this.endpoints;
     const request = this.#archiveRequest(ids, { format, ...options });
-    return this.http.get(archive, { ...request, sink, priority: this.#priority });
+    return this.http.get(archive, { ...request, sink, part: this.#part });
   }
 
   /** The types of logs. */
@@ -163,7 +163,7 @@ export class LogsApi extends ApiArea {
   }
 
   async setRetention(request: RetentionRequest, { signal }: ReadOptions = {}): Promise<Retention> {
-    const options = { body: request, signal, priority: this.#priority };
+    const options = { body: request, signal, part: this.#part };
     const answer = await this.http.requestJson('POST', this.endpoints.retention, options);
     // The specification leaves the answer open.
     if (!answer.ok && answer.error.reason === 'not_json')
@@ -195,7 +195,7 @@ export class LogsApi extends ApiArea {
   ): Promise<Result<JsonAnswer>> {
     const query = Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
     const more = isPlain === undefined ? {} : { isPlain };
-    const limits = { priority: this.#priority, maxBodyBytes: LIST_BYTES_MAX, ...more };
+    const limits = { part: this.#part, maxBodyBytes: LIST_BYTES_MAX, ...more };
     // Archives are downloaded by their ids.
     return this.http.requestJson('GET', path, { query, signal, isExact: true, ...limits });
   }

@@ -38,6 +38,8 @@ export interface DeliveryStatus {
 
 export interface QueueReport extends Shown<QueueStats> {
   readonly signal: Signal;
+  /** What it can hold: `maxBytes`, or less where the disk has no room for that. */
+  readonly roomBytes: number;
   /** Milliseconds until it is full at the present rate; null while it does not grow. */
   readonly fullInMs: number | null;
 }
@@ -70,11 +72,11 @@ export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<D
   const isShown = ({ signal }: { readonly signal: Signal }): boolean =>
     isUsed(config, signal) || queue.size(signal).rows > 0;
   return {
-    queue: SIGNALS.map(signal => ({
-      signal,
-      ...shown(queue.stats(signal)),
-      fullInMs: forecast.fullInMs(signal),
-    })).filter(isShown),
+    queue: SIGNALS.map(signal => {
+      const stats = queue.stats(signal);
+      const roomBytes = Math.min(stats.maxBytes, stats.bytes + queue.freeBytes());
+      return { signal, ...shown(stats), roomBytes, fullInMs: forecast.fullInMs(signal) };
+    }).filter(isShown),
     queueTrouble: queue.trouble(),
     senders: daemon.senders.filter(isShown).map(({ signal, endpoint, sender, compression }) => ({
       signal,
@@ -162,9 +164,9 @@ export function isFailing({ state }: SenderReport): boolean {
 }
 
 /** True while a queue is nearly full, or will be soon. */
-export function isFillingUp({ bytes, maxBytes, fullInMs }: QueueReport): boolean {
-  const isSoon = fullInMs !== null && fullInMs < FULL_SOON_MS && bytes > maxBytes * SHARE_MIN;
-  return maxBytes > 0 && (isSoon || bytes >= maxBytes * QUEUE_SHARE_WARNED);
+export function isFillingUp({ bytes, roomBytes, fullInMs }: QueueReport): boolean {
+  const isSoon = fullInMs !== null && fullInMs < FULL_SOON_MS && bytes > roomBytes * SHARE_MIN;
+  return bytes > 0 && (isSoon || bytes >= roomBytes * QUEUE_SHARE_WARNED);
 }
 
 function troubleProblems({ queueTrouble }: DeliveryStatus): readonly Finding[] {
@@ -175,10 +177,14 @@ function troubleProblems({ queueTrouble }: DeliveryStatus): readonly Finding[] {
 }
 
 function queueProblems(queue: QueueReport): readonly Finding[] {
-  const { signal, bytes, maxBytes, fullInMs } = queue;
+  const { signal, bytes, maxBytes, roomBytes, fullInMs } = queue;
   if (!isFillingUp(queue)) return [];
   const left = fullInText(fullInMs);
-  const share = Math.floor((bytes / maxBytes) * 100);
+  const share = Math.floor((bytes / roomBytes) * 100);
+  const remedy =
+    roomBytes < maxBytes
+      ? 'Free space on the disk of queue.directory'
+      : `Raise queue.${signal}.max_bytes`;
   const consequence =
     signal === 'logs'
       ? 'When it is full, pulling waits'
@@ -188,8 +194,8 @@ function queueProblems(queue: QueueReport): readonly Finding[] {
       'warning',
       `queue of ${signal}`,
       {
-        message: `${share} % full: ${formatBytes(bytes)} of ${formatBytes(maxBytes)}${left === '' ? '' : `; ${left}`}`,
-        hint: `${consequence}. Raise queue.${signal}.max_bytes, or see why the back end does not accept.`,
+        message: `${share} % full: ${formatBytes(bytes)} of ${formatBytes(roomBytes)}${left === '' ? '' : `; ${left}`}`,
+        hint: `${consequence}. ${remedy}, or see why the back end does not accept.`,
       },
       { cause: `queue of ${signal}` },
     ),
@@ -251,11 +257,11 @@ export function backEndSection(report: DeliveryStatus & Reported): Html {
 
 function fill(queue: QueueReport | undefined): HtmlValue {
   if (queue === undefined) return '–';
-  const { bytes, maxBytes } = queue;
-  const share = maxBytes === 0 ? 0 : bytes / maxBytes;
+  const { bytes, roomBytes } = queue;
+  const share = roomBytes === 0 ? 0 : bytes / roomBytes;
   const bar = meterBar(share, isFillingUp(queue) ? 'warn' : 'none');
   const left = fullInText(queue.fullInMs);
-  return html`${formatBytes(bytes)} <span class="faint">of ${formatBytes(maxBytes)}</span>${bar}${left === '' ? null : html`<small>${left}</small>`}`;
+  return html`${formatBytes(bytes)} <span class="faint">of ${formatBytes(roomBytes)}</span>${bar}${left === '' ? null : html`<small>${left}</small>`}`;
 }
 
 /** null if the back end has refused nothing for good. */

@@ -18,7 +18,7 @@ import { printableUrl } from '../lib/printable.ts';
 import type { Family } from '../model/metric.ts';
 import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../model/series-table.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
-import { type Accounted, type AccountNumbers, isDrop } from './account-report.ts';
+import { isDrop } from './account-report.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
   age,
@@ -406,12 +406,10 @@ function driftNotes({ name, drift }: TargetReport): readonly Finding[] {
 
 /** `isLinked`: each name leads to the page of its service. */
 export function servicesSection(
-  { services, targets, account }: Pick<ScrapeStatus, 'services' | 'targets'> & Accounted,
+  { services, targets }: Pick<ScrapeStatus, 'services' | 'targets'>,
   isLinked = true,
 ): Html {
   const areRead = areMetricsRead({ targets });
-  const pointsOf = ({ id }: ServiceReport): Partial<AccountNumbers['points']> =>
-    account.services[id]?.points ?? {};
   const rows = table(
     services,
     [
@@ -430,12 +428,6 @@ export function servicesSection(
       countColumn('Points', ({ points }) => points),
       column('Dropped', droppedCell, 'n'),
       column('Series per family', ({ families }) => numberList(families) ?? '–', 'text'),
-      countColumn('Accepted in all', service => pointsOf(service).accepted ?? 0),
-      countColumn('Waiting', service => pointsOf(service).queued ?? 0),
-      countColumn('Lost', service => {
-        const { rejected = 0, setAside = 0, evicted = 0 } = pointsOf(service);
-        return rejected + setAside + evicted;
-      }),
     ],
     {
       id: 'services',

@@ -71,13 +71,11 @@ export function partOf(report: StatusReport, id: string, target: string): Status
 }
 
 export function renderServicePage(document: StatusDocument & ServiceLook): string {
-  const { id = '', name = '' } = document.services[0] ?? {};
+  const { name = '' } = document.services[0] ?? {};
   const areRead = areMetricsRead(document);
-  const live = html`<p><a href="${encodeURIComponent(id)}/live">The samples as the service gives them now</a> <span class="faint">(asks the service once)</span></p>`;
   const main = html`${verdictBlock(document)}
 ${problemsSection(document)}
 ${servicesSection(document, false)}
-${areRead ? live : null}
 ${pullSections(document, true)}
 ${setAsideSection(document)}
 ${areRead ? seriesSection(document) : null}`;

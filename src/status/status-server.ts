@@ -3,20 +3,18 @@
 //   /healthz       200 while the process lives                         open to all
 //   /readyz        200 when ready, else 503 and what is missing        open to all
 //   /metrics       the program's own metrics, Prometheus text 0.0.4    by refusalOf()
-//   /status.json   the status report with its problems                 by refusalOf()
-//   /              the page, which renders status.json                 by refusalOf()
-//   /services/ID        a page for one service, with its series        by refusalOf(); see mayLookClose()
-//   /services/ID/live   its samples as the service gives them now      by refusalOf(); see mayLookClose()
+//   /status.json   the status report with its problems                 by refusalOf(), and no other site
+//   /              the page, which renders status.json                 by refusalOf(), and no other site
+//   /services/ID   a page for one service, with its series             the same, and mayLookClose()
 //
-// It only reads. Everything that a client can use has a limit: connections, headers, time. If there
-// are too many connections, it closes an old one, so that nobody can keep a probe out. A connection
-// has one answer at a time, and the server makes one page at a time. No answer repeats anything from
-// its request, so an answer never contains a token.
+// It only reads, and asks nobody. Node's limits bound what a client can use: connections, one request
+// on each, headers, time. The server makes one page at a time. No answer repeats anything from its
+// request, so an answer never contains a token; foreign text in an answer is printable.
 
 import { hash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip as gzipCallback } from 'node:zlib';
@@ -28,8 +26,8 @@ import type { Clock } from '../lib/clock.ts';
 import { type Counters, type CountersOf, renderCounters } from '../lib/counters.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
+import { printableJson, printableText } from '../lib/printable.ts';
 import type { Reload } from '../daemon/reload.ts';
-import type { LivePage } from '../daemon/live-page.ts';
 import { PAGE_POLICY, renderPage } from './page.ts';
 import { ProblemBook } from './problem.ts';
 import { lookAt, renderServicePage, type ServiceLook } from './service-page.ts';
@@ -46,7 +44,6 @@ export interface StatusServerOptions {
   readonly report: (isBrief: boolean) => StatusReport | Promise<StatusReport>;
   /** The report on one service; null if the configuration has no service with this id. */
   readonly service: (id: string) => ServiceLook | null | Promise<ServiceLook | null>;
-  readonly live: (id: string) => Promise<LivePage | null>;
   /** The steps that are missing before /readyz answers 200. */
   readonly waitingFor: () => readonly string[];
   readonly counters: Counters;
@@ -55,7 +52,7 @@ export interface StatusServerOptions {
 }
 
 export const STATUS_LIMITS = {
-  /** If there is one more, the server closes the connection that was silent for longest, and counts it. */
+  /** Further connections are closed at once, and counted. */
   connections: 64,
   headerBytes: 8192,
   /** The time to receive a whole request. */
@@ -66,12 +63,6 @@ export const STATUS_LIMITS = {
 
 /** Node looks for slow requests every SLOW_LOOK_SHARE * `requestMs`, and closes them at most that much late. */
 const SLOW_LOOK_SHARE = 3;
-/** How many connections beyond the limit are accepted before some are closed. */
-const BURST_MAX = 1024;
-/** How many requests of a connection may wait for an answer. Common clients send one at a time. */
-const WAITING_MAX = 16;
-/** A connection that takes longer to send a request or to read its answer is closed before newer ones. */
-const PATIENCE_MS = 1000;
 
 export interface StatusServer {
   /** `http://127.0.0.1:9464`, with the port that was taken. */
@@ -97,6 +88,7 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
 };
 
 const TEXT = 'text/plain; charset=utf-8';
+const METRICS = 'text/plain; version=0.0.4; charset=utf-8';
 const NO_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
 /** The current daemon; a reload replaces it. */
@@ -125,7 +117,6 @@ export function serveStatus(
     report: isBrief => reportOf(running.daemon, clock, running.lastReload, isBrief),
     service: async id =>
       lookAt(running.daemon, await reportOf(running.daemon, clock, running.lastReload), id),
-    live: id => running.daemon.livePage(id),
     waitingFor: () => waitingForOf(running.daemon),
   });
 }
@@ -140,18 +131,16 @@ export async function startStatusServer(options: StatusServerOptions): Promise<S
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.requestMs,
     requestTimeout: limits.requestMs,
-    keepAliveTimeout: limits.requestMs,
     // How often Node looks for slow requests. Each look wakes an idle process.
     connectionsCheckingInterval: SLOW_LOOK_SHARE * limits.requestMs,
   });
-  server.maxConnections = limits.connections + BURST_MAX;
+  server.maxConnections = limits.connections;
+  // Answers to many requests on a connection whose client reads none of them would pile up.
+  server.maxRequestsPerSocket = 1;
   server.setTimeout(limits.idleMs);
   server.on('drop', () => meter.dropped.add(1, 'limit'));
-  const onClosed = (): void => meter.dropped.add(1, 'limit');
-  const onTurn = makeWay(server, limits.connections, { clock: options.clock, onClosed });
-  takeTurns(server, onClosed, (request, response) => {
-    onTurn(request.socket, response);
-    return respond(request, response, { options, meter, book, pages });
+  server.on('request', (request, response) => {
+    void respond(request, response, { options, meter, book, pages });
   });
   await listen(server, options.host, options.port);
   // Later errors come from accept(): one connection is lost.
@@ -185,94 +174,6 @@ async function dateProblems(
   }
 }
 
-/**
- * Closes connections beyond the limit: first those without a request, then those whose client does
- * not read the answer, both after PATIENCE_MS; then newer ones of the two kinds; last, clients that
- * wait for their answer. Within each group, the longest silent goes first. New connections are read
- * before that, so that the request of a probe is known even if it connects together with many others.
- *
- * Returns the function to call when the answer to a request begins.
- */
-function makeWay(
-  server: Server,
-  connectionsMax: number,
-  { clock, onClosed }: { readonly clock: Clock; readonly onClosed: () => void },
-): (socket: Socket, response: ServerResponse) => void {
-  /** By connection, the time of its last request or answer; the oldest first. */
-  const open = new Map<Socket, number>();
-  const answers = new Map<Socket, ServerResponse>();
-  const hearOf = (socket: Socket): void => {
-    if (open.delete(socket)) open.set(socket, clock.monotonicMs());
-  };
-  const isSilent = (socket: Socket): boolean => !answers.has(socket);
-  const isUnread = (socket: Socket): boolean => answers.get(socket)?.writableEnded === true;
-  const isOld = (socket: Socket): boolean =>
-    clock.monotonicMs() - (open.get(socket) ?? 0) >= PATIENCE_MS;
-  const order: readonly ((socket: Socket) => boolean)[] = [
-    socket => isSilent(socket) && isOld(socket),
-    socket => isUnread(socket) && isOld(socket),
-    isSilent,
-    isUnread,
-    () => true,
-  ];
-  const trim = (): void => {
-    for (const mayGo of order)
-      for (const socket of open.keys()) {
-        if (open.size <= connectionsMax) return;
-        if (!mayGo(socket)) continue;
-        open.delete(socket);
-        socket.destroy();
-        onClosed();
-      }
-  };
-  server.on('connection', socket => {
-    open.set(socket, clock.monotonicMs());
-    socket.on('close', () => {
-      open.delete(socket);
-      answers.delete(socket);
-    });
-    // The event loop accepts connections in this turn, and reads from them in the next one.
-    if (open.size > connectionsMax) setImmediate(() => setImmediate(trim));
-  });
-  return (socket, response) => {
-    answers.set(socket, response);
-    hearOf(socket);
-    response.on('close', () => {
-      answers.delete(socket);
-      hearOf(socket);
-    });
-  };
-}
-
-/**
- * Answers the requests of a connection one after the other. Node emits each request as soon as it
- * has read it, and would keep the answers to all of them in memory.
- */
-function takeTurns(
-  server: Server,
-  onClosed: () => void,
-  serve: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
-): void {
-  const lines = new WeakMap<Socket, { waiting: number; last: Promise<void> }>();
-  server.on('request', (request, response) => {
-    const { socket } = request;
-    const line = lines.get(socket) ?? { waiting: 0, last: Promise.resolve() };
-    lines.set(socket, line);
-    const answerInTurn = async (): Promise<void> => {
-      if (socket.destroyed) return;
-      const written = new Promise(resolve => response.on('close', resolve));
-      await serve(request, response);
-      await written;
-      line.waiting--;
-    };
-    if (++line.waiting <= WAITING_MAX) line.last = line.last.then(answerInTurn);
-    else if (!socket.destroyed) {
-      socket.destroy();
-      onClosed();
-    }
-  });
-}
-
 export const STATUS_COUNTERS = {
   requests: {
     name: 'prom2otlp_status_requests_total',
@@ -281,7 +182,7 @@ export const STATUS_COUNTERS = {
   },
   dropped: {
     name: 'prom2otlp_status_dropped_connections_total',
-    help: 'Connections to the status server that were closed to make room for a newer one (limit), or by a failure (accept).',
+    help: 'Connections to the status server that were closed because there were too many (limit), or by a failure (accept).',
     labels: ['cause'],
   },
 } as const;
@@ -334,12 +235,13 @@ async function answer(request: IncomingMessage, context: Context): Promise<Answe
   if (path === '/readyz') return readiness(options.waitingFor());
   const refusal = refusalOf(request.headers, options);
   if (refusal !== null) return refusal;
-  const pageAt = (): Promise<Answer> => pageOf(path, context);
-  // A live page waits for the service: it must not hold the permit.
-  if (path.endsWith('/live')) return pageAt();
+  if (path === '/metrics') return ok(METRICS, printableText(renderCounters(options.counters)));
+  // A page of another site may make a browser send requests, also with the token that the browser knows.
+  if (request.headers['sec-fetch-site'] === 'cross-site')
+    return text(403, 'another site has asked for this: type the address instead');
   return context.pages.run(async () => {
     await nextTurn();
-    return request.socket.destroyed ? text(503, 'the client is gone') : await pageAt();
+    return request.socket.destroyed ? text(503, 'the client is gone') : await pageOf(path, context);
   });
 }
 
@@ -349,38 +251,30 @@ async function pageOf(path: string, { options, book }: Context): Promise<Answer>
       return page(renderPage(withProblems(await options.report(false), book)));
     case '/status.json': {
       const document = withProblems(await options.report(false), book);
-      return ok('application/json', `${JSON.stringify(document, null, 2)}\n`);
+      return ok('application/json', `${printableJson(document)}\n`);
     }
-    case '/metrics':
-      return ok('text/plain; version=0.0.4; charset=utf-8', renderCounters(options.counters));
     default:
       return closeLook(path, options, book);
   }
 }
 
-const CLOSE_PATH = /^\/services\/([^/]+?)(\/live)?$/;
+const CLOSE_PATH = /^\/services\/([^/]+)$/;
 
 async function closeLook(
   path: string,
   options: StatusServerOptions,
   book: ProblemBook,
 ): Promise<Answer> {
-  const [, name = '', live] = CLOSE_PATH.exec(path) ?? [];
+  const [, name = ''] = CLOSE_PATH.exec(path) ?? [];
   if (name === '') return text(404, `not found: the paths are ${PATHS}`);
   if (!mayLookClose(options))
     return text(403, 'labels can hold data: set status.token, or listen on 127.0.0.1');
-  const id = decoded(name);
-  if (live === undefined) {
-    const look = await options.service(id);
-    if (look === null) return text(404, NO_SERVICE);
-    return page(renderServicePage(withProblems(look, book, true)));
-  }
-  const read = await options.live(id);
-  if (read === null) return text(404, NO_SERVICE);
-  return { ...ok(TEXT, read.text), status: read.ok ? 200 : 502 };
+  const look = await options.service(decoded(name));
+  if (look === null) return text(404, NO_SERVICE);
+  return page(renderServicePage(withProblems(look, book, true)));
 }
 
-const PATHS = '/, /services/ID, /services/ID/live, /status.json, /metrics, /healthz and /readyz';
+const PATHS = '/, /services/ID, /status.json, /metrics, /healthz and /readyz';
 const NO_SERVICE = 'not found: the configuration has no service with this id';
 
 function decoded(name: string): string {
@@ -414,7 +308,7 @@ function ok(type: string, body: string, headers: Answer['headers'] = {}): Answer
 }
 
 function text(status: number, line: string, headers: Answer['headers'] = {}): Answer {
-  return { ...ok(TEXT, `${line}\n`, headers), status };
+  return { ...ok(TEXT, `${printableText(line)}\n`, headers), status };
 }
 
 // Access to the status page. With a token: every client that sends it, as `Authorization: Bearer TOKEN` or, for

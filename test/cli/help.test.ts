@@ -122,7 +122,7 @@ describe('completion', () => {
     expect(completed('check', '--config', '=', 'min')).toEqual(['minimal.yaml']);
     expect(completed('logs', 'download', '--format', '=')).toEqual(['raw', 'json']);
     expect(completed('show', 'decode', 'schema')).toEqual(['schema.json']);
-    expect(completed('show', 'decode', '--str')).toEqual(['--strict']);
+    expect(completed('show', 'decode', '--jso')).toEqual(['--jsonl']);
     expect(completed('queue', 'drain', '--endpoint', 'r')).toEqual([]);
     expect(completed('completion', 'z')).toEqual(['zsh']);
   });

@@ -29,7 +29,7 @@ test.each([
   ['simulate --port 0 --refresh 0s', '--refresh: expected a duration such as 10s or 5m, got "0s"'],
   ['show', 'expected one of decode, derive, encode'],
   ['show decode', 'expected FILE: exposition text'],
-  ['show decode --strict=yes x', '--strict takes no value'],
+  ['show decode --jsonl=yes x', '--jsonl takes no value'],
   ['show decode no-such-file', 'cannot read "no-such-file": there is no such file'],
   ['show derive /', 'cannot read "/": it is a directory'],
   [`show derive page.prom -c ${config}`, 'expected FILE or --config FILE'],

@@ -50,6 +50,15 @@ test('a writer can wait until its lines are read, and learns when nobody reads m
   expect(await closed.taken()).toBe(false);
 });
 
+test('foreign text cannot control the terminal', async () => {
+  const [stdout, stderr] = [memoryStream(), memoryStream()];
+  const output = openOutput(stdout, stderr);
+  output.out.line('a\u001B]0;x\u0007\tb');
+  output.err.line('\u009B2J');
+  await output.drain();
+  expect([stdout.text, stderr.text]).toEqual(['a?]0;x?\tb\n', '?2J\n']);
+});
+
 test('only a terminal has a width', () => {
   const pipe = openOutput(memoryStream(), memoryStream()).out;
   expect(pipe.columns).toBe(Infinity);

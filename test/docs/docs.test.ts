@@ -67,8 +67,8 @@ describe('docs/decisions', () => {
     .sort();
   const textOf = (name: string): string => read(`docs/decisions/${name}`);
 
-  test('each has the next number, in its name and in its title', () => {
-    expect(names.map(name => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1));
+  test('each has a number of its own, in its name and in its title', () => {
+    expect(new Set(names.map(name => name.slice(0, 4))).size).toBe(names.length);
     for (const name of names)
       expect(textOf(name)).toMatch(new RegExp(`^# ${Number(name.slice(0, 4))}\\. `));
   });

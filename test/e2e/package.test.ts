@@ -1,9 +1,20 @@
 // The package as it is shipped: its files, one version everywhere, and the list of components.
 
 import { execFileSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { FAILPOINTS, LOG_FAILPOINTS } from '../../src/lib/failpoint.ts';
+import { bundled } from '../../tools/bundle.ts';
+import { tempDirectory } from '../support/program.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -13,6 +24,30 @@ const manifest = JSON.parse(read('package.json')) as {
   repository: { url: string };
 };
 const { version } = manifest;
+
+/** What the package has beside dist/. */
+const PACKED: readonly string[] = [
+  'CHANGELOG.md',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  'bin',
+  'config',
+  'deploy',
+  'docs',
+  'package.json',
+];
+const KIBIBYTES_MAX = 4 * 1024;
+/** The packages in the bundle that README.md names. */
+const USED: readonly string[] = [
+  '@grpc/grpc-js',
+  '@opentelemetry/exporter-metrics-otlp-http',
+  '@opentelemetry/sdk-metrics',
+  'parse-prometheus-text-format',
+  'pino',
+  'undici',
+  'yaml',
+];
 
 function npm(...args: readonly string[]): string {
   return execFileSync('npm', [...args], {
@@ -28,9 +63,7 @@ test('the package has the program, its documents and the files for deployment, a
   ];
   const paths = packed.files.map(({ path }) => path).filter(path => !path.startsWith('dist/'));
   const folders = new Set(paths.map(path => path.split('/', 1)[0] ?? ''));
-  expect([...folders].sort()).toEqual(
-    'CHANGELOG.md LICENSE README.md SECURITY.md bin config deploy docs package.json'.split(' '),
-  );
+  expect([...folders].sort()).toEqual(PACKED);
   expect(paths).toEqual(
     expect.arrayContaining([
       'bin/prom2otlp.js',
@@ -42,6 +75,41 @@ test('the package has the program, its documents and the files for deployment, a
       'deploy/kubernetes/base/stateful-set.yaml',
       'docs/install.md',
     ]),
+  );
+});
+
+test('the packed program brings all that it uses, in few bytes, with the licences of it, and exports nothing', () => {
+  using files = tempDirectory();
+  // Builds in a copy: a build replaces dist/, and other tests may be running the repository's dist/.
+  const copy = join(files.path, 'copy');
+  for (const name of [...PACKED, 'src', 'tools', 'tsconfig.json'])
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  const execute = (cwd: string, command: string, ...args: readonly string[]): string =>
+    execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  execute(copy, process.execPath, 'tools/build.ts');
+  const tarball = execute(copy, 'npm', 'pack', '--ignore-scripts', '--silent').trim();
+  const modules = join(files.path, 'user/node_modules');
+  mkdirSync(modules, { recursive: true });
+  execute(modules, 'tar', '-xzf', join(copy, tarball));
+  const home = join(modules, 'prom2otlp');
+  renameSync(join(modules, 'package'), home);
+
+  const { dependencies, scripts } = JSON.parse(
+    readFileSync(join(home, 'package.json'), 'utf8'),
+  ) as { dependencies?: object; scripts: object };
+  expect(dependencies).toBeUndefined();
+  expect(Object.keys(scripts).filter(name => name.includes('install'))).toEqual([]);
+  expect(execute(home, process.execPath, 'bin/prom2otlp.js', 'version')).toContain(version);
+  const kibibytes = Number.parseInt(execute(home, 'du', '-sk', '.'), 10);
+  expect(kibibytes).toBeLessThan(KIBIBYTES_MAX);
+  const licences = readFileSync(join(home, 'dist/LICENSES.txt'), 'utf8');
+  const named = [...licences.matchAll(/^(\S+) \d+\.\d+\.\d+$/gm)].map(([, name]) => name);
+  expect(named).toEqual(expect.arrayContaining([...USED]));
+  expect(licences).toContain('Permission is hereby granted');
+  writeFileSync(join(files.path, 'user/program.mjs'), "import 'prom2otlp';");
+  expect(() => execute(join(files.path, 'user'), process.execPath, 'program.mjs')).toThrow(
+    'ERR_PACKAGE_PATH_NOT_EXPORTED',
   );
 });
 
@@ -70,7 +138,7 @@ describe('one version', () => {
   });
 });
 
-test('the list of components names what the bundles contain, with versions and digests', () => {
+test('the list of components names what the bundle contains, with versions and digests', () => {
   const { metadata, components } = JSON.parse(npm('run', '-s', 'sbom')) as {
     metadata: { component: { purl: string } };
     components: { purl: string; hashes: { content: string }[] }[];
@@ -86,6 +154,15 @@ test('the list of components names what the bundles contain, with versions and d
   expect(components.flatMap(({ hashes }) => hashes).map(({ content }) => content.length)).toEqual(
     components.map(() => 128),
   );
+});
+
+test('the build drops the failpoints', async () => {
+  const { output } = await bundled({ write: false });
+  const chunks = output.filter(file => file.type === 'chunk');
+  const code = chunks.map(chunk => chunk.code).join('\n');
+  expect(code).toContain('PROM2OTLP_TERMINATION_MESSAGE');
+  const words = [...FAILPOINTS, ...LOG_FAILPOINTS, 'lose-row', 'failpoint', 'PROM2OTLP_FAILPOINT'];
+  expect(words.filter(word => code.includes(word))).toEqual([]);
 });
 
 describe('a page of a registry', () => {

@@ -32,6 +32,13 @@ test('text: time, level, message and the fields, quoted where they would be ambi
   ]);
 });
 
+test('neither form has characters that control a terminal', () => {
+  const [json, text] = [capture('json'), capture('text')];
+  for (const { logger } of [json, text]) logger.info({ reason: 'a\u009B2J\u202Eb' }, 'x');
+  expect(json.lines[0]).toContain(String.raw`"a\u009b2J\u202eb"`);
+  expect(text.lines[0]).toContain(String.raw`reason="a\u009b2J\u202eb"`);
+});
+
 test('auto: JSON where stderr is no terminal', () => {
   const [auto, json] = [capture('auto'), capture('json')];
   for (const { logger } of [auto, json]) logger.info({}, 'ready');

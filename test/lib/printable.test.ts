@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import {
+  escapeHarmful,
   printableJson,
   printableLine,
+  printableOutput,
   printableText,
   withoutUrlSecrets,
 } from '../../src/lib/printable.ts';
@@ -18,6 +20,17 @@ test('a line stays one line, without control characters', () => {
 test('a text keeps only its line breaks', () => {
   expect(printableText(`a\r\nb\rc\td${ESCAPE}`)).toBe('a\nb\nc  d?[2J');
   expect(printableText('\u0007\u0000')).toBe('??');
+});
+
+test('an output keeps its tabs and its own styles', () => {
+  expect(printableOutput(`\u001B[31mred\u001B[39m\t${ESCAPE}\u001B[8m\n${TURNED}\u009B`)).toBe(
+    '\u001B[31mred\u001B[39m\t?[2J?[8m\n?drow??',
+  );
+});
+
+test('JSON text keeps its meaning', () => {
+  expect(JSON.parse(escapeHarmful(`["\u009B${TURNED}"]`))).toEqual([`\u009B${TURNED}`]);
+  expect(escapeHarmful(`["\u009B"]`)).toBe(String.raw`["\u009b"]`);
 });
 
 test('JSON keeps its meaning and contains no control characters', () => {

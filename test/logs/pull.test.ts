@@ -63,7 +63,7 @@ test.each([
   expect((await askFor([failed, GOOD])).askedMs).toEqual([0, wantMs]);
 });
 
-test('a request that our own bucket held back waits, also after the time to give up', async () => {
+test('a request that was not sent because the service asked for a pause waits, also after the time to give up', async () => {
   const held = bad('rate_limited', { retryAfterMs: 30_000 });
   const given = await askFor([held, GOOD], { giveUpAtMs: 0 });
   expect(given).toMatchObject({ askedMs: [0, 30_000], result: 'ok' });

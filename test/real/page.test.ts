@@ -48,7 +48,6 @@ function serve(report: () => StatusReport): Promise<StatusServer> {
     counters: new Counters(),
     report,
     service: id => lookOf(report(), id),
-    live: () => Promise.resolve({ ok: true, text: 'engine_up 1\n' }),
     waitingFor: () => [],
   });
 }

@@ -1,104 +1,105 @@
-// Compares strict mode with the Collector's own Prometheus receiver. A real Collector scrapes page sequences: resets,
-// gaps, failures, odd pages, captures. The bridge gets the same answers at the same times. Every point of every scrape
-// must be the same in every field, except for the differences that the table in docs/mapping.md explains.
+// Compares strict mode with the Collector's own Prometheus receiver. A real Collector scrapes one captured sequence of a
+// real exporter's pages: the database goes down, comes back, and a scrape fails. The bridge gets the same answers at the
+// same times, and must make the same points with the same markers.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { collector } from './parts/collector.ts';
-import type { Difference } from './receiver/comparable-points.ts';
-import { envelopeDifferences } from './receiver/differences-of-envelopes.ts';
-import { pageDifferences } from './receiver/differences-of-pages.ts';
-import { pointDifferences } from './receiver/differences-of-points.ts';
-import { type KnownDifference, pointOf } from './receiver/known-difference.ts';
-import { scrapeWithReceiver } from './receiver/receiver-scrapes.ts';
-import { readSequences } from './receiver/sequences.ts';
-import { type ComparedStep, compareSequence } from './receiver/strict-bridge.ts';
+import type { MetricsRequestJson } from '../../src/pipeline/encode/otlp-fields.ts';
+import { ADDED_SERIES, type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
+import { until } from '../support/program.ts';
+import { type Seen, T0, Target } from '../support/target.ts';
+import { alsoScrape, collector, readRequests } from './parts/collector.ts';
+import { type Answered, startPageServer, type Step } from './parts/page-server.ts';
 import { checkoutFolder } from './support/folder.ts';
-import { reasonToSkip } from './support/part.ts';
+import { Parts, reasonToSkip } from './support/part.ts';
 
 const noCollector = await reasonToSkip([collector]);
-const sequences = readSequences();
-const known: readonly KnownDifference[] = [
-  ...envelopeDifferences,
-  ...pageDifferences,
-  ...pointDifferences,
+
+const NAME = 'captured';
+const capture = (file: string): Step => ({
+  kind: 'page',
+  template: readFileSync(join(checkoutFolder, 'test/fixtures/captures', file), 'utf8'),
+});
+const STEPS: readonly Step[] = [
+  capture('engine.prom'),
+  capture('engine_dbdown.prom'),
+  capture('engine.prom'),
+  { kind: 'status', status: 502 },
+  capture('engine_replica.prom'),
 ];
 
-/** A difference, and the rows of the table that explain it. */
-interface Explained {
-  readonly difference: Difference;
-  readonly step: ComparedStep;
-  readonly rows: readonly KnownDifference[];
+/** One scrape of the receiver: what it was answered, when, and the request that it made. */
+interface Scrape {
+  readonly answer: Answered;
+  readonly timeMs: number;
+  readonly request: MetricsRequestJson;
 }
 
 describe.skipIf(noCollector !== null)("strict mode and the Collector's receiver", () => {
-  const steps = new Map<string, readonly ComparedStep[]>();
-  let explained: readonly Explained[] = [];
+  let scrapes: readonly Scrape[] = [];
 
   beforeAll(async () => {
-    await compare();
-    // Compares once more: the receiver's scrapes time out after a second, and a busy machine may need longer.
-    const open = explained.filter(({ rows }) => rows.length === 0);
-    if (open.length === 0) return;
-    console.warn(`second try: the receiver's scrapes: ${open.map(tell).join('; ').slice(0, 300)}`);
-    await compare();
+    scrapes = await scrapeWithReceiver();
   });
 
-  async function compare(): Promise<void> {
-    const scrapes = await scrapeWithReceiver(sequences);
-    for (const sequence of sequences) steps.set(sequence.name, compareSequence(sequence, scrapes));
-    explained = [...steps.values()].flat().flatMap(step =>
-      step.differences.map(difference => ({
-        difference,
-        step,
-        rows: known.filter(({ explains }) => explains(difference, step)),
-      })),
-    );
-  }
-
-  test.each(sequences)('make the same points: $name', ({ name, steps: planned }) => {
-    expect(steps.get(name)).toHaveLength(planned.length);
-    const open = explained.filter(
-      ({ step, rows }) => step.sequence.name === name && rows.length === 0,
-    );
-    expect(open.map(tell)).toEqual([]);
-  });
-
-  test('every explained difference occurs', () => {
-    const shown = new Set(explained.flatMap(({ rows }) => rows));
-    const idle = known.filter(row => !shown.has(row));
-    expect(idle.map(({ rule, receiver }) => `${rule}: ${receiver}`)).toEqual([]);
-  });
-
-  test('the number of compared points is large enough', () => {
-    const points = [...steps.values()].flat().flatMap(({ ours }) => ours);
-    expect(sequences.length).toBeGreaterThanOrEqual(60);
-    expect(points.length).toBeGreaterThan(10_000);
-    const types = new Set(points.map(({ type, isMonotonic }) => `${type} ${isMonotonic}`));
-    expect(types).toEqual(
-      new Set(['gauge false', 'sum true', 'sum false', 'histogram false', 'summary false']),
-    );
+  test('make the same points of a captured sequence', () => {
+    expect(scrapes).toHaveLength(STEPS.length);
+    const target = new Target({ services: [NAME], metrics: { mapping: 'strict' } });
+    let count = 0;
+    for (const scrape of scrapes) {
+      const ours = comparable(feed(target, scrape).points);
+      const theirs = comparable(otlpPoints(scrape.request));
+      expect(ours).toEqual(theirs);
+      count += ours.size;
+    }
+    expect(count).toBeGreaterThan(4000);
   });
 });
 
-test('docs/mapping.md has the table of known differences, word for word', () => {
-  const text = readFileSync(join(checkoutFolder, 'docs/mapping.md'), 'utf8');
-  const rows = text.split('\n').filter(line => line.startsWith('|'));
-  const missing = known.map(tableRow).filter(row => !rows.includes(row));
-  expect(missing).toEqual([]);
-});
-
-function tableRow({ rule, receiver, bridge, why }: KnownDifference): string {
-  return `| ${rule} | ${receiver} | ${bridge} | ${why} |`;
+async function scrapeWithReceiver(): Promise<Scrape[]> {
+  await using parts = new Parts();
+  const server = parts.keep(await startPageServer([{ name: NAME, steps: STEPS }]));
+  const job = {
+    job_name: NAME,
+    metrics_path: `/${NAME}`,
+    static_configs: [{ targets: [`127.0.0.1:${server.port}`] }],
+  };
+  const global = { scrape_interval: '1s', scrape_timeout: '1s' };
+  const receiver = {
+    discovery_reload_on_startup: true,
+    config: { global, scrape_configs: [job] },
+  };
+  const running = parts.keep(
+    await collector.start({ configure: config => alsoScrape(config, receiver) }),
+  );
+  // The scrape after the last step proves that the scrape of the last step is complete.
+  await until('the last step', () => server.answers(NAME).length > STEPS.length, 60_000);
+  await running.stop();
+  const requests = await readRequests(running.output);
+  return server
+    .answers(NAME)
+    .slice(0, STEPS.length)
+    .map((answer, step) => {
+      const request = requests[step] ?? {};
+      const up = otlpPoints(request).find(({ metric }) => metric === 'up');
+      return { answer, timeMs: Number(BigInt(up?.timeNs ?? '0') / 1_000_000n), request };
+    });
 }
 
-/** A difference in one line. */
-function tell({ difference, step }: Explained): string {
-  const { metric, attributes, timeNs } = pointOf(difference);
-  const { field, ours, theirs } = difference;
-  const where = `step ${step.number}: ${metric}{${attributes}} at ${timeNs}`;
-  if (field === 'point')
-    return `${where}: ${ours === null ? 'the receiver' : 'the bridge'} alone has it`;
-  return `${where}: ${field} ${String(ours[field])}, the receiver has ${String(theirs[field])}`;
+function feed(target: Target, { answer, timeMs }: Scrape): Seen {
+  const seconds = (timeMs - T0) / 1000;
+  return answer.kind === 'page' ? target.page(seconds, answer.body) : target.fail(seconds);
+}
+
+/** The points by series, in every field but Resource, scope and exemplars. Of a marker, its distribution means nothing. */
+function comparable(points: readonly OtlpPoint[]): Map<string, object> {
+  const scraped = points.filter(({ metric }) => !ADDED_SERIES.has(metric));
+  return new Map(
+    scraped.map(point => {
+      const distribution = point.flags === 0 ? point.distribution : '';
+      const differing = { resource: '', serviceName: '', serviceId: '', scope: '', exemplars: [] };
+      return [`${point.metric}{${point.attributes}}`, { ...point, ...differing, distribution }];
+    }),
+  );
 }

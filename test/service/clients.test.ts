@@ -46,7 +46,7 @@ test('equal settings share a client, and are served by a new one after closing',
   await clients.close();
 });
 
-test('clients of one key at one origin share a rate limit, another key does not', async () => {
+test('clients of one key at one origin share the pause that the service asked for, another key does not', async () => {
   await using server = await startHttpServer(({ headers }, response) => {
     if (headers['x-region'] === 'north') response.writeHead(429, { 'retry-after': '60' });
     response.end('ok');
@@ -56,7 +56,7 @@ test('clients of one key at one origin share a rate limit, another key does not'
   const south = testApi(`${server.origin}/path`, {
     headers: { 'x-region': new ConfigSecret('south') },
   });
-  const options = { accept: '*/*', priority: 'metrics' } as const;
+  const options = { accept: '*/*', part: 'metrics' } as const;
   await clients.get(north).get('/', options);
   const held = await clients.get(south).get('/', options);
   expect(held.ok || held.error.reason).toBe('rate_limited');

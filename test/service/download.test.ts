@@ -61,7 +61,7 @@ async function download(
     acceptEncoding: 'gzip',
   });
   onTestFinished(() => client.close());
-  const options = { accept: '*/*', sink, maxBodyBytes, priority: 'logs' } as const;
+  const options = { accept: '*/*', sink, maxBodyBytes, part: 'logs' } as const;
   const result = await client.get('/archive', options);
   return { result, encoding: server.requests[0]?.headers['accept-encoding']?.toString() };
 }

@@ -3,11 +3,15 @@ import { expect, test } from 'vitest';
 import { ConfigSecret } from '../../src/config/secrets.ts';
 import { BodyBuffer } from '../../src/lib/body-buffer.ts';
 import { USER_AGENT } from '../../src/lib/version.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { ServiceHttp } from '../../src/service/http-client.ts';
 import { TEST_TLS } from '../support/certificates.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { startHttpServer, startTcpServer } from '../support/http-server.ts';
 import { openHttp, openService } from '../support/service-client.ts';
+import { testApi } from '../support/test-api.ts';
 
-const METRICS = { accept: 'text/plain', priority: 'metrics' } as const;
+const METRICS = { accept: 'text/plain', part: 'metrics' } as const;
 
 /** Waits until the connection is free again, shortly after its answer was read. */
 function isIdle(): Promise<void> {
@@ -178,46 +182,41 @@ test('it is sent once more also if another request connects meanwhile', async ()
   expect(results.map(result => result.ok || result.error.message)).toEqual([true, true]);
 });
 
-test('Retry-After delays requests of the same or lower priority, and lets metrics through', async () => {
-  await using service = await openService(({ path }, response) => {
-    if (path === '/logs') response.writeHead(429, { 'retry-after': '120' });
-    response.end('ok');
-  });
-  const logs = { accept: 'application/json', priority: 'logs' } as const;
-  const limited = await service.http.get('/logs', logs);
-  expect(limited.ok || limited.error).toMatchObject({
-    reason: 'rate_limited',
-    retryAfterMs: 120_000,
-  });
-  const held = await service.http.get('/logs', logs);
-  if (held.ok) throw new Error('unexpected success');
-  expect(held.error.reason).toBe('rate_limited');
-  expect(held.error.retryAfterMs).toBeGreaterThan(119_000);
-  expect((await service.http.get('/metrics', METRICS)).ok).toBe(true);
-  expect(service.server.requests.map(({ path }) => path)).toEqual(['/logs', '/metrics']);
-});
+test.each([429, 503])(
+  'nothing is sent before the time that a %i asked for, by any part',
+  async status => {
+    await using service = await openService(({ path }, response) => {
+      if (path === '/logs') response.writeHead(status, { 'retry-after': '120' });
+      response.end('ok');
+    });
+    const limited = await service.http.get('/logs', { accept: 'application/json', part: 'logs' });
+    expect(limited.ok || limited.error).toMatchObject({ status, retryAfterMs: 120_000 });
+    const held = await service.http.get('/metrics', METRICS);
+    if (held.ok) throw new Error('unexpected success');
+    expect(held.error).toMatchObject({ reason: 'rate_limited', hint: expect.any(String) });
+    expect(held.error.message).toContain('(held back for another 120 s)');
+    expect(held.error.retryAfterMs).toBeGreaterThan(119_000);
+    expect(held.error.status).toBeUndefined();
+    expect(service.server.requests.map(({ path }) => path)).toEqual(['/logs']);
+  },
+);
 
-test('a download does not itself wait for a Retry-After that is longer than api.timeout', async () => {
-  await using service = await openService(
-    (_request, response) => {
-      response.writeHead(429, { 'retry-after': '120' });
-      response.end();
-    },
-    { timeoutMs: 2000 },
-  );
-  const sink = {
-    failure: null,
-    write: () => true,
-    onDrain: () => undefined,
-    end: () => Promise.resolve(),
-  };
-  const download = { accept: '*/*', priority: 'logs', sink } as const;
-  await service.http.get('/archive', download);
-  const held = await service.http.get('/archive', download);
-  if (held.ok) throw new Error('unexpected success');
-  expect(held.error.reason).toBe('rate_limited');
-  expect(held.error.retryAfterMs).toBeGreaterThan(119_000);
-  expect(service.server.requests).toHaveLength(1);
+test('a pause ends by itself, and a shorter one does not shorten it', async () => {
+  const clock = new FakeClock();
+  await using server = await startHttpServer(({ path }, response) => {
+    response.writeHead(503, { 'retry-after': path.slice(1) });
+    response.end();
+  });
+  const [pause, counters] = [{ untilMs: -Infinity }, new Counters()];
+  const http = new ServiceHttp({ api: testApi(server.origin), clock, counters, pause });
+  await Promise.all([http.get('/60', METRICS), http.get('/1', METRICS)]);
+  await clock.advance(59_999);
+  await http.get('/1', METRICS);
+  expect(server.requests).toHaveLength(2);
+  await clock.advance(1);
+  await http.get('/1', METRICS);
+  expect(server.requests).toHaveLength(3);
+  await http.close();
 });
 
 test('a Retry-After of a month counts as a quarter of an hour, also if it is there twice', async () => {

@@ -306,15 +306,18 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     'error configuration: the changed configuration is not used, the previous one stays in use: c.yaml:1:2: a: unknown key; and 1 more mistake | Fix it: the daemon reads it again when it changes. prom2otlp check lists all mistakes.',
   ],
   ['a changed configuration that is used', { reload: { at: secondsAgo(9), mistakes: [] } }],
-  ['less than four fifths of a queue', { queue: [sampleQueue({ bytes: 799, maxBytes: 1000 })] }],
+  [
+    'less than four fifths of a queue',
+    { queue: [sampleQueue({ bytes: 799, maxBytes: 1000, roomBytes: 1000 })] },
+  ],
   [
     'four fifths of the queue of metrics',
-    { queue: [sampleQueue({ bytes: 800, maxBytes: 1000 })] },
+    { queue: [sampleQueue({ bytes: 800, maxBytes: 1000, roomBytes: 1000 })] },
     'warning queue of metrics: 80 % full: 800 B of 1000 B | When it is full, the oldest are dropped. Raise queue.metrics.max_bytes, or see why the back end does not accept.',
   ],
   [
     'nearly all of the queue of logs',
-    { queue: [sampleQueue({ signal: 'logs', bytes: 999, maxBytes: 1000 })] },
+    { queue: [sampleQueue({ signal: 'logs', bytes: 999, maxBytes: 1000, roomBytes: 1000 })] },
     'warning queue of logs: 99 % full: 999 B of 1000 B | When it is full, pulling waits. Raise queue.logs.max_bytes, or see why the back end does not accept.',
   ],
   [

@@ -187,6 +187,7 @@ export const sampleQueue: Sample<QueueReport> = sampleOf<QueueReport>({
   points: 0,
   oldestAt: null,
   newestAt: null,
+  roomBytes: 2 ** 30,
   fullInMs: null,
 });
 

@@ -1,17 +1,14 @@
 // The cases of the public parser suites: test/fixtures/exposition/<format>/<suite>.jsonl has one case per line, with a
-// page and whether the suite accepts it. If the suite says so, the case also has the samples and metadata of the page.
+// page that the suite accepts. If the suite says so, the case also has the samples and metadata of the page.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ExpositionFormat } from '../../src/model/page.ts';
 
 export interface ExpositionCase {
   readonly name: string;
-  readonly expect: 'accept' | 'reject';
   readonly page: string;
   /** Set if the page is not valid UTF-8: each of its characters is a byte. */
   readonly encoding?: 'latin1';
-  /** The line that the first problem must name. */
-  readonly line?: number;
   readonly samples?: readonly CaseSample[];
   readonly exemplars?: readonly (readonly [
     labels: Record<string, string>,

@@ -283,6 +283,9 @@ export function* livePolls(seed: number, options: OrdinaryOptions): Generator<Po
   }
 }
 
+/** How much of the random offset of an uptime is taken off. */
+const SHIFTS: Readonly<Record<string, number>> = { before: 1, after: 0, both: 0.5 };
+
 /** Makes pages as an exporter does. */
 function exporterOf(
   servers: readonly Server[],
@@ -296,7 +299,7 @@ function exporterOf(
   const stampAgeMs = options.hasOldStamps ? pick([0, 0, 5, 20], random) * SECOND : 0;
   const lastUptimes = new Map<string, number | null>();
   const offset = (): number =>
-    apart === 'none' ? 0 : apartMs * (random() - { before: 1, after: 0, both: 0.5 }[apart]);
+    apart === 'none' ? 0 : apartMs * (random() - (SHIFTS[apart] ?? 0));
   return atMs => {
     const tookMs = options.isSlow ? Math.min(5000, medianMs * Math.exp(normal(random))) : 5;
     const readMs = atMs + tookMs * 0.8;

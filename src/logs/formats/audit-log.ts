@@ -1,8 +1,9 @@
 // The audit log, one record per line, similar to CSV:
 //
 //   20260304 09:12:07,db-0,app,10.0.0.9,75,311,QUERY,shop,'select \'a,b\', 1',0
-//   stamp,server,user,host[:port],connection,query,operation,database,object,code[,tls]
+//   time,server,user,host[:port],connection,query,operation,database,object,code[,tls]
 //
+// The time has the form that the server's configuration gives it; a form that cannot be read leaves the other fields.
 // The first eight commas are separators. The object is a quoted statement, with backslashes before special characters
 // (including newlines, so that a record is one line), or a name, or empty, or the TLS version of a connection. In: a
 // line. Out: the record's fields, or null if the line does not match exactly: if quotes are not escaped, or the line is
@@ -11,15 +12,25 @@
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import type { LineFormat, Reading } from './record-lines.ts';
 import { redactSql, redactUnknown } from './redact.ts';
-import { readStamp } from './time.ts';
+import { readWholeTime } from './any-time.ts';
+import { type LocalTime, readStamp, stampLength } from './time.ts';
 
 const AUDIT_EVENT: string = `${OWN_PREFIX}audit`;
 
 const INFO = 9;
 const ERROR = 17;
 const COMMAS_BEFORE_OBJECT = 8;
-/** A head with a comma in the user's name, which the server does not escape. */
-const ODD_HEAD = /^([^,]*),([^,]*),(.*?),([^,]*),(\d+),(\d+),([A-Z_]+),([^,]*),/;
+/** The end of a head with more commas: in the time, or in the user's name, which the server does not escape. */
+const HEAD_END = /,(\d+),(\d+),([A-Z_]+),([^,]*),/;
+/** The time, the server, the user and the host. */
+const FIELDS_BEFORE_CONNECTION = 4;
+/** A time with a weekday, a fraction and a year after commas. */
+const TIME_PARTS_MAX = 4;
+/** Whatever may be a time in an unknown form. */
+const TIME = /^(?=.*\d)[\w :.,+/-]{1,64}$/;
+/** After an IPv6 address without brackets there may be the word for a missing port, and no number. */
+const HOST_AND_PORT = /^(?:\[([^\]]+)\]|([^:]*(?=:\w*$)|.*(?=:unavailable$))):(?:(\d+)|[a-z]+)$/;
+const PORT_MAX = 65_535;
 const DIGITS = /^\d*$/;
 const OPERATION_NAME = /^[A-Z_]+$/;
 const RETURN_CODE = /^-?\d{0,5}$/;
@@ -53,8 +64,7 @@ export const AUDIT_LOG: LineFormat = { name: 'audit-log/1', read: readLine, reda
 /** Null when it does not have this format. */
 function readLine(text: string, { localTime, isRedacting }: Reading): LogRecord | null {
   const line = cutLine(text);
-  const localMs = readStamp(text, 0, 'YYYYMMDD');
-  if (line === null || Number.isNaN(localMs)) return null;
+  if (line === null) return null;
   const object = text.slice(line.objectAt, line.objectEnd);
   const query = line.isQuoted ? unescapeQuery(object) : null;
   // The server silently truncates statements over its limit.
@@ -64,8 +74,7 @@ function readLine(text: string, { localTime, isRedacting }: Reading): LogRecord 
   const isFailed =
     line.head[OPERATION] === 'FAILED_CONNECT' || (returnCode !== '' && returnCode !== '0');
   return {
-    timeMs: localTime.toEpochMs(localMs),
-    timeExtraNs: 0,
+    ...timeOf(line.head[TIME_AT] ?? '', localTime),
     severityNumber: isFailed ? ERROR : INFO,
     severityText: '',
     body: isSame ? text : withQuery(text, line, sentQuery ?? ''),
@@ -76,11 +85,22 @@ function readLine(text: string, { localTime, isRedacting }: Reading): LogRecord 
 
 /** A line that does not parse, without the text after the server's own fields, which may be from a statement. */
 function redactLine(text: string): string {
-  const head = Number.isNaN(readStamp(text, 0, 'YYYYMMDD')) ? null : cutHead(text);
+  const head = cutHead(text);
   if (head === null) return redactUnknown(text);
   return text.slice(0, head.objectAt) + redactUnknown(text.slice(head.objectAt));
 }
 
+/** NaN if its form is unknown. */
+function timeOf(text: string, localTime: LocalTime): Pick<LogRecord, 'timeMs' | 'timeExtraNs'> {
+  const localMs = text.length === STAMP_LENGTH ? readStamp(text, 0, 'YYYYMMDD') : Number.NaN;
+  if (!Number.isNaN(localMs)) return { timeMs: localTime.toEpochMs(localMs), timeExtraNs: 0 };
+  const time = readWholeTime(text);
+  if (time === null || time.lacks === 'date') return { timeMs: Number.NaN, timeExtraNs: 0 };
+  return { timeMs: localTime.resolve(time), timeExtraNs: time.extraNs };
+}
+
+const TIME_AT = 0;
+const STAMP_LENGTH = stampLength('YYYYMMDD');
 const SERVER = 1;
 const USER = 2;
 const HOST = 3;
@@ -119,9 +139,28 @@ function cutHead(text: string): Pick<AuditLine, 'head' | 'objectAt'> | null {
     DIGITS.test(head[CONNECTION] ?? '') &&
     DIGITS.test(head[QUERY] ?? '') &&
     OPERATION_NAME.test(head[OPERATION] ?? '');
-  if (isHead) return { head, objectAt: at };
-  const [odd = '', ...fields] = ODD_HEAD.exec(text) ?? [];
-  return fields.length > 0 ? { head: fields, objectAt: odd.length } : null;
+  if (isHead && TIME.test(head[TIME_AT] ?? '')) return { head, objectAt: at };
+  const end = HEAD_END.exec(text);
+  if (end === null) return null;
+  const fields = fieldsBefore(text.slice(0, end.index).split(','));
+  if (fields === null) return null;
+  return { head: [...fields, ...end.slice(1)], objectAt: end.index + end[0].length };
+}
+
+/** Time, server, user and host of a head with more commas than fields: the longest time that can be read. */
+function fieldsBefore(parts: readonly string[]): readonly string[] | null {
+  const longest = parts.length - FIELDS_BEFORE_CONNECTION + 1;
+  if (longest < 1) return null;
+  const withTime = (count: number): string[] => [
+    parts.slice(0, count).join(','),
+    parts[count] ?? '',
+    parts.slice(count + 1, -1).join(','),
+    parts.at(-1) ?? '',
+  ];
+  for (let count = Math.min(longest, TIME_PARTS_MAX); count > 0; count--)
+    if (readWholeTime(parts.slice(0, count).join(',')) !== null) return withTime(count);
+  const fields = withTime(longest);
+  return TIME.test(fields[TIME_AT] ?? '') ? fields : null;
 }
 
 /** True for the fields that the server writes after the object, false for text of a statement. */
@@ -191,9 +230,10 @@ function attributesOf(line: AuditLine, object: string, query: string | null): Lo
   return attributes;
 }
 
-/** `host:port` of newer servers; an IPv6 address has a port only after brackets. */
+/** `host:port` of newer servers, where the port may be a word. */
 function addressOf(host: string): { address: string; port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(host);
+  const match = HOST_AND_PORT.exec(host);
   if (match === null) return { address: host, port: 0 };
-  return { address: match[1] ?? match[2] ?? host, port: Number(match[3]) };
+  const port = Number(match[3] ?? 0);
+  return { address: match[1] ?? match[2] ?? host, port: port <= PORT_MAX ? port : 0 };
 }

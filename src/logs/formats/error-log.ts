@@ -1,17 +1,17 @@
 // The engine's error log. In: a record's text. Out: time, severity and thread, and the user, host and database if the
-// message names them. A record begins with one of these headers:
+// message names them. A record begins with one of these headers, or with another time or level (line-header.ts):
 //
 //   2026-03-04  9:05:33 41 [Warning] message      current versions
 //   260304  9:07:01 [ERROR] message               older versions, and crashes
 //   260304  9:07:01 audit_plugin: message         plugins: neither thread nor level
 //   2026-03-04 09:05:33 0x7f2f8c01  Part: message the storage engine, as for a failed assertion
-//   2026-03-04 09:05:33 0x7f2f8c01 … MONITOR OUTPUT
 //
 // A plugin sometimes omits the newline, so that the next header directly follows its message.
 
 import type { LogAttribute, LogRecord } from '../record.ts';
 import { type HeaderFormat, type Reading, severityOf } from './record-lines.ts';
-import { redactMessage } from './redact.ts';
+import { type LineHeader, readLineHeader } from './line-header.ts';
+import { redactMessage } from './redact-message.ts';
 import { readStamp, stampLength } from './time.ts';
 
 /** The severity of a line with a time and no level. */
@@ -22,11 +22,12 @@ const STAMP_LENGTH = stampLength('YYYY-MM-DD');
 const SHORT_STAMP_LENGTH = stampLength('YYMMDD');
 /** After the stamp, which is 19 or 15 characters long. */
 const THREAD_AND_LEVEL = / (?:(\d+) )?\[(\w+)\](?: |$)/y;
-const COMPONENT = /(?: 0x[\da-f]+)? {1,2}(?=[\w.-]+: |\w+ MONITOR OUTPUT)/y;
 /** A header directly after a word or punctuation; after a blank it is a time within the message. */
 const GLUED_HEADER =
   /(?<=[A-Za-z_.;:!?)\]])(?:\d{6} [ \d]\d:\d\d:\d\d (?:server_audit: |\[(?:ERROR|Warning|Note)\] )|\d{4}-\d\d-\d\d [ \d]\d:\d\d:\d\d \d+ \[(?:ERROR|Warning|Note)\] )/g;
 const GLUED_AT_MIN = 16;
+/** The handle of a thread, the codes of an event, and what else precedes a message. */
+const BEFORE_MESSAGE = /(?:[ -]+|(?:0x)?[\da-f]{4,16}(?= )|\[[\w-]+\])*/y;
 const CRASH = /^(?:\S+ got (?:signal \d|exception 0x)|\w+: Assertion failure )/;
 const ABORTED =
   /^Aborted connection \d+ to db: '(.{0,300}?)' user: '(.{0,300}?)' host: '(.{0,300}?)'/;
@@ -44,30 +45,33 @@ export const ERROR_LOG: HeaderFormat = {
   read: readRecord,
 };
 
-interface Header {
-  /** The local time, as if its zone were UTC. */
-  readonly localMs: number;
+interface Header extends LineHeader {
   readonly thread: string | null;
-  readonly level: string | null;
-  readonly messageAt: number;
 }
 
 function headerOf(text: string): Header | null {
-  let localMs = readStamp(text, 0, 'YYYY-MM-DD');
-  const isShort = Number.isNaN(localMs);
-  if (isShort) localMs = readStamp(text, 0, 'YYMMDD');
-  if (Number.isNaN(localMs)) return null;
-  const stampEnd = isShort ? SHORT_STAMP_LENGTH : STAMP_LENGTH;
-  THREAD_AND_LEVEL.lastIndex = stampEnd;
+  const own = ownHeader(text);
+  if (own !== null) return own;
+  const header = readLineHeader(text);
+  if (header === null) return null;
+  THREAD_AND_LEVEL.lastIndex = header.messageAt;
+  const [all = '', thread = null] = THREAD_AND_LEVEL.exec(text) ?? [];
+  return { ...header, messageAt: header.messageAt + all.length, thread };
+}
+
+/** By hand, because most lines have it. */
+function ownHeader(text: string): Header | null {
+  let wallMs = readStamp(text, 0, 'YYYY-MM-DD');
+  const isShort = Number.isNaN(wallMs);
+  if (isShort) wallMs = readStamp(text, 0, 'YYMMDD');
+  if (Number.isNaN(wallMs)) return null;
+  const end = isShort ? SHORT_STAMP_LENGTH : STAMP_LENGTH;
+  THREAD_AND_LEVEL.lastIndex = end;
   const match = THREAD_AND_LEVEL.exec(text);
-  if (match !== null) {
-    const messageAt = stampEnd + match[0].length;
-    return { localMs, thread: match[1] ?? null, level: match[2] ?? null, messageAt };
-  }
-  COMPONENT.lastIndex = stampEnd;
-  return COMPONENT.test(text)
-    ? { localMs, thread: null, level: null, messageAt: COMPONENT.lastIndex }
-    : null;
+  if (match === null) return null;
+  const time = { wallMs, extraNs: 0, zoneMs: null, lacks: 'nothing', end } as const;
+  const [all, thread = null, level = ''] = match;
+  return { time, thread, level, messageAt: end + all.length };
 }
 
 function furtherStarts(text: string): readonly number[] {
@@ -79,19 +83,28 @@ function furtherStarts(text: string): readonly number[] {
 }
 
 function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord {
-  const header = headerOf(raw);
-  const level = header?.level ?? null;
-  const severityNumber = level === null ? INFO : severityOf(level);
-  const message = raw.slice(header?.messageAt ?? 0);
+  const header = headerOf(raw.slice(0, lineEnd(raw)));
+  const level = header?.level ?? '';
+  const severityNumber = level === '' ? INFO : severityOf(level);
+  BEFORE_MESSAGE.lastIndex = header?.messageAt ?? 0;
+  BEFORE_MESSAGE.test(raw);
+  const message = raw.slice(BEFORE_MESSAGE.lastIndex);
+  const time = header?.time ?? null;
   return {
-    timeMs: localTime.toEpochMs(header?.localMs ?? Number.NaN),
-    timeExtraNs: 0,
+    // A line without a time of its own has that of the line before it.
+    timeMs: time === null ? localTime.lastMs : localTime.resolve(time),
+    timeExtraNs: time?.extraNs ?? 0,
     severityNumber: CRASH.test(message) ? FATAL : severityNumber,
-    severityText: level ?? '',
+    severityText: level,
     body: isRedacting ? redactMessage(raw) : raw,
     eventName: null,
     attributes: attributesOf(header?.thread ?? null, message),
   };
+}
+
+function lineEnd(raw: string): number {
+  const newline = raw.indexOf('\n');
+  return newline < 0 ? raw.length : newline;
 }
 
 function attributesOf(thread: string | null, message: string): LogAttribute[] {

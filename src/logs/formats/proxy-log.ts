@@ -7,38 +7,49 @@
 
 import { type LogAttribute, type LogRecord, OWN_PREFIX } from '../record.ts';
 import { type HeaderFormat, type Reading, severityOf } from './record-lines.ts';
-import { redactMessage } from './redact.ts';
-import { fractionOf, readStamp, stampLength } from './time.ts';
+import { type LineHeader, readLineHeader } from './line-header.ts';
+import { readProxyMessage } from './redact-message.ts';
+import { fractionOf } from './any-time.ts';
+import { readStamp, stampLength } from './time.ts';
 
 const STAMP_LENGTH = stampLength('YYYY-MM-DD');
 const LEVEL = /(?:\.(\d{1,9}))? {1,8}([A-Za-z]{1,12}) *:(?: |$)/y;
 const ORIGIN = /(?:\((\d{1,18})\) ?)?(?:\[([^\]\n]{1,200})\] ?)?(?:\(([^)\n]{1,200})\); ?)?/y;
 
+/** The severity of a line with a time and no level. */
+const INFO = 9;
+
 export const PROXY_LOG: HeaderFormat = {
   name: 'proxy-log/1',
-  startsRecord: text => !Number.isNaN(readStamp(text, 0, 'YYYY-MM-DD')) && levelOf(text) !== null,
+  startsRecord: text => headerOf(text) !== null,
   read: readRecord,
 };
 
-function levelOf(text: string): RegExpExecArray | null {
+function headerOf(text: string): LineHeader | null {
+  const stampMs = readStamp(text, 0, 'YYYY-MM-DD');
   LEVEL.lastIndex = STAMP_LENGTH;
-  return LEVEL.exec(text);
+  const match = Number.isNaN(stampMs) ? null : LEVEL.exec(text);
+  if (match === null) return readLineHeader(text);
+  const [all, fraction, level = ''] = match;
+  const { ms, extraNs } = fractionOf(fraction);
+  const end = STAMP_LENGTH + all.length;
+  const time = { wallMs: stampMs + ms, extraNs, zoneMs: null, lacks: 'nothing', end } as const;
+  return { time, level, messageAt: end };
 }
 
 function readRecord(raw: string, { localTime, isRedacting }: Reading): LogRecord {
-  const match = levelOf(raw);
-  const level = match?.[2] ?? '';
-  const { ms, extraNs } = fractionOf(match?.[1]);
-  const body = isRedacting ? redactMessage(raw) : raw;
-  const originAt = STAMP_LENGTH + (match?.[0].length ?? 0);
+  const header = headerOf(raw);
+  const level = header?.level ?? '';
+  const time = header?.time ?? null;
+  const body = isRedacting ? readProxyMessage(raw).text : raw;
   return {
-    timeMs: localTime.toEpochMs(readStamp(raw, 0, 'YYYY-MM-DD')) + ms,
-    timeExtraNs: extraNs,
-    severityNumber: severityOf(level),
+    timeMs: time === null ? localTime.lastMs : localTime.resolve(time),
+    timeExtraNs: time?.extraNs ?? 0,
+    severityNumber: level === '' ? INFO : severityOf(level),
     severityText: level,
     body,
     eventName: null,
-    attributes: originOf(body, originAt),
+    attributes: originOf(body, header?.messageAt ?? 0),
   };
 }
 

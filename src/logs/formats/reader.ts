@@ -27,7 +27,7 @@ import {
   textRecord,
   toParsedRecord,
 } from './record-lines.ts';
-import { redactMessage, redactRest } from './redact.ts';
+import { redactMessage, redactRest } from './redact-message.ts';
 import { SlowQueryReader } from './slow-query-log.ts';
 import { LocalTime } from './time.ts';
 
@@ -177,7 +177,9 @@ class SingleLineReader implements LineReader {
     const fields = read ?? textRecord(this.#reading.isRedacting ? this.#format.redact(text) : text);
     const raw = cutToBytes(text, this.#bytesMax);
     const isCut = raw.length < text.length;
-    const marks = line.marks | (read === null ? MARK.unparsed : 0) | (isCut ? MARK.recordCut : 0);
+    let marks = line.marks | (read === null ? MARK.unparsed : 0) | (isCut ? MARK.recordCut : 0);
+    if (read !== null && Number.isNaN(timeMs) && Number.isNaN(read.timeMs))
+      marks |= MARK.timeUnknown;
     const lines = { raw, firstOffset: offset, lineCount: 1, timeMs, timeExtraNs, stream, marks };
     return [toParsedRecord(lines, isCut ? this.#cut(fields) : fields)];
   }

@@ -47,20 +47,26 @@ export interface HeaderFormat {
 }
 
 const SEVERITIES: ReadonlyMap<string, number> = new Map([
+  ['trace', 1],
   ['debug', 5],
   ['note', 9],
   ['info', 9],
   ['information', 9],
   ['system', 9],
   ['notice', 10],
+  ['warn', 13],
   ['warning', 13],
+  ['err', 17],
   ['error', 17],
   ['crit', 18],
+  ['critical', 18],
   ['alert', 19],
   ['emerg', 21],
+  ['fatal', 21],
+  ['panic', 21],
 ]);
 
-/** The severity of a level of the engine or the proxy; 0 if it is unknown. */
+/** The severity of a level; 0 if it is unknown. */
 export function severityOf(level: string): number {
   return SEVERITIES.get(level.toLowerCase()) ?? 0;
 }

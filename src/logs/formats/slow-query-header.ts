@@ -16,7 +16,8 @@
 
 import { type LogAttribute, OWN_PREFIX } from '../record.ts';
 import { PLACEHOLDER, redactSql } from './redact.ts';
-import { fractionOf, readStamp } from './time.ts';
+import { fractionOf } from './any-time.ts';
+import { readStamp } from './time.ts';
 
 const TIME_KEY = '# Time: ';
 const USER_KEY = '# User@Host: ';

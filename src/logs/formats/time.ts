@@ -7,6 +7,7 @@
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/clock.ts';
 import { isUtc } from '../../lib/time-zone.ts';
+import { fractionOf, nearest, type WrittenTime } from './any-time.ts';
 
 const HOURS_KEPT = 1024;
 const BLANK = 0x20;
@@ -67,7 +68,7 @@ const zones = new Map<string, ZoneOffsets>();
 
 /** Converts the local times of one file into instants, in the order of its lines. */
 export class LocalTime {
-  /** The last result; NaN if there is none, and always in UTC. */
+  /** The last result; NaN if there is none. */
   lastMs: number = Number.NaN;
   /** Null for UTC. */
   readonly #zone: ZoneOffsets | null;
@@ -85,7 +86,11 @@ export class LocalTime {
    * the offset from before. NaN stays NaN.
    */
   toEpochMs(localMs: number): number {
-    if (this.#zone === null || Number.isNaN(localMs)) return localMs;
+    if (Number.isNaN(localMs)) return localMs;
+    if (this.#zone === null) {
+      this.lastMs = localMs;
+      return localMs;
+    }
     const { first, second } = this.#zone.at(localMs);
     // Without a previous time the comparisons are false.
     const isSecond =
@@ -93,6 +98,23 @@ export class LocalTime {
       localMs - first < this.lastMs - DISORDER_MS &&
       localMs - second > this.lastMs - HOUR_MS / 2;
     this.lastMs = localMs - (isSecond ? second : first);
+    return this.lastMs;
+  }
+
+  /**
+   * The instant of a time as it is written. A time without a date or year is the one nearest to the last result; NaN if
+   * there is none.
+   */
+  resolve(time: WrittenTime): number {
+    const { zoneMs } = time;
+    if (time.lacks !== 'nothing') {
+      if (Number.isNaN(this.lastMs)) return Number.NaN;
+      const aheadMs = zoneMs ?? this.#zone?.offsetAt(this.lastMs) ?? 0;
+      const wallMs = nearest(time, this.lastMs + aheadMs);
+      return this.resolve({ ...time, wallMs, lacks: 'nothing' });
+    }
+    if (zoneMs === null) return this.toEpochMs(time.wallMs);
+    this.lastMs = time.wallMs - zoneMs;
     return this.lastMs;
   }
 }
@@ -131,15 +153,16 @@ class ZoneOffsets {
 
   /** No zone changes its offset twice within two days. */
   #resolve(localMs: number): Offsets {
-    const before = this.#offsetAt(localMs - DAY_MS);
-    const after = this.#offsetAt(localMs + DAY_MS);
-    const isFirst = before === after || this.#offsetAt(localMs - before) === before;
-    const isSecond = before !== after && this.#offsetAt(localMs - after) === after;
+    const before = this.offsetAt(localMs - DAY_MS);
+    const after = this.offsetAt(localMs + DAY_MS);
+    const isFirst = before === after || this.offsetAt(localMs - before) === before;
+    const isSecond = before !== after && this.offsetAt(localMs - after) === after;
     const first = isSecond && !isFirst ? after : before;
     return { first, second: isSecond ? after : first };
   }
 
-  #offsetAt(epochMs: number): number {
+  /** How far the zone is ahead of UTC at an instant. */
+  offsetAt(epochMs: number): number {
     const shown = this.#format.format(epochMs);
     const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(shown);
     const [, sign, hours, minutes, seconds] = match ?? [];
@@ -167,12 +190,6 @@ export function readInstant(text: string): Instant | null {
   const { ms, extraNs } = fractionOf(digits);
   const isUtc = zone === 'Z' || zone === 'z';
   return { timeMs: utcMs - (isUtc ? 0 : zoneMs(zone)) + ms, timeExtraNs: extraNs };
-}
-
-/** Up to nine digits of a second, as whole milliseconds and the remaining nanoseconds. */
-export function fractionOf(digits = ''): { readonly ms: number; readonly extraNs: number } {
-  const ns = Number(digits.padEnd(9, '0'));
-  return { ms: Math.floor(ns / 1_000_000), extraNs: ns % 1_000_000 };
 }
 
 function zoneMs(zone: string): number {

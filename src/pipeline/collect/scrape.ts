@@ -121,7 +121,7 @@ export class Scraper {
       accept: PAGE_ACCEPT,
       maxBodyBytes: bodyBytesMax(),
       into: this.#buffer,
-      priority: 'metrics',
+      part: 'metrics',
       signal,
     });
     if (result.ok) {
@@ -187,7 +187,7 @@ export function scrapeReport(
   const asked = {
     accept: PAGE_ACCEPT,
     maxBodyBytes: PROBE_BYTES_MAX,
-    priority: 'metrics',
+    part: 'metrics',
   } as const;
   return {
     kind: 'metrics',
@@ -213,7 +213,7 @@ export type Recognized =
       readonly what: string;
     };
 
-/** The most bytes at the start of a body that are examined. */
+/** The most bytes at the start of a body that are examined. What is not text there costs its lines: see decode. */
 const LOOKED_AT_BYTES = 1024;
 /** Includes the three bytes of a byte order mark. */
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf]);
@@ -237,5 +237,5 @@ function strangerOf(head: Buffer, start: number, type: string): string | null {
   if (first === '<') return 'a web page';
   // A quoted metric name begins with a brace, as JSON does: here the type decides.
   if (first === '[' || (first === '{' && type.endsWith('json'))) return 'JSON';
-  return head.includes(0) || type === 'application/vnd.google.protobuf' ? 'binary data' : null;
+  return type === 'application/vnd.google.protobuf' ? 'binary data' : null;
 }

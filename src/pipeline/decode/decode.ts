@@ -29,10 +29,8 @@ const RETURN = 0x0d;
 const HASH = 0x23;
 const SPACE = 0x20;
 const TAB = 0x09;
+const DELETE = 0x7f;
 const NAMESPACE_LABEL = /[{,\s]namespace\s*=\s*"((?:[^"\\]|\\.)*)"/;
-
-/** Keys of metrics have the first of these, and our own series begin with the second; only a quoted name can. */
-const OWN_CHARACTERS = ['\u0000', '\u0001'];
 
 /** Room for the words of a comment line besides a name and a text. */
 const COMMENT_BYTES = 32;
@@ -162,6 +160,7 @@ export class Decoding {
     }
     if (bytes[start] === HASH) {
       this.#place = null;
+      if (!this.#isPrintable(start, end)) return;
       // The text of a HELP goes out with every block of its metric. Without it, the samples are as good.
       if (end - start > this.#limits.nameBytes + this.#limits.valueBytes + COMMENT_BYTES) return;
       const reason = this.#metadata.readLine(bytes.toString('utf8', start, end), this.report.lines);
@@ -205,6 +204,7 @@ export class Decoding {
     }
     if (line.exemplarStart >= 0 && format === 'text')
       return this.#problem('unexpected text after the value', line.exemplarStart - 1);
+    if (line.exemplarStart >= 0 && !this.#isPrintable(line.exemplarStart, end)) return false;
     const row = known < 0 ? this.#rowOfLine() : known;
     if (row < 0) return false;
     this.#store(row, value, timeMs);
@@ -256,6 +256,8 @@ export class Decoding {
       this.#problem('the name or a label is not valid UTF-8', line.keyStart);
       return -1;
     }
+    // A known series has none.
+    if (!this.#isPrintable(line.keyStart, line.keyEnd)) return -1;
     const place = this.#placeOfKey();
     if (place === null) return -1;
     const table = this.#table;
@@ -281,11 +283,19 @@ export class Decoding {
       return this.#place;
     }
     const key = parseSeriesKey(bytes, keyStart, keyEnd);
-    if (OWN_CHARACTERS.some(one => key.name.includes(one))) {
-      this.#problem('the name has the character U+0000 or U+0001', keyStart);
-      return null;
-    }
     return this.#isDistinct(key, keyStart) ? this.#metadata.placeOf(key.name) : null;
+  }
+
+  /** False after a problem was noted: a control character but tab and carriage return costs its line. */
+  #isPrintable(start: number, end: number): boolean {
+    const { bytes } = this.#page;
+    for (let at = start; at < end; at++) {
+      const byte = bytes[at]!;
+      if ((byte >= SPACE && byte !== DELETE) || byte === TAB || byte === RETURN) continue;
+      const code = byte.toString(16).toUpperCase().padStart(4, '0');
+      return this.#problem(`the line has the control character U+${code}`, at);
+    }
+    return true;
   }
 
   /** False after a problem was noted. */

@@ -4,7 +4,7 @@
 // hashing or look-up. A wrong guess costs only time.
 
 import type { SeriesTable } from '../../model/series-table.ts';
-import { isComparable, isSameText } from './same-text.ts';
+import { isSameText } from './same-text.ts';
 
 const SPACE = 0x20;
 const TAB = 0x09;
@@ -28,8 +28,7 @@ export class ExpectedRows {
     this.#table = table;
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    // Without a NUL on the page, no key with NULs can seem to be the same.
-    this.#rows = isComparable(bytes) ? rowsByLine(table) : new Uint32Array(0);
+    this.#rows = rowsByLine(table);
     this.#places = new Uint32Array(table.count);
     for (let place = 0; place < this.#rows.length; place++)
       this.#places[this.#rows[place]!] = place + 1;

@@ -1,11 +1,10 @@
 // Records the layout of a page while the full function reads it, so that the next page can be
 // replayed. The skeleton (see PageLayout) replaces the key arena: it contains the keys of the
-// page's rows. A page with a bad line, a repeated series, an exemplar or a NUL has no layout.
+// page's rows. A page with a bad line, a repeated series or an exemplar has no layout.
 
 import type { Page } from '../../model/page.ts';
 import { NO_ROW, resized, type SeriesTable } from '../../model/series-table.ts';
 import { keyBytes, moveKeys } from './row-index.ts';
-import { isComparable } from './same-text.ts';
 
 /** What ends a key: blank, tab, and the closing brace. */
 const SEPARATORS: ReadonlySet<number> = new Set([0x20, 0x09, 0x7d]);
@@ -65,7 +64,6 @@ export class LayoutBuilder {
     this.#copy(this.#page.bytes.length);
     const end = this.#used;
     const skeleton = this.#skeleton;
-    if (!isComparable(skeleton.subarray(0, end))) return;
     for (let index = 0; index < this.#count; index++) {
       // Marks the page's rows; they get their offsets below.
       table.keyOffset[this.#rows[index]!] = NO_ROW;

@@ -57,7 +57,7 @@ const SUFFIXES_OF_ROLE: ReadonlyMap<number, readonly (readonly [suffix: string, 
  * The types of text 0.0.4, in upper or lower case. The last two are undocumented, but the reference
  * parser's tests require them.
  */
-export const TEXT_TYPES: ReadonlyMap<string, DeclaredType> = new Map([
+const TEXT_TYPES: ReadonlyMap<string, DeclaredType> = new Map([
   ['counter', 'counter'],
   ['gauge', 'gauge'],
   ['untyped', 'unknown'],

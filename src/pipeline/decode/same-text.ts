@@ -4,21 +4,14 @@
 // equal if and only if their bits are, with two exceptions:
 //
 //   NaN differs from itself   such text counts as changed: its page is always read in full
-//   0 equals -0               only with seven NUL bytes: isComparable() refuses such text
+//   0 equals -0               only with seven NUL bytes: decode keeps no text with a control character
 
 const WORD = 8;
 /** One step of the loop compares two words. */
 const STEP = 2 * WORD;
-const NUL = 0;
-
-/** Whether isSameText() accepts `text`. */
-export function isComparable(text: Buffer): boolean {
-  return !text.includes(NUL);
-}
 
 /**
- * Whether the bytes [start, end) of `text`, which must be comparable, are in `other` at
- * `otherStart`.
+ * Whether the bytes [start, end) of `text`, which has no NUL, are in `other` at `otherStart`.
  */
 export function isSameText(
   text: DataView,

@@ -211,12 +211,19 @@ export function ownState(state: RestoredState, isOwn: (id: string) => boolean): 
   return { ...state, components: state.components.filter(({ names: [id] }) => isOwn(id)) };
 }
 
-/** Limits a state to `rowsMax` rows. The counts of dropped rows were sent: if they return, these are not growth. */
+/**
+ * Limits a state to `rowsMax` rows. Drops ended rows before open ones, and older rows before newer
+ * ones. The counts of dropped rows were sent: if they return, these are not growth.
+ */
 export function limitRestored(state: RestoredState, rowsMax: number): RestoredState {
-  const { indexById, savedMs } = state;
+  const { indexById, savedMs, flags, lastTimeMs } = state;
   const excess = indexById.size - Math.max(rowsMax, 0);
   if (excess <= 0) return state;
-  for (const id of [...indexById.keys()].slice(-excess)) indexById.delete(id);
+  const isOpen = (place: number): number => ((flags[place]! & ROW_FLAG.staleSent) === 0 ? 1 : 0);
+  const rows = [...indexById].sort(
+    ([, a], [, b]) => isOpen(a) - isOpen(b) || (lastTimeMs[a] || 0) - (lastTimeMs[b] || 0),
+  );
+  for (const [id] of rows.slice(0, excess)) indexById.delete(id);
   const components = state.components.map(component => ({
     ...component,
     firstTimeMs: laterMs(component.firstTimeMs, savedMs),

@@ -185,7 +185,6 @@ export type SummaryPointJson = MessageJson<'summaryDataPoint'>;
 export type PointJson = Omit<NumberPointJson, 'asDouble' | 'asInt'>;
 /** One of the four kinds of data is set. */
 export type MetricJson = MessageJson<'metric'>;
-export type ScopeMetricsJson = MessageJson<'scopeMetrics'>;
 export type MetricsRequestJson = MessageJson<'metricsRequest'>;
 export type LogRecordJson = MessageJson<'logRecord'>;
 export type LogsRequestJson = MessageJson<'logsRequest'>;

@@ -253,6 +253,11 @@ export class Queue {
     return { ...this.account.sums(signal), maxBytes: this.#options.config[signal].maxBytes };
   }
 
+  /** Bytes that the disk of the queue has left; Infinity in memory. */
+  freeBytes(): number {
+    return this.#storage.freeBytes();
+  }
+
   /** The points of both signals that wait. */
   get points(): number {
     return this.size('metrics').points + this.size('logs').points;

@@ -166,6 +166,11 @@ export class Storage {
     return isRoomy();
   }
 
+  /** Bytes that the disk has left, besides the reserve; Infinity in memory. */
+  freeBytes(): number {
+    return this.#disk === null ? Infinity : freeBytes(this.#disk.directory.path);
+  }
+
   async #watchFiles(): Promise<void> {
     const { signal } = this.#closing;
     for (;;) {

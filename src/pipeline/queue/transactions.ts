@@ -2,7 +2,7 @@
 // may run a second time after the file was replaced or space was freed. The oldest rows are evicted first, but never a
 // row that is being sent.
 
-import { failpoint, isArmed, LOSE_ROW } from '../../lib/failpoint.ts';
+import { failpoint, isRowLost } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
 import { Change, type EvictionReason } from './account.ts';
 import type { QueueFile, RowHead } from './queue-file.ts';
@@ -154,7 +154,7 @@ function putRow(file: QueueFile, change: Change, row: QueueRow, situation: Situa
     return;
   }
   // A test arms this to check that the account and the oracle notice a lost row.
-  if (isArmed(LOSE_ROW)) return;
+  if (isRowLost()) return;
   file.insert(row);
   change.added(row);
 }

@@ -3,7 +3,8 @@
 import { expect, test } from 'vitest';
 import { EntryReader } from '../../../src/logs/entry-reader.ts';
 import { createLineReader } from '../../../src/logs/formats/reader.ts';
-import { redactMessage, redactSql } from '../../../src/logs/formats/redact.ts';
+import { redactMessage } from '../../../src/logs/formats/redact-message.ts';
+import { redactSql } from '../../../src/logs/formats/redact.ts';
 import { readLog, TEST_OPTIONS } from '../../support/log-reading.ts';
 
 /** Linear code never takes this long for so little text, on any machine. */

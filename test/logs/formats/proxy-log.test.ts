@@ -49,7 +49,7 @@ test('a line without a header belongs to the previous record, or is unparsed at 
     '------',
     '2026-03-04 09:05:34   alert  : fatal signal',
     '  /usr/bin/proxy(+0x12)',
-    '2026-03-04 09:05:34 not a level',
+    'not a level : x',
     '2026-03-04 09:05:35   notice : up',
   ].join('\n');
   const records = readLog('proxy-log', text);

@@ -1,7 +1,7 @@
 // Redacts the SQL in a server's messages, and nothing else.
 
 import { describe, expect, test } from 'vitest';
-import { redactMessage } from '../../../src/logs/formats/redact.ts';
+import { redactMessage } from '../../../src/logs/formats/redact-message.ts';
 
 function check(text: string, want: string): void {
   expect(redactMessage(text)).toBe(want);
@@ -119,7 +119,7 @@ describe('values that messages quote are redacted', () => {
       "Incorrect integer value: 'secret' for column `a`.`b` at row 1",
       "Incorrect integer value: '?' for column `a`.`b` at row 1",
     );
-    check("Truncated incorrect DOUBLE value: '12abc'", "Truncated incorrect DOUBLE value: '?");
+    check("Truncated incorrect DOUBLE value: '12abc'", "Truncated incorrect DOUBLE value: '?'");
     check(
       "right syntax to use near 'x 'y'\n z' at line 1",
       "right syntax to use near '?' at line 1",

@@ -32,9 +32,12 @@ test('other content is reported by its kind', () => {
   check('{"errors":[]}', 'application/json; charset=utf-8', 'JSON');
   check('{"title":""}', 'application/problem+json', 'JSON');
   check('[]', 'text/plain', 'JSON');
-  check('PK\u0003\u0004\u0000\u0000', 'application/zip', 'binary data');
-  check(Buffer.alloc(5000), 'text/plain', 'binary data');
   check('\n\u0005abc', 'application/vnd.google.protobuf; encoding=delimited', 'binary data');
+});
+
+test('a NUL or another control character is left to decode, which drops its line', () => {
+  check('\u0000\nengine_up 1\n', 'text/plain', 'text');
+  check('engine_up{a="\u0000"} 1\nengine_up 1\n', 'text/plain', 'text');
 });
 
 test('a page of blanks is empty', () => {

@@ -91,8 +91,42 @@ describe('bad lines', () => {
     const { shown } = new Target().page(60, 'a 1\nb 2\n{"\u0001up"} 5\n');
     expect(shown).toEqual(['gauge a{} 1 @60', 'gauge b{} 2 @60']);
     const { report } = decodePage('{"\u0001up"} 5\n');
-    const reason = 'the name has the character U+0000 or U+0001';
+    const reason = 'the line has the control character U+0001';
     expect(report).toMatchObject({ badLines: 1, problems: [{ reason }] });
+  });
+
+  test.each([
+    ['NUL', '\u0000', 'U+0000'],
+    ['escape', '\u001b', 'U+001B'],
+    ['delete', '\u007f', 'U+007F'],
+  ])('a control character costs its line, never the page: %s', (_, character, code) => {
+    const reason = `the line has the control character ${code}`;
+    const lines = [
+      `# HELP a te${character}xt`,
+      'a 1',
+      `b{x="y${character}"} 2`,
+      `c${character} 3`,
+      `d 4${character}`,
+      `# ${character}`,
+      character,
+      'e{x="\t\r"} 5',
+    ];
+    const target = new Target({ metrics: { badShare: 1 } });
+    for (const seconds of [60, 120]) {
+      const { points, translated } = target.page(seconds, `${lines.join('\n')}\n`);
+      expect(points.map(({ metric }) => metric)).toEqual(['a', 'e']);
+      expect(translated.page?.badLines).toBe(4);
+      expect(translated.page?.problems.filter(problem => problem.reason === reason)).toEqual([
+        { line: 1, column: 12, reason },
+        { line: 3, column: 7, reason },
+        { line: 6, column: 3, reason },
+      ]);
+    }
+  });
+
+  test('a control character in an exemplar costs its line', () => {
+    const { report } = decodePage('a 1 # {t="\u0001"} 1\nb 1\n# EOF\n', { format: 'openmetrics' });
+    expect(report).toMatchObject({ samples: 2, badLines: 1 });
   });
 
   test('no more problems are kept than the limit, all are counted', () => {

@@ -78,16 +78,6 @@ describe('a page reads the same with a table that knows its series and with an e
     );
   });
 
-  test('with a zero of either sign in the place of NULs', () => {
-    const page = Buffer.from(`d{n="${'\0'.repeat(24)}"} 1\n`);
-    const { table } = decodePage(page);
-    for (let at = page.indexOf(0); page[at] === 0; at++) {
-      const other = Buffer.from(page);
-      other[at] = 0x80;
-      expect(decodePage(other, { table }).report.badLines).toBe(1);
-    }
-  });
-
   test('with labels behind a blank, where a series without labels was', () => {
     for (const blanks of [' ', '  ', '\t', ' \t'])
       expectSameWhateverCameBefore(['a 1\n', `a${blanks}{x="1"} 1\n`]);

@@ -8,7 +8,6 @@ import { SeriesBudget } from '../../../src/pipeline/derive/options.ts';
 import { limitRestored } from '../../../src/pipeline/derive/state.ts';
 import { keysOf } from '../../support/decode-page.ts';
 import {
-  restoredState,
   successorOf,
   type Seen,
   Target,
@@ -480,7 +479,7 @@ describe('series that return', () => {
     former.page(0, gauges(0, 3));
     former.page(60, gauges(3, 6));
     former.page(120, gauges(6, 9));
-    const state = restoredState(former);
+    const state = successorOf(former).translation.table.restored ?? expect.fail('no state');
     expect(state.indexById.size).toBe(9);
     const limited = limitRestored(state, 4);
     expect(limited.indexById.size).toBe(4);

@@ -1,14 +1,23 @@
-// Serves page sequences, each under its own path: the first request gets the first step, and so on; the last step is
-// repeated. Keeps its answers, so that another reader can get exactly the same. Runs inside the test's own process.
+// Serves sequences of answers, each under its own path: the first request gets the first step, and so on; the last step
+// is repeated. Keeps its answers, so that another reader can get exactly the same. Runs inside the test's own process.
+// In a page, `<now-60>` is a timestamp 60 seconds before the answer.
 
 import type { ServerResponse } from 'node:http';
 import { listen } from '../../../src/simulator/loopback-server.ts';
 import type { Running } from '../support/part.ts';
-import { renderPage, type Sequence, type Step } from '../receiver/sequences.ts';
+
+export interface Sequence {
+  readonly name: string;
+  readonly steps: readonly Step[];
+}
+
+export type Step =
+  | { readonly kind: 'page'; readonly template: string }
+  | { readonly kind: 'status'; readonly status: number };
 
 /** The answer to a scrape: a complete body with status 200, or nothing that can be read. */
 export type Answered =
-  | { readonly kind: 'page'; readonly body: string; readonly contentType: string }
+  | { readonly kind: 'page'; readonly body: string }
   | { readonly kind: 'failure' };
 
 export interface PageServerRunning extends Running {
@@ -31,24 +40,18 @@ export async function startPageServer(sequences: readonly Sequence[]): Promise<P
   return { port, answers: name => answered.get(name) ?? [], stop: close };
 }
 
+const TEXT = 'text/plain; version=0.0.4; charset=utf-8';
+
 function answer(step: Step, response: ServerResponse): Answered {
-  switch (step.kind) {
-    case 'hang':
-      return { kind: 'failure' };
-    case 'status':
-      response.writeHead(step.status, { 'content-type': 'text/plain' }).end('no metrics\n');
-      return { kind: 'failure' };
-    default: {
-      const { contentType } = step;
-      const body = renderPage(step.template, contentType, Date.now());
-      const length = Buffer.byteLength(body);
-      response.writeHead(200, { 'content-type': contentType, 'content-length': length });
-      if (step.kind === 'page') {
-        response.end(body);
-        return { kind: 'page', body, contentType };
-      }
-      response.write(body.slice(0, length / 2), () => response.destroy());
-      return { kind: 'failure' };
-    }
+  if (step.kind === 'status') {
+    response.writeHead(step.status, { 'content-type': 'text/plain' }).end('no metrics\n');
+    return { kind: 'failure' };
   }
+  const nowMs = Date.now();
+  const body = step.template.replaceAll(/<now([+-][\d.]+)>/g, (_, seconds: string) =>
+    String(nowMs + Number(seconds) * 1000),
+  );
+  const length = Buffer.byteLength(body);
+  response.writeHead(200, { 'content-type': TEXT, 'content-length': length }).end(body);
+  return { kind: 'page', body };
 }

@@ -2,8 +2,7 @@
 // repeats the last one. A daemon polls them every second until the back end has everything.
 
 import { until } from '../../support/program.ts';
-import { startPageServer, type PageServerRunning } from '../parts/page-server.ts';
-import type { Sequence } from '../receiver/sequences.ts';
+import { startPageServer, type PageServerRunning, type Sequence } from '../parts/page-server.ts';
 import { configureBridge, startBridge } from '../support/bridge.ts';
 import { Parts } from '../support/part.ts';
 
@@ -50,9 +49,7 @@ export async function bridgePages(task: BridgeTask): Promise<void> {
 const NAME = 'metrics';
 
 function sequenceOf(pages: readonly string[]): Sequence {
-  const contentType = 'text/plain; version=0.0.4; charset=utf-8';
-  const steps = pages.map(template => ({ kind: 'page', template, contentType }) as const);
-  return { name: NAME, about: '', steps, scrape: {}, metrics: {} };
+  return { name: NAME, steps: pages.map(template => ({ kind: 'page', template })) };
 }
 
 /** The request after the last page proves that the daemon has the last page. */
