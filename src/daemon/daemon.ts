@@ -234,8 +234,7 @@ export class Daemon {
       log.noteLostState();
     }
     this.#give(log, state);
-    if (changes.length > 0)
-      await this.queue.commit({ batches: [], state: changes, reads: [] });
+    if (changes.length > 0) await this.queue.commit({ batches: [], state: changes, reads: [] });
   }
 
   /** Gives a target the series that are its own, as far as the limits allow. */

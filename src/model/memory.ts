@@ -118,10 +118,8 @@ export interface SavedComponent {
 }
 
 /** An uptime as it was saved. */
-export interface SavedUptime extends Pick<
-  Uptime,
-  'value' | 'timeMs' | 'sinceMs' | 'stood' | 'missed'
-> {
+export interface SavedUptime
+  extends Pick<Uptime, 'value' | 'timeMs' | 'sinceMs' | 'stood' | 'missed'> {
   readonly name: string;
 }
 

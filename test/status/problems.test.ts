@@ -245,7 +245,7 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
       ],
     },
     'warning orders: its timestamps do not move: the service repeats the same values | ',
-    'warning orders: an uptime series does not move: it cannot show restarts and failovers | ',
+    'warning orders: an uptime series has left the page: it no longer shows restarts and failovers | ',
     'warning payments: 2 samples of the last page dropped: with another value for a time that was already sent | ',
   ],
   [

@@ -267,8 +267,7 @@ export function* livePolls(seed: number, options: OrdinaryOptions): Generator<Po
   let ownMs = BEGIN + random() * cacheMs;
   for (let dueMs = BEGIN + random() * intervalMs; dueMs < endMs - 10_000; dueMs += intervalMs) {
     const atMs = dueMs + random() * Math.min(SECOND, intervalMs * 0.02);
-    if (cache === 'by itself')
-      for (; ownMs <= atMs; ownMs += cacheMs) page = make(ownMs);
+    if (cache === 'by itself') for (; ownMs <= atMs; ownMs += cacheMs) page = make(ownMs);
     else if (cache === 'none' || atMs - madeMs >= cacheMs) {
       page = make(atMs);
       madeMs = atMs;
@@ -298,8 +297,7 @@ function exporterOf(
   const apartMs = 500 + random() * 2500;
   const stampAgeMs = options.hasOldStamps ? pick([0, 0, 5, 20], random) * SECOND : 0;
   const lastUptimes = new Map<string, number | null>();
-  const offset = (): number =>
-    apart === 'none' ? 0 : apartMs * (random() - (SHIFTS[apart] ?? 0));
+  const offset = (): number => (apart === 'none' ? 0 : apartMs * (random() - (SHIFTS[apart] ?? 0)));
   return atMs => {
     const tookMs = options.isSlow ? Math.min(5000, medianMs * Math.exp(normal(random))) : 5;
     const readMs = atMs + tookMs * 0.8;

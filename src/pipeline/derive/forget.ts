@@ -162,8 +162,7 @@ function freeOwnRows(table: SeriesTable): void {
 function dropLinks(table: SeriesTable): void {
   const isFree = (row: number): boolean => table.keyLength[row] === 0;
   for (const { uptimes } of table.components)
-    for (const uptime of uptimes.values())
-      uptime.rows = uptime.rows.filter(row => !isFree(row));
+    for (const uptime of uptimes.values()) uptime.rows = uptime.rows.filter(row => !isFree(row));
   for (const [counter, created] of table.createdRows)
     if (isFree(counter) || isFree(created)) table.createdRows.delete(counter);
   for (const row of table.falls.keys()) if (isFree(row)) table.falls.delete(row);

@@ -107,8 +107,7 @@ function judgeReading(judge: Judge, row: number, byCounts: number, now: Reading)
   const beginMs = beginOf(now);
   const fall = table.falls.get(row);
   // The restart that the counter has shown before.
-  const isKnown =
-    fall !== undefined && beginMs >= fall.fromMs - tol && beginMs <= fall.toMs + tol;
+  const isKnown = fall !== undefined && beginMs >= fall.fromMs - tol && beginMs <= fall.toMs + tol;
   if (isKnown && byCounts === STREAM.goesOn) {
     table.falls.delete(row);
     return STREAM.goesOn;
@@ -153,8 +152,7 @@ function beginFirst(judge: Judge, row: number, createdMs: number): number {
   const isTorn = fromMs - tolMs(options.intervalMs) <= tornMs;
   // Another stream was sent until lastTimeMs: as another kind of metric, by another row, or with
   // other starts before a restart of prom2otlp.
-  const isOver =
-    fromMs < table.lastTimeMs[row]! || (table.flags[row]! & ROW_FLAG.restored) !== 0;
+  const isOver = fromMs < table.lastTimeMs[row]! || (table.flags[row]! & ROW_FLAG.restored) !== 0;
   table.setStart(row, fromMs > timeMs || isTorn || isOver ? timeMs : fromMs);
   return STREAM.goesOn;
 }
@@ -317,6 +315,5 @@ export function isObserved(table: SeriesTable, row: number): boolean {
 
 /** After a reset, forgets the older values of absent parts: they would look like another reset. */
 export function forgetAbsentParts(table: SeriesTable, compound: Compound): void {
-  for (const row of rowsOf(compound))
-    if (!isOnPage(table, row)) table.lastValue[row] = Number.NaN;
+  for (const row of rowsOf(compound)) if (!isOnPage(table, row)) table.lastValue[row] = Number.NaN;
 }

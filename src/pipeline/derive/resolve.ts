@@ -54,6 +54,7 @@ export function* resolveRows(
   if (turned.length > 0) forgetStreams(table, turned);
   if (table.fresh.length === 0) return null;
   table.orderVersion++;
+  table.startsVersion++;
   const placing = new Placing(table, options);
   for (const [index, row] of table.fresh.entries()) {
     if (isScraped(table, row)) placing.place(row);

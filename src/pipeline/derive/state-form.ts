@@ -102,10 +102,13 @@ function stateOf(header: StateHeader, columns: readonly Buffer[]): RestoredState
     ({ length }) => length === more,
   );
   if (!isLong || [ids, startMs, service].some(({ length }) => length !== rows)) return null;
+  // A part of a histogram may be older than its start.
+  const newestMs = lastTimeMs.reduce((newest, ms) => (ms > newest ? ms : newest), 0);
   const isFit =
     service.every(index => index < services.length) &&
     [startMs, lastTimeMs, uptimeMs].every(column => column.every(isTimeOrNone)) &&
     ids.every(Number.isSafeInteger) &&
+    (newestMs === 0 || startMs.every(ms => !(ms > newestMs))) &&
     flags.every(bits => bits < FLAGS_END);
   if (!isFit || whole?.falls.some(([place]) => place >= rows) === true) return null;
   return {

@@ -54,7 +54,9 @@ function* save(table: SeriesTable, what: 'nothing' | 'starts' | 'whole'): Genera
   const isWhole = what === 'whole';
   const rows = what === 'nothing' ? [] : rowsToSave(table, isWhole);
   const isKept = what === 'whole' || (what === 'starts' && restored !== null);
-  const left = isKept && restored !== null ? [...restored.indexById] : [];
+  const left = (isKept && restored !== null ? [...restored.indexById] : []).filter(
+    ([, place]) => isWhole || !Number.isNaN(restored!.startMs[place]!),
+  );
   const count = rows.length + left.length;
   const columns = new Columns(count, isWhole);
   const serviceIds = table.services.map(({ id }) => id);
@@ -113,12 +115,11 @@ class Columns {
     return [this.#id, this.#startMs, this.#service, ...this.#doubles, this.#flags];
   }
 
-  /** Adds a row of the table. A part has the series of its head: any part may return first. */
+  /** Adds a row of the table. A part has the start of its head: any part may return first. */
   take(table: SeriesTable, row: number, id: number, service: number): void {
     const head = table.head[row]!;
-    const { observed } = ROW_FLAG;
-    const flags = (table.flags[head]! & ~observed) | (table.flags[row]! & observed);
-    const values = [table.lastTimeMs[head]!, table.lastValue[row]!];
+    const flags = table.flags[row]!;
+    const values = [table.lastTimeMs[row]!, table.lastValue[row]!];
     const fall = table.falls.get(head);
     if (fall !== undefined) this.falls.push([this.#count, fall.fromMs, fall.toMs]);
     values.push(table.uptime[head]!, table.uptimeMs[head]!);
@@ -162,10 +163,11 @@ function rowsToSave(table: SeriesTable, isWhole: boolean): readonly number[] {
   const counts = table.metrics.map(isCounting);
   const rows: number[] = [];
   for (let row = 0; row < table.count; row++) {
+    const head = table.head[row]!;
     // A duplicate may have the same id as the row that is sent in its place.
-    if (!isWorthSaving(table, row) || table.duplicates.has(table.head[row]!)) continue;
-    const hasStart = counts[table.metric[row]!]! && !Number.isNaN(table.startMs[table.head[row]!]!);
-    if (isWhole || hasStart) rows.push(row);
+    if (!isScraped(table, row) || table.duplicates.has(head)) continue;
+    const hasStart = counts[table.metric[row]!]! && !Number.isNaN(table.startMs[head]!);
+    if (hasStart || (isWhole && isWorthSaving(table, row))) rows.push(row);
   }
   return rows;
 }
@@ -306,16 +308,30 @@ function restoreRow(
   table.movedAtMs[row] = time.monotonicMs;
 }
 
-/** The head is the part seen first. If the previous process did not know it, another part has the series. */
+/**
+ * The head is the part seen first. It gets the newest series of all parts, as any part may have
+ * been the head before. Parts that the newest sample did not have are not observed, and the values
+ * of parts that were absent at a reset are void.
+ */
 function settleParts(table: SeriesTable, head: number): void {
   const compound = table.compounds.get(head);
-  if (compound === undefined || isRestored(table, head)) return;
-  const from = rowsOf(compound).find(row => isRestored(table, row));
-  if (from !== undefined) moveSeries(table, from, head);
+  if (compound === undefined) return;
+  const { lastTimeMs, lastValue, startMs, flags } = table;
+  const parts = rowsOf(compound);
+  const timeOf = (row: number): number => lastTimeMs[row]! || 0;
+  const isMore = (row: number, than: number): boolean =>
+    timeOf(row) > timeOf(than) ||
+    (timeOf(row) === timeOf(than) && rankOf(table, row) > rankOf(table, than));
+  const from = parts.reduce((best, row) => (isMore(row, best) ? row : best), head);
+  for (const row of parts)
+    if (timeOf(row) < timeOf(from)) flags[row] = flags[row]! & ~ROW_FLAG.observed;
+  if (from !== head) moveSeries(table, from, head);
+  for (const row of parts) if (timeOf(row) < startMs[head]!) lastValue[row] = Number.NaN;
 }
 
-function isRestored({ startMs, lastTimeMs }: SeriesTable, row: number): boolean {
-  return !Number.isNaN(startMs[row]!) || !Number.isNaN(lastTimeMs[row]!);
+/** Of two parts with one time, the one that was sent has the series; else the one with a start. */
+function rankOf({ flags, startMs }: SeriesTable, row: number): number {
+  return (flags[row]! & ROW_FLAG.sent) * 2 + (Number.isNaN(startMs[row]!) ? 0 : 1);
 }
 
 /** Restores the times and uptimes of components, including those that are not on the page. */
@@ -326,8 +342,7 @@ function restoreComponents(
 ): void {
   for (const { names, firstTimeMs, tornMs, uptimes } of restored.components) {
     const [id, serviceName, serverName] = names;
-    const isSent = options.configured.has(id) || id === '' || options.unconfigured === 'send';
-    if (!isSent) continue;
+    if (!options.configured.has(id) && !table.serviceById.has(id)) continue;
     const service = serviceOf(table, id, options);
     const component = table.components[componentOf(table, service, serviceName, serverName)]!;
     Object.assign(component, { firstTimeMs, tornMs });

@@ -7,12 +7,7 @@ import type { PageLimits } from '../../../src/config/config.ts';
 import { SeriesBudget } from '../../../src/pipeline/derive/options.ts';
 import { limitRestored } from '../../../src/pipeline/derive/state.ts';
 import { keysOf } from '../../support/decode-page.ts';
-import {
-  successorOf,
-  type Seen,
-  Target,
-  type TargetOptions,
-} from '../../support/target.ts';
+import { successorOf, type Seen, Target, type TargetOptions } from '../../support/target.ts';
 
 const { metrics } = defaultConfig();
 

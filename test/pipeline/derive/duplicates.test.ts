@@ -37,16 +37,6 @@ describe('I1: labels that are removed', () => {
     expect(target.page(0, text).reads).toEqual({ used: 2 });
   });
 
-  test('I1: a duplicate continues the series when its owner has left the page', () => {
-    const target = new Target(DROP_POD);
-    const counter = (pod: string, value: number): string =>
-      `# TYPE x counter\nx{pod="${pod}"} ${value}`;
-    target.shows(0, counter('1', 50), 'sum x{} 50 @0 from 0');
-    target.shows(60, counter('2', 60), 'sum x{} 60 @60 from 0');
-    target.shows(120, counter('1', 70), 'sum x{} 70 @120 from 0');
-    target.shows(180, counter('2', 5), 'sum x{} 5 @180 from 120');
-  });
-
   test('I1: it begins again if both were on one page: the other count is not growth', () => {
     const pods = (...values: readonly (readonly [pod: string, value: number])[]): string =>
       ['# TYPE x counter', ...values.map(([pod, value]) => `x{pod="${pod}"} ${value}`)].join('\n');
@@ -69,14 +59,14 @@ describe('I1: labels that are removed', () => {
     target.shows(120, 'x{pod="2"} 2 @30', 'gauge x{} 2 @30');
   });
 
-  test('I1: of three, one is sent, whichever stays', () => {
+  test('I1: of three, the first on the page is sent', () => {
     const target = new Target(DROP_POD);
     const lines = (...pods: string[]): string =>
       pods.map(pod => `x{pod="${pod}"} ${pod}`).join('\n');
     target.shows(0, lines('1', '2', '3'), 'gauge x{} 1 @0');
     target.shows(60, lines('2', '3'), 'gauge x{} 2 @60');
     target.shows(120, lines('3'), 'gauge x{} 3 @120');
-    target.shows(180, lines('1', '2', '3'), 'gauge x{} 3 @180');
+    target.shows(180, lines('1', '2', '3'), 'gauge x{} 1 @180');
   });
 
   test('I1: histograms that become one', () => {

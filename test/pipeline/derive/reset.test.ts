@@ -231,7 +231,11 @@ describe('F5: a page lacks the uptime that it had', () => {
       [2_000_180, 7_000_010],
     ] as const;
     expect(sumOfDeltas(60, true, ...polls)).toBe(10);
-    const goesOn = [[1000, 50], [null, 60], [1120, 70]] as const;
+    const goesOn = [
+      [1000, 50],
+      [null, 60],
+      [1120, 70],
+    ] as const;
     expect(sumOfDeltas(60, true, ...goesOn)).toBe(20);
   });
 
