@@ -283,7 +283,7 @@ export class SeriesTable {
     this.setStart(row, Number.NaN);
     this.uptime[row] = Number.NaN;
     this.uptimeMs[row] = Number.NaN;
-    this.flags[row] = this.flags[row]! & ~ROW_FLAG.known;
+    this.flags[row] = (this.flags[row] ?? 0) & ~ROW_FLAG.known;
     this.falls.delete(row);
   }
 

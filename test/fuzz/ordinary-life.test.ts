@@ -47,13 +47,15 @@ const LATE: Partial<LifeOptions> = {
   isUptimeLate: true,
 };
 
+const CALM: World = {
+  name: 'ordinary life, stamped',
+  seed: 1,
+  changes: { isStamped: true },
+  bounds: { over: 0, lost: 0.25, falseStarts: 0.1 },
+};
+
 const WORLDS: readonly World[] = [
-  {
-    name: 'ordinary life, stamped',
-    seed: 1,
-    changes: { isStamped: true },
-    bounds: { over: 0, lost: 0.25, falseStarts: 0.1 },
-  },
+  CALM,
   {
     name: 'ordinary life, without stamps',
     seed: 1,
@@ -87,8 +89,8 @@ function live(hours: number, { seed: first, changes }: World, isDelta: boolean):
     const seed = first + i;
     const options = {
       ...ORDINARY,
-      intervalMs: [15, 30, 60][seed % 3]! * second,
-      restartMs: [1, 6, 24, 168][(seed >> 1) % 4]! * hour,
+      intervalMs: ([15, 30][seed % 3] ?? 60) * second,
+      restartMs: ([1, 6, 24][(seed >> 1) % 4] ?? 168) * hour,
       isDelta,
       isFull: seed % 2 === 0,
       endMs: never,
@@ -134,15 +136,15 @@ describe('F8: prom2otlp is killed or stopped every third hour', () => {
   ])('$name, while counters leave and return', changes => {
     for (const isDelta of [false, true]) {
       const ends = { ...changes, absenceMs: 5 * hour, endMs: 3 * hour };
-      const score = live(40, { ...WORLDS[0]!, changes: ends }, isDelta);
+      const score = live(40, { ...CALM, changes: ends }, isDelta);
       expect(score.wrong).toEqual([]);
       expect(score.over / score.truth).toBeLessThan(1e-5);
     }
   });
 
   test('a stop loses nothing, and a kill at most an interval', () => {
-    const score = live(100, { ...WORLDS[0]!, changes: { endMs: 3 * hour } }, false);
-    const undisturbed = live(100, WORLDS[0]!, false);
+    const score = live(100, { ...CALM, changes: { endMs: 3 * hour } }, false);
+    const undisturbed = live(100, CALM, false);
     expect(score.killed / score.truth).toBeLessThan(0.01);
     expect(lostShare(score)).toBeLessThanOrEqual(lostShare(undisturbed) + 0.05);
   });

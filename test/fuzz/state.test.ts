@@ -20,7 +20,8 @@ const options = record({
 function startsOf(state: ReturnType<typeof readState>): unknown {
   if (state === null) return null;
   const { indexById, startMs, services } = state;
-  return [...indexById].map(([id, at]) => [id, startMs[at], services[at]]).sort();
+  const rows = [...indexById].sort(([a], [b]) => a - b);
+  return rows.map(([id, at]) => [id, startMs[at], services[at]]);
 }
 
 test('the stored starts equal those of the table', () => {

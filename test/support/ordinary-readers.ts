@@ -9,7 +9,7 @@ import { readState } from '../../src/pipeline/derive/state-form.ts';
 import { findSeries } from '../../src/pipeline/decode/row-index.ts';
 import type { ScrapeTime } from '../../src/model/page.ts';
 import { type Scraped, translate } from '../../src/pipeline.ts';
-import { LIFE, livePolls, type OrdinaryOptions, type Poll, type Shown } from './ordinary-world.ts';
+import { livePolls, type OrdinaryOptions, type Poll, type Shown } from './ordinary-world.ts';
 import { finished, Target } from './target.ts';
 
 export interface Score {
@@ -86,7 +86,7 @@ export function scoreLife(score: Score, seed: number, options: LifeOptions): voi
     table.savedVersion = null;
     const blob = finished(isKill ? saveStarts(table) : saveWhole(table));
     target = new Target(targetOptions);
-    target.translation.table.restored = readState(blob!);
+    target.translation.table.restored = blob === null ? null : readState(blob);
     if (isKill) for (const track of tracks.values()) track.isTorn = true;
   }
   for (const { first, last } of tracks.values()) score.truth += last - first;
@@ -128,15 +128,15 @@ function read(
     tracks.set(key, track);
   }
   track.last = truth;
-  const atMs = isStamped ? page!.stampMs : wallMs;
-  const timeMs = table.timeMs[row]!;
+  const atMs = isStamped && page !== null ? page.stampMs : wallMs;
+  const timeMs = table.timeMs[row] ?? 0;
   // A clock that was set back by a little runs slowly: the time of a page without stamps is not `wallMs`.
   const pageMs = isStamped ? atMs : timeMs;
   if (!(pageMs <= (track.truths.at(-1)?.[0] ?? 0))) track.truths.push([pageMs, shown]);
   if (track.truths.length > 2 * TRUTHS) track.truths.splice(0, TRUTHS);
   if (table.outcome[row] !== OUTCOME.point) return;
-  const startMs = table.startMs[row]!;
-  const value = table.value[row]!;
+  const startMs = table.startMs[row] ?? 0;
+  const value = table.value[row] ?? 0;
   const say = (what: string): void => {
     if (score.wrong.length < 5) score.wrong.push(`${key} at ${String(timeMs)}: ${what}`);
   };
@@ -152,9 +152,9 @@ function read(
   } else if (!isFirst) {
     const hasMoved = startMs !== track.startMs;
     if (hasMoved && startMs < track.timeMs) say(`it starts before ${String(track.timeMs)}`);
-    const before = track.truths.findLast(([ms]) => ms <= track.timeMs)![1];
-    const real = truth - before.truth;
-    const isCalm = before.life === shown.life;
+    const before = track.truths.findLast(([ms]) => ms <= track.timeMs)?.[1];
+    const real = truth - (before?.truth ?? truth);
+    const isCalm = before?.life === shown.life;
     if (track.isTorn) score.killed += real;
     else {
       claim(score, hasMoved ? (startMs < timeMs ? value : 0) : value - track.value, real);
@@ -173,5 +173,3 @@ function claim(score: Score, claimed: number, real: number): void {
   }
   score.claimed += Math.min(claimed, real);
 }
-
-export { LIFE };

@@ -199,7 +199,7 @@ export function survivorOf(target: Target, options: TargetOptions = {}): Target 
   const { table } = target.translation;
   // saveStarts() leaves out starts that have not changed since they were saved.
   table.savedVersion = null;
-  return heirOf(finished(saveStarts(table))!, options);
+  return heirOf(finished(saveStarts(table)) ?? Buffer.alloc(0), options);
 }
 
 function heirOf(blob: Buffer, options: TargetOptions): Target {

@@ -351,12 +351,13 @@ function judgeRun(
         if (kind !== around.kind) askUptime(judging, row, kind, around);
         const { course } = around;
         const rowUptime = uptime[row]!;
-        if (course === COURSE.calm) {
-          if (rowUptime !== around.before || uptimeMs[row] !== around.beforeMs) return row;
-          uptime[row] = around.uptime;
-          uptimeMs[row] = around.uptimeMs;
-        } else if (course === COURSE.doubt || (course === COURSE.bare && rowUptime === rowUptime))
-          return row;
+        const isCalm = course === COURSE.calm;
+        const cameBefore = rowUptime === around.before && uptimeMs[row] === around.beforeMs;
+        if (course === COURSE.doubt || (isCalm && !cameBefore)) return row;
+        // NaN: its previous sample came without an uptime, too.
+        if (course === COURSE.bare && rowUptime === rowUptime) return row;
+        uptime[row] = isCalm ? around.uptime : rowUptime;
+        uptimeMs[row] = isCalm ? around.uptimeMs : uptimeMs[row]!;
       }
     }
     const last = lastValue[row]!;

@@ -135,7 +135,8 @@ function beginFirst(judge: Judge, row: number, createdMs: number): number {
   const reading = hasCreated ? createdReading(table, row, createdMs) : shown;
   note(table, row, reading);
   if (!options.mayDerive) table.uptimeMs[row] = createdMs;
-  table.flags[row] = table.flags[row]! | ROW_FLAG.known;
+  const flags = table.flags[row]!;
+  table.flags[row] = flags | ROW_FLAG.known;
   const fromMs = reading === null ? timeMs : beginOf(reading);
   const savedMs = table.startMs[row]!;
   if (!Number.isNaN(savedMs) && !options.isDelta) {
@@ -152,7 +153,8 @@ function beginFirst(judge: Judge, row: number, createdMs: number): number {
   const isTorn = fromMs - tolMs(options.intervalMs) <= tornMs;
   // Another stream was sent until lastTimeMs: as another kind of metric, by another row, or with
   // other starts before a restart of prom2otlp.
-  const isOver = fromMs < table.lastTimeMs[row]! || (table.flags[row]! & ROW_FLAG.restored) !== 0;
+  const isRestored = (flags & ROW_FLAG.restored) !== 0;
+  const isOver = isRestored || fromMs < table.lastTimeMs[row]!;
   table.setStart(row, fromMs > timeMs || isTorn || isOver ? timeMs : fromMs);
   return STREAM.goesOn;
 }

@@ -114,7 +114,12 @@ function stateOf(header: StateHeader, columns: readonly Buffer[]): RestoredState
   return {
     isWhole: whole !== null,
     indexById: new Map(Array.from(ids, (id, index) => [id, index])),
-    ...{ startMs, lastTimeMs, lastValue, uptime: uptimes, uptimeMs, flags },
+    startMs,
+    lastTimeMs,
+    lastValue,
+    uptime: uptimes,
+    uptimeMs,
+    flags,
     falls: new Map(whole?.falls.map(([place, fromMs, toMs]) => [place, { fromMs, toMs }])),
     startMode: header.mode,
     services: Array.from(service, index => services[index]!),

@@ -151,7 +151,7 @@ class Columns {
 }
 
 /** The columns of numbers that only the whole state has, in their order. */
-export const DOUBLES = ['lastTimeMs', 'lastValue', 'uptime', 'uptimeMs'] as const;
+const DOUBLES = ['lastTimeMs', 'lastValue', 'uptime', 'uptimeMs'] as const;
 
 /** True for rows that have had a sample, except prom2otlp's own. */
 export function isWorthSaving(table: SeriesTable, row: number): boolean {

@@ -417,8 +417,9 @@ describe('a blob that does not fit its form is no state', () => {
   target.page(0, pageText(FIRST));
   const blob = finished(saveWhole(target.translation.table));
   const columns = unpackColumns(blob);
-  const repacked = (at: number, column: Buffer): Buffer =>
-    finished(packColumns(columns.with(at, column)));
+  const column = (at: number): Buffer => columns[at] ?? expect.fail('no column');
+  const repacked = (at: number, bytes: Buffer): Buffer =>
+    finished(packColumns(columns.with(at, bytes)));
   const header = JSON.parse(String(columns[0])) as Record<string, unknown>;
   const headed = (change: Record<string, unknown>): Buffer =>
     repacked(0, Buffer.from(JSON.stringify({ ...header, ...change })));
@@ -435,15 +436,15 @@ describe('a blob that does not fit its form is no state', () => {
     ['fewer services', () => headed({ services: [] })],
     ['another number of rows', () => headed({ rows: 1 })],
     ['a fall of no row', () => headed({ whole: { components: [], falls: [[99, 0, 1]] } })],
-    ['a column too short', () => repacked(4, columns[4]!.subarray(8))],
-    ['a time beyond all dates', () => repacked(2, Buffer.from(columns[2]!).fill(0x7e))],
-    ['flags that there are not', () => repacked(8, Buffer.from(columns[8]!).fill(0xff))],
+    ['a column too short', () => repacked(4, column(4).subarray(8))],
+    ['a time beyond all dates', () => repacked(2, Buffer.from(column(2)).fill(0x7e))],
+    ['flags that there are not', () => repacked(8, Buffer.from(column(8)).fill(0xff))],
   ])('%s', (_, damaged) => expect(readState(damaged())).toBeNull());
 
   test('with any bit turned, nothing throws', () => {
     for (let bit = 0; bit < 8 * blob.length; bit += 7) {
       const turned = Buffer.from(blob);
-      turned[bit >> 3]! ^= 1 << (bit & 7);
+      turned[bit >> 3] = (turned[bit >> 3] ?? 0) ^ (1 << (bit & 7));
       const state = readState(turned);
       if (state === null) continue;
       const next = new Target();
