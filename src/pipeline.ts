@@ -24,7 +24,8 @@ import { type DecodeRules, Decoding } from './pipeline/decode/decode.ts';
 import { Replay } from './pipeline/decode/replay.ts';
 import { derive, type DeriveReport } from './pipeline/derive/derive.ts';
 import type { DeriveOptions } from './pipeline/derive/options.ts';
-import { saveState, stateEntries, type StateBlobs } from './pipeline/derive/state.ts';
+import { saveStarts } from './pipeline/derive/state.ts';
+import { STATE } from './pipeline/derive/state-form.ts';
 import { type EncodeOptions, encodePage } from './pipeline/encode/encode.ts';
 import { WireWriter } from './pipeline/encode/wire.ts';
 import { Gather } from './pipeline/queue/gather.ts';
@@ -61,8 +62,8 @@ export interface Translated {
   readonly derived: DeriveReport;
   /** The payload lives in the writer's memory or the table's: valid until the next page. */
   readonly batch: Batch;
-  /** The state for the next process, once this batch is queued; null where none is kept. */
-  readonly state: StateBlobs | null;
+  /** The starts for the next process, once this batch is queued; null where they have not changed, or none are kept. */
+  readonly state: Buffer | null;
 }
 
 /** What translation gets from a scrape: the page, or why there is none. */
@@ -95,7 +96,7 @@ export function* translate(
   const report = reason === '' ? page : null;
   const derived = yield* derive(table, { ...time, bodyBytes, report, reason }, translation.derive);
   const batch = yield* encodePage(table, translation.encode, writer, time.startedAtMs);
-  const state = translation.isKept ? yield* saveState(table) : null;
+  const state = translation.isKept ? yield* saveStarts(table) : null;
   translation.derive.budget.measure(table);
   if (OVERSIZED.has(reason)) collectGarbage('last-resort');
   else if (isLarge) collectGarbage('regular');
@@ -249,7 +250,8 @@ export class Pipeline<Result extends Scraped> {
       const before = this.#gathers.get(target.id);
       if (before !== gather) await before?.flush();
       this.#gathers.set(target.id, gather);
-      await gather.add({ batch, reads: derived.reads, state: stateEntries(target.id, state) });
+      const changes = state === null ? [] : [{ kind: STATE, key: target.id, blob: state }];
+      await gather.add({ batch, reads: derived.reads, state: changes });
       return step.value;
     });
   }

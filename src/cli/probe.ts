@@ -4,7 +4,7 @@
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
 import { configWith, Discovery } from '../daemon/discovery.ts';
 import { reportDrift } from '../daemon/drift-report.ts';
-import { runInSlices } from '../daemon/gone-series.ts';
+import { runInSlices } from '../daemon/target-states.ts';
 import { translationOf } from '../daemon/targets.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';

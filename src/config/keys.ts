@@ -165,7 +165,7 @@ const auto: Block<AutoKeys> = namedBlock('AutoKeys', {
     A service is gone after it was absent for this time from good, complete pages; until then its
     \`up\` is 0. In any such period at most a fifth of all services are dropped.`),
   keepMs: key('keep', duration({ min: 1000 }), '30d').about(`
-    The state of a service that is gone (start times, log cursors) is kept for this time, in case it
+    The state of a service that is gone (log cursors, backups) is kept for this time, in case it
     returns.`),
   servicesMax: key('max_services', integer({ min: 1, max: 100_000 }), 1000).about(`
     Services to take. Further ones are left out and counted.`),

@@ -19,20 +19,10 @@ import type { Logs } from '../logs/logs.ts';
 import type { RestoredState } from '../model/memory.ts';
 import { Pipeline } from '../pipeline.ts';
 import { Schedule } from '../pipeline/collect/schedule.ts';
-import { otherIdsOf, planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
+import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { entriesOf, SeriesBudget } from '../pipeline/derive/options.ts';
-import {
-  joinStates,
-  limitRestored,
-  MARKS,
-  ownState,
-  saveState,
-  STARTS,
-  stateEntries,
-} from '../pipeline/derive/state.ts';
-import { laterMs } from '../pipeline/derive/reset.ts';
-import type { StateChange } from '../pipeline/queue/commit.ts';
+import { limitRestored, ownState } from '../pipeline/derive/state.ts';
 import { openQueue, type Queue } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { GRACE_MS } from '../pipeline/send/sender.ts';
@@ -41,20 +31,12 @@ import { apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { KnownApis } from '../service/redact.ts';
 import { configWith, Discovery } from './discovery.ts';
-import {
-  bringBack,
-  forgotten,
-  type KnownSeries,
-  runInSlices,
-  type SeriesPlace,
-  setAside,
-  storedSeries,
-} from './gone-series.ts';
 import type { OwnTelemetry } from './own-telemetry.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
 import { TargetLog } from './target-log.ts';
-import { memoryOf, pipelineTarget, resourceOf } from './targets.ts';
+import { dropStates, passedState, storedState, wholeStates } from './target-states.ts';
+import { pipelineTarget, resourceOf } from './targets.ts';
 import { Timeline } from './timeline.ts';
 
 export interface DaemonOptions {
@@ -64,6 +46,9 @@ export interface DaemonOptions {
   /** The daemon to replace. The keys that need a restart must be the same (config/changes.ts). */
   readonly former?: Daemon;
 }
+
+const STATE_OF_FORMER_VERSION =
+  'the state of series of a former version is dropped: their streams begin again';
 
 /** The longest time that `cycle` waits for a pull of logs. */
 const PULL_MS = 900_000;
@@ -106,6 +91,7 @@ export class Daemon {
   readonly #instance: string;
   #telemetry: OwnTelemetry | null = null;
   #running: Promise<void> = Promise.resolve();
+  #hasSaved = false;
   readonly #wasReady: boolean;
 
   /** No closure made here may use `former`: it would keep all former daemons in memory. */
@@ -221,98 +207,57 @@ export class Daemon {
 
   /** Gives each target the series that a former process or daemon knew. */
   async #restore(former: Daemon | undefined): Promise<void> {
-    const isKept = this.config.queue.directory !== null;
     // The former daemon may have read pages into them since the budget was made.
     for (const { table } of this.targets) this.#budget.measure(table);
     const kept = new Set(former?.targets);
-    const owners = new Map(
-      former?.targets.flatMap(({ target }, index) => target.services.map(({ id }) => [id, index])),
-    );
     for (const log of this.targets) {
       const { target, table } = log;
       if (kept.has(log)) continue;
-      const taken = former === undefined ? null : await this.#takenOver(former, target, owners);
-      const { state: found, changes } = taken ?? (await this.#stored(target));
-      const state = found === null ? null : ownState(found, id => this.#isOf(target, id));
-      const left = this.#budget.limits.series - this.#budget.series;
-      table.restored = state === null ? null : limitRestored(state, left);
-      this.#budget.measure(table);
-      // Our clock may have been set: no page may be older than the last one.
-      Object.assign(table.clock, state?.clock);
-      if (changes.length === 0 && state === found) continue;
-      // One commit removes the old place of the series and stores the new one: a crash loses none.
-      const blobs = await runInSlices(saveState(table));
-      const entries = isKept && state !== null ? stateEntries(target.id, blobs) : [];
-      await this.queue.commit({ batches: [], state: [...changes, ...entries], reads: [] });
+      const [heritage, ...others] = former === undefined ? [] : former.#forerunnersOf(target);
+      if (heritage === undefined) await this.#restoreStored(log);
+      else {
+        const passed = await passedState([heritage.table, ...others.map(other => other.table)]);
+        this.#give(log, passed);
+        // Our clock may have been set: no page may be older than the last one.
+        Object.assign(table.clock, heritage.table.clock);
+      }
     }
-    await this.#forgetUnowned();
+    const owned = new Set(planTargets(this.config).map(({ id }) => id));
+    // The state of other targets would miss the points that others send meanwhile.
+    if (await dropStates(this.queue, owned)) this.logger.info({}, STATE_OF_FORMER_VERSION);
+  }
+
+  async #restoreStored(log: TargetLog): Promise<void> {
+    const { state, changes, isLost } = await storedState(this.queue, log.target);
+    if (isLost) {
+      this.#meter.countLostState();
+      log.noteLostState();
+    }
+    this.#give(log, state);
+    if (changes.length > 0) await this.queue.commit({ batches: [], state: changes, reads: [] });
+  }
+
+  /** Gives a target the series that are its own, as far as the limits allow. */
+  #give({ target, table }: TargetLog, found: RestoredState | null): void {
+    const left = this.#budget.limits.series - this.#budget.series;
+    const state = found === null ? null : ownState(found, id => this.#isOf(target, id));
+    table.restored = state === null ? null : limitRestored(state, left);
+    this.#budget.measure(table);
+  }
+
+  /** The targets whose pages showed the services of another daemon's target: of the same id first. */
+  #forerunnersOf({ id, api, configured }: Target): readonly TargetLog[] {
+    const shares = ({ target }: TargetLog): boolean =>
+      target.api.baseUrl === api.baseUrl &&
+      [...configured.keys()].some(service => target.configured.has(service));
+    const same = this.targets.filter(({ target }) => target.id === id);
+    return [...same, ...this.targets.filter(log => log.target.id !== id && shares(log))];
   }
 
   /** True if a target's memory of a service is still valid: false if another target or shard sends the service. */
   #isOf({ configured, otherShards }: Target, id: string): boolean {
     if (id === '' || configured.has(id)) return true;
     return !this.config.services.some(service => service.id === id) && !otherShards.takes(id);
-  }
-
-  /**
-   * Deletes the stored state of targets that the configuration does not have: it would miss the points that others send
-   * meanwhile.
-   */
-  async #forgetUnowned(): Promise<void> {
-    const ids = planTargets(this.config).map(({ id }) => id);
-    const owned = new Set([...ids, ...(this.discovery?.keptSeries ?? [])]);
-    const stored = new Set([STARTS, MARKS].flatMap(kind => this.queue.stateKeys(kind)));
-    const state = [...stored].filter(key => !owned.has(key)).flatMap(forgotten);
-    if (state.length > 0) await this.queue.commit({ batches: [], state, reads: [] });
-  }
-
-  /**
-   * The memory of the former daemon's targets that share a service with this target; null if there are none. With
-   * `services: auto`, it excludes services that are gone, and includes those that have returned. `owners`: the
-   * indexes of the former targets, by service.
-   */
-  async #takenOver(
-    former: Daemon,
-    target: Target,
-    owners: ReadonlyMap<string, number>,
-  ): Promise<KnownSeries | null> {
-    const { queue, discovery } = this;
-    const isAlike = (discovery === null) === (former.discovery === null);
-    const alike = isAlike ? [...target.configured.keys()].map(id => owners.get(id)) : [];
-    const places = new Set([former.#places.get(target.id), ...alike].map(place => place ?? -1));
-    const heritage = [...places]
-      .sort((a, b) => a - b)
-      .flatMap(place => former.targets[place] ?? [])
-      .filter(log => log.target.id === target.id || log.target.api.baseUrl === target.api.baseUrl);
-    if (heritage.length === 0) return null;
-    const isAuto = discovery !== null && former.discovery !== null;
-    const before = former.config.services;
-    const { services } = this.config;
-    const gone = isAuto ? without(before, services) : [];
-    const came = isAuto ? without(services, before) : [];
-    const changes: StateChange[] = [];
-    let state: RestoredState | null = null;
-    for (const { target: one, table } of heritage) {
-      const part = await memoryOf(table);
-      if (part !== null) changes.push(...(await setAside(gone.map(placeOf), part)));
-      if (!this.#places.has(one.id)) changes.push(...forgotten(one.id));
-      state = joined(state, part);
-    }
-    const back = await bringBack(queue, came.map(placeOf), state);
-    return { state: back.state, changes: [...changes, ...back.changes] };
-  }
-
-  /** The stored state of a target, also under the ids that it had while another service was its first. */
-  async #stored(target: Target): Promise<KnownSeries> {
-    const changes: StateChange[] = [];
-    let state: RestoredState | null = null;
-    for (const id of [target.id, ...otherIdsOf(target)]) {
-      const part = await storedSeries(this.queue, id);
-      if (part === null) continue;
-      state = joined(state, part);
-      if (id !== target.id) changes.push(...forgotten(id));
-    }
-    return { state, changes };
   }
 
   /** Ends collecting. A scrape under way still reaches the queue if it ends within GRACE_MS. */
@@ -444,6 +389,8 @@ export class Daemon {
     this.#unfollowProcess();
     // A scrape that is cut off here says nothing about the service.
     this.#givingUp.abort();
+    await this.#running;
+    await this.#saveStates();
     await this.#clients.close();
     await Promise.all(this.senders.map(({ sender }) => sender.close(GRACE_MS, now)));
     await this.queue.close();
@@ -458,8 +405,17 @@ export class Daemon {
 
   async #finish(): Promise<void> {
     await this.#endCollecting();
+    await this.#saveStates();
     await this.#telemetry?.close();
     await this.#flush(FLUSH_MS);
+  }
+
+  /** Stores all that is known of the series, once: no page comes after this. */
+  async #saveStates(): Promise<void> {
+    if (this.config.queue.directory === null || this.#hasSaved) return;
+    this.#hasSaved = true;
+    const state = await wholeStates(this.targets);
+    if (state.length > 0) await this.queue.commit({ batches: [], state, reads: [] });
   }
 
   async #flush(timeoutMs: number): Promise<boolean> {
@@ -494,15 +450,6 @@ async function loadModules({ telemetry, logs, backups }: Config) {
 function dealt({ shard, unconfiguredServices, services, elsewhere }: Config): unknown {
   const isAnyone = shard.count === 1 && unconfiguredServices === 'drop';
   return isAnyone ? [] : [services, elsewhere].map(list => list.map(({ id }) => id));
-}
-
-function joined(state: RestoredState | null, part: RestoredState | null): RestoredState | null {
-  if (state === null || part === null) return state ?? part;
-  return { ...joinStates(state, part), releasedMs: laterMs(state.releasedMs, part.releasedMs) };
-}
-
-function placeOf({ id, api }: ServiceConfig): SeriesPlace {
-  return { address: api.baseUrl, id };
 }
 
 function without(

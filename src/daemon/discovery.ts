@@ -22,7 +22,6 @@ import { namesOnPage } from '../pipeline/derive/places.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { Translated } from '../pipeline.ts';
-import { forgotten, keyOf } from './gone-series.ts';
 import type { StoredServices } from './stored-services.ts';
 
 export const DISCOVERY_COUNTERS = {
@@ -175,11 +174,6 @@ export class Discovery {
     return byId.map(([id, { name }]) => this.#serviceOf(id, name));
   }
 
-  /** The keys of the series of services that are gone. */
-  get keptSeries(): readonly string[] {
-    return [...this.#memory.gone.keys()].map(id => keyOf({ address: this.#address, id }));
-  }
-
   #serviceOf(id: string, name: string): ServiceConfig {
     const { attributes, api } = this.#options.config.auto;
     return { id, name, attributes, api };
@@ -263,7 +257,6 @@ export class Discovery {
       const { forgetBackups } = await import('../backups/service-backups.ts');
       const service = this.#serviceOf(id, name);
       state.push(...(await forgetLogs(queue, service)), forgetBackups(id));
-      state.push(...forgotten(keyOf({ address: this.#address, id })));
     }
     if (expired.length > 0)
       log.plain.info(

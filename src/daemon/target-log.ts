@@ -15,9 +15,15 @@ import type { DriftReport } from './drift-report.ts';
 // page share them.
 
 /** Uptimes do not grow while their timestamps, or our scrapes, go on. */
-export const UPTIME_STUCK = {
-  message: 'an uptime series does not move: it cannot show restarts and failovers',
+export const UPTIME_LOST = {
+  message: 'an uptime series has left the page: it no longer shows restarts and failovers',
   hint: 'A counter that falls is still a reset. Check the exporter of the uptime series.',
+};
+
+/** A stored state that cannot be read. */
+export const STATE_LOST = {
+  message: 'the state of the target is lost: its series begin anew',
+  hint: 'It was damaged, or another version stored it. Cumulative series get new starts, deltas a baseline.',
 };
 
 /** New series for which these keys of metrics.limits had no room. */
@@ -84,6 +90,8 @@ export interface TargetStatus {
   readonly path: Translated['path'];
   /** How far our clock is ahead of the service's, by its answer; null if the answer has no time. */
   readonly clockSkewMs: number | null;
+  /** Whether the stored state could not be read at the start. */
+  readonly isStateLost: boolean;
 }
 
 const NOT_SCRAPED: TargetStatus = {
@@ -103,6 +111,7 @@ const NOT_SCRAPED: TargetStatus = {
   badLines: 0,
   path: null,
   clockSkewMs: null,
+  isStateLost: false,
 };
 
 export class TargetLog {
@@ -120,6 +129,12 @@ export class TargetLog {
   constructor(target: Target, log: ThrottledLog) {
     this.target = target;
     this.#log = log;
+  }
+
+  /** Notes that the stored state of the target could not be read. */
+  noteLostState(): void {
+    this.status = { ...this.status, isStateLost: true };
+    this.#warn(`state ${this.target.id}`, { target: this.target.id }, STATE_LOST);
   }
 
   note(scrape: ScrapeResult, translated: Translated): void {
@@ -166,8 +181,8 @@ export class TargetLog {
 
   /** A line for each configured service; one line for all others, which may be any number. */
   #reportServices(servicesBefore: readonly ServiceOutcome[]): void {
-    for (const { id, stuckUptimes } of this.services)
-      if (stuckUptimes > 0) this.#warn(`uptime ${id}`, { service: id, stuckUptimes }, UPTIME_STUCK);
+    for (const { id, lostUptimes } of this.services)
+      if (lostUptimes > 0) this.#warn(`uptime ${id}`, { service: id, lostUptimes }, UPTIME_LOST);
     const before = new Map(servicesBefore.map(({ id, reason }) => [id, reason]));
     const changed = this.services.filter(
       ({ id, reason }) => reason !== (before.get(id) ?? '') && reason !== this.status.lastReason,
@@ -191,7 +206,7 @@ export class TargetLog {
 }
 
 function statusAfter(
-  { scrapeCount, failureCount }: TargetStatus,
+  { scrapeCount, failureCount, isStateLost }: TargetStatus,
   scrape: ScrapeResult,
   { page, path, reason, derived }: Translated,
 ): TargetStatus {
@@ -218,6 +233,7 @@ function statusAfter(
     samples: page?.samples ?? 0,
     badLines: page?.badLines ?? 0,
     path,
+    isStateLost,
     clockSkewMs: Number.isNaN(derived.clockSkewMs) ? null : derived.clockSkewMs,
   };
 }

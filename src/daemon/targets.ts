@@ -8,12 +8,10 @@ import { bug } from '../errors.ts';
 import type { BodyBufferPool } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
-import type { RestoredState } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import { Scraper, scrapeReport, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { deriveOptions, entriesOf, SeriesBudget } from '../pipeline/derive/options.ts';
-import { readState, saveState } from '../pipeline/derive/state.ts';
 import type { ResourceIdentity, ServiceResource } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
@@ -21,7 +19,6 @@ import type { PageSource, PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { Discovery } from './discovery.ts';
 import { reportDrift } from './drift-report.ts';
-import { runInSlices } from './gone-series.ts';
 import type { TargetLog } from './target-log.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -142,17 +139,4 @@ export function resourceOf(
   const identity = { name, id, attributes, server: serverOf(api) };
   const slot = log?.table.services[log.table.serviceById.get(id) ?? -1];
   return { identity, info: slot?.info ?? new Map() };
-}
-
-/**
- * The series of a replaced daemon's target, in the form in which a new process reads them; null if
- * there are none. No page may be read into the table afterwards.
- */
-export async function memoryOf(table: SeriesTable): Promise<RestoredState | null> {
-  // saveState would leave out what is already stored.
-  table.savedStarts = null;
-  const { starts, marks } = await runInSlices(saveState(table));
-  const state = starts === undefined ? null : readState(starts, marks);
-  const clock = Number.isNaN(table.clock.nowMs) ? null : table.clock;
-  return state === null ? null : { ...state, clock };
 }

@@ -1,4 +1,4 @@
-// The data that the SeriesTable keeps between pages besides its columns: the evidence for start times, the rows that form
+// The data that the SeriesTable keeps between pages besides its columns: the uptimes, the rows that form
 // one point, the clocks, findings, and data too rare for a column. At the end, the layout and the template of the last
 // page, for a page that repeats it: decode/replay.ts compares the next page with the layout, and encode/patch.ts writes
 // its numbers into the template. At the first difference the full function of decode or encode runs, and builds a new
@@ -6,7 +6,7 @@
 
 import type { ExpositionFormat } from './page.ts';
 
-/** The part of a service whose processes start together: one server_name. Holds the evidence for start times. */
+/** The part of a service whose processes start together: one server_name. */
 export interface Component {
   readonly service: number;
   /** The time of our first sample, or of the newest sample of a forgotten series: earlier growth is no delta. */
@@ -14,66 +14,49 @@ export interface Component {
   /** A forgotten series may have had another stream up to this time; NaN while there is none. */
   tornMs: number;
   /** By the name of the uptime series. */
-  readonly uptimes: Map<string, UptimeEvidence>;
+  readonly uptimes: Map<string, Uptime>;
 }
 
-/** The start time of a process when it is unknown. */
-export const NO_PROCESS = 0;
-
-/** What one uptime series has shown about a component; see derive/reset.ts. Times in ms, NaN where there is none. */
-export interface UptimeEvidence extends Record<SavedNumber, number> {
+/** What one uptime series shows; see derive/uptimes.ts. Times in ms, NaN where there is none. */
+export interface Uptime {
   /** Its rows in the table: more than one after a label change. */
   rows: number[];
-  /** Two of its rows are on the page. */
-  isSplit: boolean;
-  /** A counter that it dates fell on the page on which it showed another process. */
-  hasFallenNow: boolean;
-  /** When the newest certain sample arrived, by the monotonic clock. */
-  provenAtMs: number;
+  /** The newest reading in seconds, its time, and the time of the first reading with this value. */
+  value: number;
+  timeMs: number;
+  sinceMs: number;
+  /** Readings until its pages no longer count as cached; 0 where they do not. */
+  stood: number;
+  /** Pages in a row that had series of the component, and not this uptime. */
+  missed: number;
+  /** The page for which the rest holds, and what the uptime is on it: one of SHOWS. */
+  page: number;
+  shows: number;
+  isCached: boolean;
+  /** The reading before this page: its value and sinceMs. */
+  valueBefore: number;
+  sinceBeforeMs: number;
 }
 
-/** The numbers that are saved for our next process, in this order. */
-export const SAVED_NUMBERS = [
-  /** The newest sample, and its time. */
-  'value',
-  'timeMs',
-  /** How long it has had this value. */
-  'sinceMs',
-  /** The start time of the process as first measured. It changes only with the process: jitter does not show. */
-  'processMs',
-  /** The start time as last measured: it may drift. */
-  'beginMs',
-  /** When this process was first shown, and last shown for certain; when the previous process was last shown. */
-  'shownMs',
-  'provenMs',
-  'leftMs',
-  /** The newest fall of a counter that no restart explains. */
-  'fellMs',
-  /**
-   * Above 0 where the uptime is one poll late: it must show this many restarts in time before it is relied on again. 0
-   * where it is in time, NaN where that is not known yet.
-   */
-  'lag',
-  /** Above 0 while the uptime is stuck, and until it has grown for two polls. */
-  'doubt',
-  /** 1 where our own clock could not decide whether the process changed or the clock of the timestamps was set. */
-  'unsure',
-] as const;
-
-type SavedNumber = (typeof SAVED_NUMBERS)[number];
-
-/** Evidence before the first sample. */
-export const NO_EVIDENCE: Omit<UptimeEvidence, 'rows'> = {
-  ...(Object.fromEntries(SAVED_NUMBERS.map(name => [name, Number.NaN])) as Record<
-    SavedNumber,
-    number
-  >),
-  doubt: 0,
-  unsure: 0,
-  isSplit: false,
-  hasFallenNow: false,
-  provenAtMs: Number.NaN,
+/** An uptime before its first reading. */
+export const NO_READING: Omit<Uptime, 'rows'> = {
+  value: Number.NaN,
+  timeMs: Number.NaN,
+  sinceMs: Number.NaN,
+  stood: 0,
+  missed: 0,
+  page: 0,
+  shows: 0,
+  isCached: false,
+  valueBefore: Number.NaN,
+  sinceBeforeMs: Number.NaN,
 };
+
+/** When a counter fell without another process: between these two samples. */
+export interface Fall {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
 
 /** A histogram or summary point: the rows that its head represents. */
 export interface Compound {
@@ -91,17 +74,14 @@ export interface Compound {
   created: number;
 }
 
-/** Points that are one series to the back end: the head that is sent, and the heads that are not. */
+/** Points that are one series to the back end. On each page, the first of them is sent. */
 export interface Identity {
   /** Its key in identities. */
   readonly key: string;
-  /** A checksum of the key, never 0: our next process recognizes the identity by it. */
-  readonly check: number;
-  owner: number;
-  /** Two of its series were on one page: they are different counters, and none continues another. */
-  isShared: boolean;
-  /** null until there is one: most identities have none, and a set takes 200 bytes. */
-  duplicates: Set<number> | null;
+  /** The heads of its points. */
+  readonly heads: number[];
+  /** The head that was sent last. */
+  sender: number;
 }
 
 /** The clocks that date the pages of one target; see derive/page-time.ts. NaN before the first page. */
@@ -129,59 +109,51 @@ export interface SpareIndexes {
   blocks: number[];
 }
 
-/** The evidence of an uptime as it was saved. */
-export interface SavedUptime extends Readonly<Record<SavedNumber, number>> {
-  /** Service id, service_name and server_name of the component; see derive/state.ts. */
-  readonly component: string;
-  readonly name: string;
-  /** The times of the component. */
+/** A component as it was saved, by the names of its service, `service_name` and `server_name`. */
+export interface SavedComponent {
+  readonly names: readonly [service: string, serviceName: string, serverName: string];
   readonly firstTimeMs: number;
   readonly tornMs: number;
+  readonly uptimes: readonly SavedUptime[];
+}
+
+/** An uptime as it was saved. */
+export interface SavedUptime
+  extends Pick<Uptime, 'value' | 'timeMs' | 'sinceMs' | 'stood' | 'missed'> {
+  readonly name: string;
 }
 
 /** State of the previous process for rows that have not appeared yet; see derive/state.ts. */
 export interface RestoredState {
+  /** False if only startMs is known of each row: the previous process did not stop by itself. */
+  readonly isWhole: boolean;
   /** Row ids to column indexes; a row that has appeared is removed. */
   readonly indexById: Map<number, number>;
   readonly startMs: Float64Array;
-  readonly processMs: Float64Array;
   readonly lastTimeMs: Float64Array;
-  readonly flags: Uint8Array;
-  /** How startMs and processMs were made (SeriesTable.startMode); null before the first page. */
-  startMode: number | null;
-  /** NaN if the value of the last sample does not matter. */
   readonly lastValue: Float64Array;
-  /**
-   * A checksum of the identity that the row sent, 0 if no other row could send it; see derive/duplicates.ts.
-   */
-  readonly identity: Uint32Array;
-  /** Until when each of these identities was sent, by whichever row. */
-  readonly sentUntil: ReadonlyMap<number, number>;
+  readonly uptime: Float64Array;
+  readonly uptimeMs: Float64Array;
+  readonly flags: Uint8Array;
+  /** By column index. */
+  readonly falls: ReadonlyMap<number, Fall>;
+  /** How startMs was made (SeriesTable.startMode); null before the first page. */
+  readonly startMode: number | null;
   /** The id of each row's service; '' if it has none. */
   readonly services: readonly string[];
-  /** SeriesTable.releasedMs of the previous process; NaN for none, and once the table has taken it over. */
-  releasedMs: number;
+  /** When the state was saved, by the clock of the pages. */
+  readonly savedMs: number;
+  /** SeriesTable.releasedMs of the previous process. */
+  readonly releasedMs: number;
   /** Empty once the table has taken them over. */
-  uptimes: readonly SavedUptime[];
+  components: readonly SavedComponent[];
   /** Good pages since the restart on which no service was awaited, or series were refused: see derive/state.ts. */
   pageCount: number;
-  /** The clock of the replaced daemon's target; null before its first page, and after a restart. Not stored. */
-  readonly clock: PageClock | null;
   /**
    * The first good page (monotonic). From then on, configured services without series are awaited: nothing is forgotten
    * before they are back, for as long as absent series are kept.
    */
   awaitedSinceMs?: number;
-}
-
-/** The content of the last saved `starts`. */
-export interface SavedStarts {
-  /** The table's startsVersion at that time. */
-  readonly version: number;
-  /** The saved rows, in their order. */
-  readonly rows: Uint32Array;
-  /** The number of saved uptimes. The `marks` have the numbers of the uptimes in the same order. */
-  readonly uptimeCount: number;
 }
 
 /** OpenMetrics exemplar of one row on this page. */

@@ -17,13 +17,13 @@ import type {
   Compound,
   DriftMemory,
   Exemplar,
+  Fall,
   Identity,
   PageClock,
   PageLayout,
   PayloadTemplate,
   RepeatedSample,
   RestoredState,
-  SavedStarts,
   SpareIndexes,
 } from './memory.ts';
 import type { Metric } from './metric.ts';
@@ -156,8 +156,9 @@ export class SeriesTable {
 
   // Between pages. All times in milliseconds since the epoch, NaN where there is none yet.
   startMs: Float64Array = new Float64Array(ROWS_MIN);
-  /** When the stream's process began, NO_PROCESS where that is unknown. See derive/reset.ts. */
-  processMs: Float64Array = new Float64Array(ROWS_MIN);
+  /** The uptime that came with the newest sample, and since when it had this value; NaN for none. See derive/reset.ts. */
+  uptime: Float64Array = new Float64Array(ROWS_MIN);
+  uptimeMs: Float64Array = new Float64Array(ROWS_MIN);
   /** The newest accepted sample: raw value and the time with which it was sent. */
   lastValue: Float64Array = new Float64Array(ROWS_MIN);
   lastTimeMs: Float64Array = new Float64Array(ROWS_MIN);
@@ -181,13 +182,13 @@ export class SeriesTable {
   readonly compounds: Map<number, Compound> = new Map();
   /** OpenMetrics counters: the counter's row to the row of its creation time. */
   readonly createdRows: Map<number, number> = new Map();
-  /**
-   * Identities after label removal: by key, by the head that is sent, and by the heads that are not; see
-   * derive/duplicates.ts.
-   */
+  /** The newest fall of each counter that fell without another process; see derive/reset.ts. */
+  readonly falls: Map<number, Fall> = new Map();
+  /** Identities after label removal, by key and by head; those of several heads; and the heads that this page's point hides. */
   readonly identities: Map<string, Identity> = new Map();
-  readonly owners: Map<number, Identity> = new Map();
-  readonly duplicates: Map<number, Identity> = new Map();
+  readonly identityOf: Map<number, Identity> = new Map();
+  readonly shared: Set<Identity> = new Set();
+  readonly duplicates: Set<number> = new Set();
   /** Rows with a label `__name__`, which is dropped. */
   readonly named: Set<number> = new Set();
   /** Rows with a label that keeps its name, because they have one of the name that metrics.rename gives it. */
@@ -201,16 +202,13 @@ export class SeriesTable {
   /** The newest firstTimeMs of components that were forgotten with their last row; NaN if none. */
   releasedMs: number = Number.NaN;
   readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
-  /** The state of a previous process, and the order of the state last saved; see derive/state.ts. */
+  /** The state of a previous process; see derive/state.ts. */
   restored: RestoredState | null = null;
-  savedStarts: SavedStarts | null = null;
-  /** How startMs and processMs are made (derive/state.ts); null before the first page. */
+  /** How startMs is made (derive/state.ts); null before the first page. */
   startMode: number | null = null;
-  /**
-   * Rises with every change of the content of the saved `starts`: a start, a process, an identity, an uptime, the set of
-   * rows worth saving, or the set of rows of a previous process that no page has shown yet.
-   */
+  /** Rises with every change of a start, and of the set of rows that have one; and its value when they were saved. */
   startsVersion = 0;
+  savedVersion: number | null = null;
 
   /** The layout to compare the next page with, and the template to patch; null when the full function must run. */
   layout: PageLayout | null = null;
@@ -262,7 +260,8 @@ export class SeriesTable {
     this.line[row] = 0;
     this.outcome[row] = OUTCOME.none;
     this.startMs[row] = Number.NaN;
-    this.processMs[row] = Number.NaN;
+    this.uptime[row] = Number.NaN;
+    this.uptimeMs[row] = Number.NaN;
     this.lastValue[row] = Number.NaN;
     this.lastTimeMs[row] = Number.NaN;
     this.movedAtMs[row] = Number.NaN;
@@ -281,28 +280,15 @@ export class SeriesTable {
   /** The stream of a row ends: its next sample begins another one. */
   forgetStream(row: number): void {
     this.setStart(row, Number.NaN);
-    this.setProcess(row, Number.NaN);
+    this.uptime[row] = Number.NaN;
+    this.uptimeMs[row] = Number.NaN;
+    this.flags[row] = (this.flags[row] ?? 0) & ~ROW_FLAG.known;
+    this.falls.delete(row);
   }
 
   setStart(row: number, startMs: number): void {
     this.startMs[row] = startMs;
     this.startsVersion++;
-  }
-
-  setProcess(row: number, processMs: number): void {
-    this.processMs[row] = processMs;
-    this.startsVersion++;
-  }
-
-  /** A row is worth saving once it has a time or a value. */
-  setLastTime(row: number, timeMs: number): void {
-    if (Number.isNaN(timeMs) !== Number.isNaN(this.lastTimeMs[row])) this.startsVersion++;
-    this.lastTimeMs[row] = timeMs;
-  }
-
-  setLastValue(row: number, value: number): void {
-    if (Number.isNaN(value) !== Number.isNaN(this.lastValue[row])) this.startsVersion++;
-    this.lastValue[row] = value;
   }
 
   /** Makes room for this many rows in all if they are far more than the columns hold: one copy instead of several. */
@@ -337,7 +323,7 @@ const COLUMN_NAMES = Object.entries(new SeriesTable()).flatMap(([name, value]) =
  * Bits of SeriesTable.flags. staleSent: its marker was sent; explicitTime: its newest sample had a timestamp; sent: it
  * has had a point; observed: it was a part of the newest sample of its histogram or summary; restored: this process has
  * not seen it yet; notNumber: its newest sample was NaN, or as a delta infinite, though lastValue is
- * an older number.
+ * an older number; known: its counter has a stream.
  */
 export const ROW_FLAG = {
   staleSent: 1,
@@ -346,6 +332,7 @@ export const ROW_FLAG = {
   observed: 8,
   restored: 16,
   notNumber: 32,
+  known: 64,
 } as const;
 
 /** One number for each row. */
@@ -370,7 +357,7 @@ export const COST = {
   /** A byte of the name and labels of a series, in the table and in the request. */
   text: 3,
   /** A series, without its text; and besides, a new one until it has its place in the payload. */
-  row: 75,
+  row: 85,
   fresh: 300,
   /** A metric name; the content of a family's HELP, TYPE and UNIT lines. */
   name: 800,
@@ -382,6 +369,8 @@ export const COST = {
   compound: 1600,
   /** A series that loses labels or is renamed: its identity in the back end. */
   identity: 220,
+  /** A fall of a counter. */
+  fall: 120,
   /** A service, with the series that the bridge itself makes for it. */
   service: 7000,
   /** A second sample of a series on one page; an exemplar. */
@@ -408,6 +397,7 @@ export function tableBytes(table: SeriesTable): number {
     blockByKey.size * COST.block +
     table.compounds.size * COST.compound +
     table.identities.size * COST.identity +
+    table.falls.size * COST.fall +
     serviceById.size * COST.service +
     table.fresh.length * COST.fresh +
     (table.restored?.indexById.size ?? 0) * COST.restored

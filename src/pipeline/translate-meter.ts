@@ -45,6 +45,10 @@ export const PAGE_COUNTERS = {
     name: 'prom2otlp_derive_early_times_total',
     help: 'Samples stamped before the year 2000, which got the time of the scrape.',
   },
+  lostStates: {
+    name: 'prom2otlp_derive_states_lost_total',
+    help: 'Stored states of targets that could not be read: their series began anew.',
+  },
   skew: {
     name: 'prom2otlp_service_clock_skew_seconds',
     help: 'Seconds by which the clock of this machine is ahead of the `Date` of the service; negative if it is behind.',
@@ -117,6 +121,10 @@ export class TranslateMeter {
   }
 
   /** Counts differences from the catalog that are new, by kind. */
+  countLostState(): void {
+    this.#counters.lostStates.add(1);
+  }
+
   countDrift(added: Readonly<Record<string, number>>): void {
     for (const [kind, count] of Object.entries(added)) this.#counters.drift.add(count, kind);
   }

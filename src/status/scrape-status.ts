@@ -9,10 +9,11 @@ import {
   isSkewed,
   LABELS_TAKEN,
   seriesRefused,
+  STATE_LOST,
   TIMES_EARLY,
   type TargetLog,
   type TargetStatus,
-  UPTIME_STUCK,
+  UPTIME_LOST,
 } from '../daemon/target-log.ts';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { printableUrl } from '../lib/printable.ts';
@@ -160,7 +161,7 @@ const NO_OUTCOME: Omit<ServiceOutcome, 'id' | 'isUp' | 'configIndex'> & { readon
   points: 0,
   stalePoints: 0,
   isSourceStale: false,
-  stuckUptimes: 0,
+  lostUptimes: 0,
 };
 
 /** The configured services of a target, by id. */
@@ -307,6 +308,7 @@ function targetProblems(target: TargetReport): readonly Finding[] {
     const advice = { message: `${message}: ${formatCount(count)} on the last page`, hint };
     if (count > 0) found.push(problem('warning', name, advice, { cause: `${message} ${name}` }));
   }
+  if (target.isStateLost) found.push(problem('warning', name, STATE_LOST, { cause: 'state' }));
   if (isSkewed(clockSkewMs)) {
     const where = clockSkewMs > 0 ? 'ahead' : 'behind';
     const message = `${CLOCK_SKEWED.message}: ours is ${formatDuration(Math.abs(clockSkewMs))} ${where}`;
@@ -331,13 +333,13 @@ function serviceProblems({ targets, services }: ScrapeStatus): readonly Finding[
   // All services of a failed target are down: the problem of the target is enough.
   const targetReasons = new Set(targets.map(target => target.lastReason));
   return services.flatMap(service => {
-    const { name, isUp, reason, isSourceStale, stuckUptimes } = service;
+    const { name, isUp, reason, isSourceStale, lostUptimes } = service;
     const isAlone = isUp === false && !targetReasons.has(reason);
     const advice = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
     return [
       ...(isAlone ? [problem('error', name, advice, { cause: `down: ${reason}` })] : []),
       ...(isSourceStale ? [problem('warning', name, SOURCE_STALE, { cause: 'source stale' })] : []),
-      ...(stuckUptimes > 0 ? [problem('warning', name, UPTIME_STUCK, { cause: 'uptime' })] : []),
+      ...(lostUptimes > 0 ? [problem('warning', name, UPTIME_LOST, { cause: 'uptime' })] : []),
       ...dropWarnings(service),
     ];
   });

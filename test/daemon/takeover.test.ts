@@ -144,7 +144,7 @@ test('a service with an entry is sent by its own target alone', async () => {
 test('nothing is kept of targets that the configuration does not have', async () => {
   await open(['a', 'b@host']);
   await grown(0, { a: 0, b: 0 });
-  const keys = (): number => daemon.queue.stateKeys('target-marks').length;
+  const keys = (): number => daemon.queue.stateKeys('target-state').length;
   expect(keys()).toBe(2);
   await reload(['a']);
   expect(keys()).toBe(1);

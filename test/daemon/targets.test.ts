@@ -1,7 +1,7 @@
 // Daemons that replace one another, some before they saw a page, show the same as one daemon that saw all pages.
 
 import { expect, test } from 'vitest';
-import { memoryOf } from '../../src/daemon/targets.ts';
+import { passedState } from '../../src/daemon/target-states.ts';
 import { T0, Target } from '../support/target.ts';
 
 const OPTIONS = { services: ['db1', 'db2'], temporality: 'delta' } as const;
@@ -19,8 +19,8 @@ function pageText(ids: readonly string[], value: number, atS: number): string {
 async function successor(former: Target): Promise<Target> {
   const next = new Target(OPTIONS);
   const { table } = next.translation;
-  table.restored = await memoryOf(former.translation.table);
-  Object.assign(table.clock, table.restored?.clock);
+  table.restored = await passedState([former.translation.table]);
+  Object.assign(table.clock, former.translation.table.clock);
   return next;
 }
 
@@ -62,7 +62,7 @@ test('a clock that was set back by minutes makes no time go back', async () => {
 });
 
 test('without earlier state there is none', async () => {
-  expect((await memoryOf(new Target(OPTIONS).translation.table))?.indexById.size ?? 0).toBe(0);
+  expect((await passedState([new Target(OPTIONS).translation.table]))?.indexById.size ?? 0).toBe(0);
 });
 
 test('a daemon without start times takes none over, also past one that saw no page', async () => {
@@ -76,7 +76,7 @@ test('a daemon without start times takes none over, also past one that saw no pa
   );
   for (const startTimes of [true, false]) {
     const next = new Target({ metrics: { startTimes } });
-    next.translation.table.restored = await memoryOf(target.translation.table);
+    next.translation.table.restored = await passedState([target.translation.table]);
     target = next;
   }
   expect(target.page(60, page(60)).shown).toContain('sum engine_global_status_questions{} 100 @60');

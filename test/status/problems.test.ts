@@ -240,12 +240,12 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     'a service whose samples do not move, and one whose samples are dropped',
     {
       services: [
-        sampleService('a', 'orders', { isSourceStale: true, stuckUptimes: 2 }),
+        sampleService('a', 'orders', { isSourceStale: true, lostUptimes: 2 }),
         sampleService('b', 'payments', { droppedByReason: { time_conflict: 2, excluded: 100 } }),
       ],
     },
     'warning orders: its timestamps do not move: the service repeats the same values | ',
-    'warning orders: an uptime series does not move: it cannot show restarts and failovers | ',
+    'warning orders: an uptime series has left the page: it no longer shows restarts and failovers | ',
     'warning payments: 2 samples of the last page dropped: with another value for a time that was already sent | ',
   ],
   [

@@ -142,6 +142,7 @@ export const sampleTarget: Sample<TargetReport> = sampleOf<TargetReport>({
   earlyTimes: 0,
   path: 'repeating',
   clockSkewMs: 400,
+  isStateLost: false,
   drift: {},
 });
 
@@ -160,7 +161,7 @@ export function sampleService(
     points: 608,
     stalePoints: 0,
     isSourceStale: false,
-    stuckUptimes: 0,
+    lostUptimes: 0,
     families: { engine: 540, proxy: 62 },
     droppedByReason: {},
     ...changes,

@@ -9,10 +9,10 @@ import { createCatalogLookup } from '../../src/catalog/lookup.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { Config, MetricsConfig } from '../../src/config/config.ts';
 import type { ExpositionFormat, OtherShards } from '../../src/model/page.ts';
-import type { RestoredState } from '../../src/model/memory.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';
 import { deriveOptions, SeriesBudget } from '../../src/pipeline/derive/options.ts';
-import { readState, saveState, type StateBlobs } from '../../src/pipeline/derive/state.ts';
+import { saveStarts, saveWhole } from '../../src/pipeline/derive/state.ts';
+import { readState } from '../../src/pipeline/derive/state-form.ts';
 import type { ServiceOutcome } from '../../src/pipeline/derive/derive.ts';
 import type { ResourceIdentity } from '../../src/pipeline/encode/identity.ts';
 import { WireWriter } from '../../src/pipeline/encode/wire.ts';
@@ -188,32 +188,24 @@ export function finished<T>(steps: Generator<void, T>): T {
   return step.value;
 }
 
-/** The state of a target that is saved for the next process. */
-export function savedState({ translation: { table } }: Pick<Target, 'translation'>): StateBlobs {
-  return finished(saveState(table));
-}
-
-/** The saved state of a target, with the starts of `before` if they have not changed since. */
-export function savedAfter(target: Target, before: StateBlobs | null): Required<StateBlobs> {
-  const { starts = before?.starts, marks } = savedState(target);
-  if (starts === undefined) throw new Error('no starts were ever saved');
-  return { starts, marks };
-}
-
-/** The saved state of a target, as the next process reads it. */
-export function restoredState(target: Target): RestoredState {
-  // Makes saveState() save all starts: it leaves out starts that have not changed since they were saved.
-  target.translation.table.savedStarts = null;
-  const { starts = Buffer.alloc(0), marks } = savedState(target);
-  const state = readState(starts, marks);
-  if (state === null) throw new Error('cannot read the state: it is damaged');
-  return state;
-}
-
-/** The next process, with the state of this one. */
+/** The next process after a clean stop of this one. */
 export function successorOf(target: Target, options: TargetOptions = {}): Target {
+  return heirOf(finished(saveWhole(target.translation.table)), options);
+}
+
+/** The next process after this one was killed. */
+export function survivorOf(target: Target, options: TargetOptions = {}): Target {
+  const { table } = target.translation;
+  // saveStarts() leaves out starts that have not changed since they were saved.
+  table.savedVersion = null;
+  return heirOf(finished(saveStarts(table)) ?? Buffer.alloc(0), options);
+}
+
+function heirOf(blob: Buffer, options: TargetOptions): Target {
+  const state = readState(blob);
+  if (state === null) throw new Error('cannot read the state: it is damaged');
   const next = new Target(options);
-  next.translation.table.restored = restoredState(target);
+  next.translation.table.restored = state;
   return next;
 }
 

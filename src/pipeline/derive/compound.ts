@@ -97,10 +97,14 @@ export function unfile(
 
 /** Moves a series to another row: its times, start and flags. The old row begins a new series. */
 export function moveSeries(table: SeriesTable, from: number, to: number): void {
-  const { startMs, processMs, lastTimeMs, movedAtMs, flags } = table;
+  const { startMs, uptime, uptimeMs, lastTimeMs, movedAtMs, flags, falls } = table;
   table.setStart(to, startMs[from]!);
-  table.setProcess(to, processMs[from]!);
-  table.setLastTime(to, lastTimeMs[from]!);
+  uptime[to] = uptime[from]!;
+  uptimeMs[to] = uptimeMs[from]!;
+  const fall = falls.get(from);
+  if (fall === undefined) falls.delete(to);
+  else falls.set(to, fall);
+  table.lastTimeMs[to] = lastTimeMs[from]!;
   movedAtMs[to] = movedAtMs[from]!;
   table.changedAtS[to] = table.changedAtS[from]!;
   // Being part of the newest sample belongs to the row, not to the series.
@@ -111,7 +115,7 @@ export function moveSeries(table: SeriesTable, from: number, to: number): void {
 /** Forgets the series of a row. */
 export function forgetSeries(table: SeriesTable, row: number): void {
   table.forgetStream(row);
-  table.setLastTime(row, Number.NaN);
+  table.lastTimeMs[row] = Number.NaN;
   table.movedAtMs[row] = Number.NaN;
   table.changedAtS[row] = 0;
   table.flags[row] = table.flags[row]! & ROW_FLAG.observed;
@@ -144,8 +148,8 @@ export function settleSpellings(table: SeriesTable, compound: Compound): void {
     if (heir === undefined) continue;
     for (const row of spellings) {
       if (isOnPage(table, row) || Number.isNaN(table.lastValue[row])) continue;
-      table.setLastValue(heir, table.lastValue[row]!);
-      table.setLastValue(row, Number.NaN);
+      table.lastValue[heir] = table.lastValue[row]!;
+      table.lastValue[row] = Number.NaN;
       table.flags[heir]! |= table.flags[row]! & observed;
       table.flags[row]! &= ~observed;
     }

@@ -19,7 +19,7 @@ import { restoreRows, setStartMode } from './state.ts';
 import { setScrapeSeries } from './scrape-series.ts';
 import { countAdded, readsOf, samplesOf, tallyPage } from './tally.ts';
 import { settleDuplicates } from './duplicates.ts';
-import { countStuckUptimes, weighUptimes } from './reset.ts';
+import { countLostUptimes } from './uptimes.ts';
 
 /** Rows judged before the event loop gets a turn. */
 const SLICE_ROWS = 1024;
@@ -46,10 +46,8 @@ export interface ServiceOutcome {
   readonly stalePoints: number;
   /** True if its explicit timestamps have not moved for stale_after (G2). */
   readonly isSourceStale: boolean;
-  /**
-   * Uptimes on the page that do not grow although their times move: they cannot show restarts (F5).
-   */
-  readonly stuckUptimes: number;
+  /** Uptimes that the last pages lacked: their counters are judged without them (F5). */
+  readonly lostUptimes: number;
 }
 
 export interface DeriveReport {
@@ -94,7 +92,6 @@ export function* derive(
   const tallies = tallyPage(judge, report, scrape.reason);
   countAdded(table, tallies, addedRows);
   settleDuplicates(table);
-  weighUptimes(judge);
   const judging: Judging = {
     ...judge,
     tallies,
@@ -171,7 +168,7 @@ function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
   for (const { service, movedPage } of table.blocks)
     if (movedPage === table.page) hasMoved[service] = 1;
   const outcomes: ServiceOutcome[] = [];
-  const stuck = countStuckUptimes(table);
+  const lost = countLostUptimes(table);
   for (const [index, tally] of tallies.entries()) {
     const slot = table.services[index];
     // The slot of a service that is gone, free for reuse.
@@ -196,7 +193,7 @@ function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
       points: tally.points + tally.stale + values.length,
       stalePoints: tally.stale,
       isSourceStale: hasTimes && isUp && hasStood,
-      stuckUptimes: stuck.get(index) ?? 0,
+      lostUptimes: lost.get(index) ?? 0,
     });
   }
   return outcomes;

@@ -1,18 +1,17 @@
 // Series that differ only in labels that are not sent (docs/mapping.md I1, drop_labels) are one
 // series to the back end: with both, the request would contain a point twice and be refused as a
-// whole. One of them owns the identity and is sent; the others are dropped as duplicates. If the
-// owner leaves the page, a duplicate continues its series, or begins again if both were on one page:
-// then they are two counters. In: new heads of points. Out: table.duplicates. Without removed labels
-// this costs nothing.
+// whole. The first on each page is sent, the others are dropped as duplicates. Nothing passes from
+// one to another but the time of the last point: another sender is another counter. In: new heads
+// of points. Out: table.duplicates. Without removed labels this costs nothing.
 
-import { crc32 } from 'node:zlib';
 import { isCompound } from '../../model/metric.ts';
-import { NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import { ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
 import type { Identity } from '../../model/memory.ts';
 import { findSeries } from '../decode/row-index.ts';
 import { labelValue, type SeriesKey } from '../decode/series-key.ts';
-import { forgetSeries, isOnPage, moveSeries } from './compound.ts';
+import { forgetSeries, isOnPage } from './compound.ts';
 import { serviceOfRow } from './places.ts';
+import { laterMs } from './reset.ts';
 import { scopePart, sentLabels } from './point-labels.ts';
 
 /** Registers a new head, as the owner of its identity or as a duplicate. */
@@ -44,26 +43,26 @@ export function registerIdentity(
   // them.
   const identity = JSON.stringify([slot.id, metric.sentName, isDistribution, sorted]);
   const known = table.identities.get(identity);
-  if (known !== undefined) return addDuplicate(table, known, head);
+  if (known !== undefined) return addHead(table, known, head);
   const plain = isDistribution ? undefined : plainRow(table, head, kept);
   if (plain !== undefined) {
     // The row may have had another identity, as a part of a distribution.
     forgetIdentities(table, [plain]);
-    addDuplicate(table, addOwner(table, identity, plain), head);
-  } else if (isAtRisk) addOwner(table, identity, head);
+    addHead(table, addIdentity(table, identity, plain), head);
+  } else if (isAtRisk) addIdentity(table, identity, head);
 }
 
-function addOwner(table: SeriesTable, key: string, owner: number): Identity {
-  const identity = { key, check: crc32(key) || 1, owner, isShared: false, duplicates: null };
-  table.startsVersion++;
+function addIdentity(table: SeriesTable, key: string, head: number): Identity {
+  const identity = { key, heads: [head], sender: head };
   table.identities.set(key, identity);
-  table.owners.set(owner, identity);
+  table.identityOf.set(head, identity);
   return identity;
 }
 
-function addDuplicate(table: SeriesTable, identity: Identity, duplicate: number): void {
-  (identity.duplicates ??= new Set()).add(duplicate);
-  table.duplicates.set(duplicate, identity);
+function addHead(table: SeriesTable, identity: Identity, head: number): void {
+  identity.heads.push(head);
+  table.identityOf.set(head, identity);
+  table.shared.add(identity);
 }
 
 /**
@@ -92,118 +91,82 @@ function isSentAsIs(table: SeriesTable, row: number): boolean {
   return metric.sentName === metric.name && metric.labelRules === null;
 }
 
-/** Replaces each owner that has left the page by a duplicate. Call this before judging a page. */
+const AFTER_ALL_LINES = 2 ** 32;
+
+/** Finds the first point of each identity on this page, and hides the others. Call this before judging a page. */
 export function settleDuplicates(table: SeriesTable): void {
-  for (const [duplicate, identity] of table.duplicates) {
-    const { owner } = identity;
-    // A duplicate has a last time only if the previous process sent it: this process sends it too.
-    if (knowsMore(table, duplicate, owner)) {
-      forgetSeries(table, owner);
-      handOver(table, identity, duplicate);
-      addDuplicate(table, identity, owner);
-      continue;
+  table.duplicates.clear();
+  for (const identity of table.shared) {
+    let firstPlace = Infinity;
+    let first = identity.sender;
+    for (const head of identity.heads) {
+      const place = placeOf(table, head);
+      if (place >= firstPlace) continue;
+      firstPlace = place;
+      first = head;
     }
-    if (!Number.isNaN(table.lastTimeMs[duplicate])) forgetSeries(table, duplicate);
-    if (!isPointOnPage(table, duplicate)) continue;
-    const isLive = isPointOnPage(table, owner);
-    if (isLive) identity.isShared = true;
-    // A series that metrics.rename has renamed never replaces one that has the name on the page.
-    if (isLive && !(isRenamed(table, owner) && !isRenamed(table, duplicate))) continue;
-    takeOver(table, identity, duplicate);
-    addDuplicate(table, identity, owner);
+    if (first !== identity.sender) follow(table, identity, first);
+    for (const head of identity.heads) if (head !== first) table.duplicates.add(head);
   }
 }
 
-/** Whether a duplicate was sent later than its owner, or the owner knows only the same time. */
-function knowsMore(
-  { lastTimeMs, processMs }: SeriesTable,
-  duplicate: number,
-  owner: number,
-): boolean {
-  const [duplicateMs, ownerMs] = [lastTimeMs[duplicate]!, lastTimeMs[owner]!];
-  if (Number.isNaN(duplicateMs) || ownerMs > duplicateMs) return false;
-  return ownerMs !== duplicateMs || Number.isNaN(processMs[owner]!);
+/**
+ * Where a point stands on this page; Infinity if it is absent. A series that metrics.rename has renamed comes after those
+ * that have the name on the page.
+ */
+function placeOf(table: SeriesTable, head: number): number {
+  const { name, sentName, labelRules } = table.metrics[table.metric[head]!]!;
+  const isRenamed = sentName !== name || labelRules !== null;
+  return lineOf(table, head) + (isRenamed ? AFTER_ALL_LINES : 0);
 }
 
-function isRenamed({ metrics, metric }: SeriesTable, head: number): boolean {
-  const { name, sentName, labelRules } = metrics[metric[head]!]!;
-  return sentName !== name || labelRules !== null;
-}
-
-function isPointOnPage(table: SeriesTable, head: number): boolean {
+function lineOf(table: SeriesTable, head: number): number {
   const compound = table.compounds.get(head);
-  if (compound === undefined) return isOnPage(table, head);
-  return isOnPage(table, compound.count) || compound.rows.some(row => isOnPage(table, row));
+  const rows = compound === undefined ? [head] : [compound.count, ...compound.rows];
+  return rows.reduce(
+    (first, row) => (isOnPage(table, row) ? Math.min(first, table.line[row]!) : first),
+    Infinity,
+  );
 }
 
-/** Forgets heads. A duplicate takes over their identity; without one, the identity is removed. */
+/** Makes another head the sender. It begins a new stream after the last point of the identity. */
+function follow(table: SeriesTable, identity: Identity, next: number): void {
+  const { lastTimeMs, flags } = table;
+  const before = identity.sender;
+  const lastMs = laterMs(lastTimeMs[before]!, lastTimeMs[next]!);
+  const { sent, staleSent, explicitTime } = ROW_FLAG;
+  const ofSeries = flags[before]! & (sent | staleSent | explicitTime);
+  forgetSeries(table, before);
+  forgetSeries(table, next);
+  lastTimeMs[next] = lastMs;
+  flags[next] = flags[next]! | ofSeries;
+  identity.sender = next;
+  table.orderVersion++;
+}
+
+/** Forgets heads; an identity without heads is removed. */
 export function forgetIdentities(table: SeriesTable, gone: Iterable<number>): void {
   for (const head of gone) {
-    table.duplicates.get(head)?.duplicates?.delete(head);
-    table.duplicates.delete(head);
-  }
-  for (const head of gone) {
-    const identity = table.owners.get(head);
+    const identity = table.identityOf.get(head);
     if (identity === undefined) continue;
-    const [heir] = identity.duplicates ?? [];
-    if (heir !== undefined) takeOver(table, identity, heir);
-    else {
-      table.owners.delete(head);
-      table.identities.delete(identity.key);
-    }
+    table.identityOf.delete(head);
+    table.duplicates.delete(head);
+    const { heads } = identity;
+    heads.splice(heads.indexOf(head), 1);
+    const [next] = heads;
+    if (next === undefined) table.identities.delete(identity.key);
+    else if (identity.sender === head) identity.sender = next;
+    if (heads.length < 2) table.shared.delete(identity);
   }
 }
 
 /** Moves the identity to the new head of a point. */
 export function moveIdentity(table: SeriesTable, from: number, to: number): void {
-  const known = table.duplicates.get(from);
-  if (known !== undefined) {
-    known.duplicates?.delete(from);
-    table.duplicates.delete(from);
-    addDuplicate(table, known, to);
-  }
-  const own = table.owners.get(from);
-  if (own === undefined) return;
-  table.startsVersion++;
-  own.owner = to;
-  table.owners.delete(from);
-  table.owners.set(to, own);
-}
-
-/** Makes a duplicate the owner; the old owner has no identity then. */
-function handOver(table: SeriesTable, identity: Identity, duplicate: number): void {
-  identity.duplicates?.delete(duplicate);
-  table.duplicates.delete(duplicate);
-  moveIdentity(table, identity.owner, duplicate);
-  table.orderVersion++;
-}
-
-/** handOver(), including the owner's series. */
-function takeOver(table: SeriesTable, identity: Identity, duplicate: number): void {
-  const { owner } = identity;
-  handOver(table, identity, duplicate);
-  moveSeries(table, owner, duplicate);
-  if (identity.isShared) table.forgetStream(duplicate);
-  copyValues(table, identity.isShared ? NO_ROW : owner, duplicate);
-}
-
-/** Copies what the next samples are compared with, part by part. */
-function copyValues(table: SeriesTable, owner: number, duplicate: number): void {
-  const { lastValue, flags, compounds } = table;
-  const { observed } = ROW_FLAG;
-  const copy = (from: number, to: number): void => {
-    table.setLastValue(to, lastValue[from] ?? Number.NaN);
-    flags[to] = (flags[to]! & ~observed) | ((flags[from] ?? 0) & observed);
-  };
-  const next = compounds.get(duplicate);
-  if (next === undefined) return copy(owner, duplicate);
-  // The rows of a point that is being forgotten are gone already.
-  const { count = NO_ROW, sum = NO_ROW, rows = [], bounds = [] } = compounds.get(owner) ?? {};
-  copy(count, next.count);
-  copy(sum, next.sum);
-  for (const [i, bound] of next.bounds.entries()) {
-    // Of several spellings of a bound one has the value.
-    const known = rows.find((row, at) => bounds[at] === bound && !Number.isNaN(lastValue[row]));
-    copy(known ?? NO_ROW, next.rows[i]!);
-  }
+  const identity = table.identityOf.get(from);
+  if (identity === undefined) return;
+  identity.heads[identity.heads.indexOf(from)] = to;
+  if (identity.sender === from) identity.sender = to;
+  table.identityOf.delete(from);
+  table.identityOf.set(to, identity);
+  if (table.duplicates.delete(from)) table.duplicates.add(to);
 }

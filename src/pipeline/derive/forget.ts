@@ -3,19 +3,18 @@
 // components and services without rows. Freed places in the table are reused.
 
 import { NO_ROW, OUTCOME, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
-import type { Component, SpareIndexes } from '../../model/memory.ts';
+import type { SpareIndexes } from '../../model/memory.ts';
+import { isCounting } from '../../model/metric.ts';
 import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
 import type { DeriveOptions, Judge } from './options.ts';
 import { isOpen } from './outcome.ts';
 import { componentOfRow, countRows, serviceOfRow } from './places.ts';
-import { isStreamOfProcess, laterMs } from './reset.ts';
+import { laterMs } from './reset.ts';
 import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
 /** A series is forgotten this long after its end; if it returns it is new. */
 const FORGET_AFTER_MS = 60 * 60_000;
-/** Components without rows are kept up to the number of others, but at least this many. */
-const KEPT_COMPONENTS_MIN = 16;
 
 /** How long an absent row is kept: for at least four intervals. */
 export function keepMsOf(options: DeriveOptions): number {
@@ -95,22 +94,17 @@ function slotsFor(rows: number): number {
   return Math.max(2 ** Math.ceil(Math.log2(Math.max(rows, 1) * 1.5 + 1)), 128);
 }
 
-/** Samples up to now were counted: if the series returns, they are not growth (F8). */
+/**
+ * Samples up to now were counted and had a stream: if the series returns, they are not growth (F8),
+ * and its start is later.
+ */
 function noteForgotten(table: SeriesTable, row: number): void {
   const component = componentOfRow(table, row);
   if (component === undefined) return;
   const lastMs = table.lastTimeMs[row]!;
   if (lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
-  // A returning series continues its stream only if that began with the current process.
-  if (!isStreamOfProcess(table, row)) tearStream(table, row, component);
-}
-
-/**
- * A new or returning series of this component must not be dated to before this one's last sample.
- */
-function tearStream(table: SeriesTable, row: number, component: Component): void {
-  const { uptimeName } = table.metrics[table.metric[row]!]!;
-  if (uptimeName !== null) component.tornMs = laterMs(component.tornMs, table.lastTimeMs[row]!);
+  if (isCounting(table.metrics[table.metric[row]!]!))
+    component.tornMs = laterMs(component.tornMs, lastMs);
 }
 
 /** Frees prom2otlp's own series of unconfigured services that have no other series left. */
@@ -128,12 +122,12 @@ function freeOwnRows(table: SeriesTable): void {
 function dropLinks(table: SeriesTable): void {
   const isFree = (row: number): boolean => table.keyLength[row] === 0;
   for (const { uptimes } of table.components)
-    for (const evidence of uptimes.values())
-      evidence.rows = evidence.rows.filter(row => !isFree(row));
+    for (const uptime of uptimes.values()) uptime.rows = uptime.rows.filter(row => !isFree(row));
   for (const [counter, created] of table.createdRows)
     if (isFree(counter) || isFree(created)) table.createdRows.delete(counter);
   for (const rows of [table.named, table.unrenamed])
     for (const row of rows) if (isFree(row)) rows.delete(row);
+  for (const row of table.falls.keys()) if (isFree(row)) table.falls.delete(row);
   for (const slot of table.services) if (isFree(slot.infoRow)) slot.infoRow = NO_ROW;
 }
 
@@ -155,7 +149,7 @@ function releasePlaces(table: SeriesTable): void {
     if (component >= 0) hasComponent[component] = 1;
     hasService[service] = 1;
   }
-  keepComponents(table, hasComponent, hasService);
+  noteReleased(table, hasComponent);
   release(table, 'metrics', table.metricByKey, hasMetric);
   release(table, 'blocks', table.blockByKey, hasBlock);
   release(table, 'components', table.componentByKey, hasComponent);
@@ -175,33 +169,11 @@ function release(
   table.spare[name] = [...list.keys()].filter(index => isUsed[index] === 0);
 }
 
-/**
- * Components of configured services outlive their last row, because the start of a process is kept
- * over long absences (F5). The ones seen last are kept. A forgotten component leaves a time: a
- * process that began before it is not dated again.
- */
-function keepComponents(table: SeriesTable, isUsed: Uint8Array, hasService: Uint8Array): void {
-  const ended = [...table.componentByKey.values()]
-    .filter(index => isUsed[index] === 0)
-    .map(index => ({ index, provenMs: lastProvenMs(table.components[index]!) }))
-    .sort((a, b) => (b.provenMs || 0) - (a.provenMs || 0));
-  const most = Math.max(
-    KEPT_COMPONENTS_MIN,
-    isUsed.reduce((sum, used) => sum + used, 0),
-  );
-  let kept = 0;
-  for (const { index, provenMs } of ended) {
-    const component = table.components[index]!;
-    const isConfigured = (table.services[component.service]?.configIndex ?? -1) >= 0;
-    if (isConfigured && !Number.isNaN(provenMs) && kept < most) {
-      kept++;
-      isUsed[index] = 1;
-      hasService[component.service] = 1;
-      // Also if the component has no uptime: a later row may bring one that dates the others.
-    } else table.releasedMs = laterMs(table.releasedMs, component.firstTimeMs);
+/** A series of a component that returns has no start before the last time of a forgotten one. */
+function noteReleased(table: SeriesTable, isUsed: Uint8Array): void {
+  for (const index of table.componentByKey.values()) {
+    if (isUsed[index] === 1) continue;
+    const { firstTimeMs, tornMs } = table.components[index]!;
+    table.releasedMs = laterMs(table.releasedMs, laterMs(firstTimeMs, tornMs));
   }
-}
-
-function lastProvenMs({ uptimes }: Component): number {
-  return [...uptimes.values()].reduce((ms, { provenMs }) => laterMs(ms, provenMs), Number.NaN);
 }

@@ -13,7 +13,7 @@ import {
   ROW_FLAG,
   type SeriesTable,
 } from '../../model/series-table.ts';
-import { type Compound, NO_PROCESS, type RepeatedSample } from '../../model/memory.ts';
+import type { Compound, RepeatedSample, Uptime } from '../../model/memory.ts';
 import { isOnPage, judgeCompound, partsOf, settleSpellings } from './compound.ts';
 import {
   endIfStale,
@@ -25,9 +25,10 @@ import {
 } from './outcome.ts';
 import type { Judge } from './options.ts';
 import { isScraped, serviceOfRow } from './places.ts';
-import { beganSince, evidenceOf, leftMsOf, processOf } from './reset.ts';
+import { compareProcess, PROCESS } from './reset.ts';
 import { readTargetInfo } from './resolve.ts';
 import type { Tally } from './tally.ts';
+import { SHOWS, uptimeOf } from './uptimes.ts';
 
 /** The inputs of judging, and the counts. */
 export interface Judging extends Judge {
@@ -51,12 +52,15 @@ interface Surroundings {
   readonly barrier: number;
   readonly tally: Tally;
   /**
-   * The quiet kind looked up last, the process of its counters, and when the process before that
-   * one was last shown; see askProcess().
+   * The quiet kind looked up last, and the uptime of its counters: how they are judged, the reading
+   * of their previous sample, and that of this page; see askUptime().
    */
   kind: number;
-  processMs: number;
-  leftMs: number;
+  course: number;
+  before: number;
+  beforeMs: number;
+  uptime: number;
+  uptimeMs: number;
 }
 
 /**
@@ -112,8 +116,7 @@ function lookAround(judging: Judging, row: number): Surroundings {
       stampMs <= time.futureMs;
     component.firstTimeMs = isRecent ? stampMs : time.nowMs;
   }
-  const process = { kind: NEVER, processMs: NO_PROCESS, leftMs: Number.NaN };
-  const around = { block, barrier, tally, ...process };
+  const around = { block, barrier, tally, kind: NEVER, course: COURSE.doubt, ...NO_READINGS };
   judging.surroundings[index] = around;
   return around;
 }
@@ -270,15 +273,46 @@ function countPoints({ page }: SeriesTable, { block, tally }: Surroundings, coun
   tally.points += count;
 }
 
+/** How the counters of an uptime are judged on this page. */
+const COURSE = {
+  /** One by one. */
+  doubt: 0,
+  /** They have none, and their previous samples had none. */
+  bare: 1,
+  /** It grew as time passed, for those that came with its previous reading. */
+  calm: 2,
+  /** This page lacks it. */
+  waits: 3,
+} as const;
+
+const NO_READINGS = {
+  before: Number.NaN,
+  beforeMs: Number.NaN,
+  uptime: Number.NaN,
+  uptimeMs: Number.NaN,
+} as const;
+
 /**
- * Looks up the process of counters of the row's kind; rarely repeated, since most blocks have one
+ * Looks up the uptime of counters of the row's kind; rarely repeated, since most blocks have one
  * kind.
  */
-function askProcess(table: SeriesTable, row: number, kind: number, around: Surroundings): void {
+function askUptime(judge: Judge, row: number, kind: number, around: Surroundings): void {
   around.kind = kind;
-  const evidence = evidenceOf(table, row);
-  around.processMs = processOf(evidence);
-  around.leftMs = leftMsOf(evidence);
+  const uptime = uptimeOf(judge, row);
+  around.course = courseOf(judge, uptime);
+  if (uptime === undefined) return;
+  around.before = uptime.valueBefore;
+  around.beforeMs = uptime.sinceBeforeMs;
+  around.uptime = uptime.value;
+  around.uptimeMs = uptime.sinceMs;
+}
+
+function courseOf({ options }: Judge, uptime: Uptime | undefined): number {
+  if (uptime === undefined || uptime.shows === SHOWS.nothing) return COURSE.bare;
+  if (uptime.shows === SHOWS.later) return COURSE.waits;
+  const { valueBefore, sinceBeforeMs } = uptime;
+  const process = compareProcess(options.intervalMs, valueBefore, sinceBeforeMs, uptime);
+  return process === PROCESS.same ? COURSE.calm : COURSE.doubt;
 }
 
 /**
@@ -286,13 +320,15 @@ function askProcess(table: SeriesTable, row: number, kind: number, around: Surro
  * page is spent here.
  */
 function judgeRun(
-  { table, options, time, quiet }: Judging,
+  judging: Judging,
   from: number,
   to: number,
   { block, around }: { readonly block: number; readonly around: Surroundings },
 ): number {
+  const { table, options, time, quiet } = judging;
   const { page, seen, role, metric, block: blockOf, outcome, duplicates, createdRows } = table;
-  const { value, timeMs, processMs, lastValue, lastTimeMs, movedAtMs, changedAtS, flags } = table;
+  const { value, timeMs, lastValue, lastTimeMs, movedAtMs, changedAtS, flags } = table;
+  const { uptime, uptimeMs } = table;
   const { nowMs, futureMs, monotonicMs } = time;
   const { honorTimestamps } = options;
   const hasDuplicates = duplicates.size > 0;
@@ -308,18 +344,21 @@ function judgeRun(
     if (!(sentMs > lastTimeMs[row]! && sentMs <= futureMs && sentMs > 0)) return row;
     const now = value[row]!;
     if (kind >= COUNTER) {
-      // A fall, or an unknown or other process, may be a reset: judgeStream() in reset.ts decides.
-      const knownMs = processMs[row]!;
-      if (!(now >= lastValue[row]!) || knownMs !== knownMs) return row;
-      if (kind >= DATED) {
-        if (kind !== around.kind) askProcess(table, row, kind, around);
-        // The last time may be a marker's, and the sample older.
-        const isMarked = (flags[row]! & ROW_FLAG.staleSent) !== 0;
-        const isOfIt =
-          knownMs === around.processMs && !isMarked && !(lastTimeMs[row]! <= around.leftMs);
-        if (!isOfIt && around.processMs !== NO_PROCESS) return row;
-      }
+      // A fall, a first sample or another process: judgeStream() in reset.ts decides.
+      if (!(now >= lastValue[row]!) || (flags[row]! & ROW_FLAG.known) === 0) return row;
       if (hasCreated && createdRows.has(row)) return row;
+      if (kind >= DATED) {
+        if (kind !== around.kind) askUptime(judging, row, kind, around);
+        const { course } = around;
+        const rowUptime = uptime[row]!;
+        const isCalm = course === COURSE.calm;
+        const cameBefore = rowUptime === around.before && uptimeMs[row] === around.beforeMs;
+        if (course === COURSE.doubt || (isCalm && !cameBefore)) return row;
+        // NaN: its previous sample came without an uptime, too.
+        if (course === COURSE.bare && rowUptime === rowUptime) return row;
+        uptime[row] = isCalm ? around.uptime : rowUptime;
+        uptimeMs[row] = isCalm ? around.uptimeMs : uptimeMs[row]!;
+      }
     }
     const last = lastValue[row]!;
     // A first value is no change.
@@ -406,12 +445,11 @@ function addPoint(judging: Judging, sample: RepeatedSample, isSum: boolean): num
   const outcome = judgeTime(sample.timeMs, lastMs, isSameSample(table, row, value), time.futureMs);
   if (outcome !== OUTCOME.point) return outcome;
   if (isSum) {
-    const hasBegun = options.mayDerive && beganSince(table, row, sample.timeMs);
-    if (!isRising || options.isDelta || hasBegun) return OUTCOME.duplicate;
+    if (!isRising || options.isDelta) return OUTCOME.duplicate;
     sample.startMs = table.startMs[row]!;
   }
-  table.setLastTime(row, sample.timeMs);
-  table.setLastValue(row, value);
+  table.lastTimeMs[row] = sample.timeMs;
+  table.lastValue[row] = value;
   table.flags[row] = table.flags[row]! & ~ROW_FLAG.notNumber;
   return outcome;
 }

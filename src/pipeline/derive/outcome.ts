@@ -11,7 +11,14 @@ import type { Compound } from '../../model/memory.ts';
 import { rowsOf } from './compound.ts';
 import type { Judge } from './options.ts';
 import { componentOfRow } from './places.ts';
-import { forgetAbsentParts, isObserved, judgeStream, STREAM, streamByCounts } from './reset.ts';
+import {
+  forgetAbsentParts,
+  isFirst,
+  isObserved,
+  judgeStream,
+  STREAM,
+  streamByCounts,
+} from './reset.ts';
 
 /** Judges a scalar's sample; the outcome is point, repeated, baseline or a time reason. */
 export function outcomeOfScalar(judge: Judge, row: number): number {
@@ -21,32 +28,37 @@ export function outcomeOfScalar(judge: Judge, row: number): number {
   const last = table.lastValue[row]!;
   let outcome = judgeRowTime(judge, row, isSameSample(table, row, value));
   if (outcome !== OUTCOME.point) return outcome;
-  if (value !== last && !Number.isNaN(last)) noteChange(table, row);
   if (isSum) outcome = outcomeOfSum(judge, row);
+  if (outcome === WAITS) return OUTCOME.baseline;
+  if (value !== last && !Number.isNaN(last)) noteChange(table, row);
   accept(judge, row, outcome);
   // After a NaN, or as a delta after an infinity, a counter is compared with its last number. A
   // cumulative infinity was sent: a lower value has fallen.
   const isOdd = judge.options.isDelta ? !Number.isFinite(value) : Number.isNaN(value);
-  if (!isSum || !isOdd) table.setLastValue(row, value);
+  if (!isSum || !isOdd) table.lastValue[row] = value;
   else table.flags[row] = table.flags[row]! | ROW_FLAG.notNumber;
   return outcome;
 }
 
+/** No outcome of a row: the sample counts as not seen, because the next page decides about it. */
+const WAITS = -1;
+
 /** Judges a counter's sample; for deltas, replaces its value by its growth. */
 function outcomeOfSum(judge: Judge, row: number): number {
   const { table, options } = judge;
-  const isFirst = isFirstOf(table, row);
+  const isNew = isFirst(table, row);
   const value = table.value[row]!;
   const last = table.lastValue[row]!;
   const { createdRows } = table;
   const created = createdRows.size === 0 ? NO_ROW : (createdRows.get(row) ?? NO_ROW);
   const byCounts = value < last ? STREAM.began : STREAM.goesOn;
   const stream = judgeStream(judge, row, byCounts, created);
+  if (stream === STREAM.waits) return WAITS;
   if (!options.isDelta) return OUTCOME.point;
-  const before = isFirst || stream === STREAM.began ? 0 : last;
+  const before = isNew || stream === STREAM.began ? 0 : last;
   // NaN, infinities and values below zero are no measure of growth.
   const isCount = value >= 0 && value < Infinity && before >= 0;
-  const outcome = judgeDelta(table, row, isFirst, isCount && stream !== STREAM.unknown);
+  const outcome = judgeDelta(table, row, isNew, isCount && stream !== STREAM.unknown);
   if (outcome === OUTCOME.point) table.value[row] = value - before;
   return outcome;
 }
@@ -64,19 +76,20 @@ export function outcomeOfCompound(
   const isSame = isSameDistribution(table, parts);
   let outcome = judgeRowTime(judge, head, isSame);
   if (outcome !== OUTCOME.point) return outcome;
-  const isFirst = isFirstOf(table, head);
-  if (!isSame && !isFirst) noteChange(table, head);
+  const isNew = isFirst(table, head);
   const { kind } = table.metrics[table.metric[head]!]!;
   const isDelta = options.isDelta && kind === 'histogram';
-  const byCounts = isFirst ? STREAM.goesOn : streamByCounts(table, compound, kind, parts);
+  const byCounts = isNew ? STREAM.goesOn : streamByCounts(table, compound, kind, parts);
   const stream = judgeStream(judge, head, byCounts, compound.created);
-  if (isFirst || stream !== STREAM.goesOn) forgetAbsentParts(table, compound);
+  if (stream === STREAM.waits) return OUTCOME.baseline;
+  if (!isSame && !isNew) noteChange(table, head);
+  if (isNew || stream !== STREAM.goesOn) forgetAbsentParts(table, compound);
   if (isDelta) {
     // The growth of buckets is unknown if the bounds have changed.
-    const goesOn = stream === STREAM.goesOn && (isFirst || hasSameParts(table, compound, parts));
-    outcome = judgeDelta(table, head, isFirst, goesOn || stream === STREAM.began);
+    const goesOn = stream === STREAM.goesOn && (isNew || hasSameParts(table, compound, parts));
+    outcome = judgeDelta(table, head, isNew, goesOn || stream === STREAM.began);
   }
-  const isGrowth = isDelta && outcome === OUTCOME.point && !isFirst && stream === STREAM.goesOn;
+  const isGrowth = isDelta && outcome === OUTCOME.point && !isNew && stream === STREAM.goesOn;
   accept(judge, head, outcome);
   noteParts(table, head, compound, { parts, isGrowth });
   return outcome;
@@ -89,7 +102,7 @@ export function outcomeOfCompound(
 function takeLastTime(table: SeriesTable, head: number, parts: readonly number[]): void {
   const { lastTimeMs } = table;
   const newestMs = parts.reduce((newest, row) => Math.max(newest, lastTimeMs[row] || 0), 0);
-  if (newestMs > 0) table.setLastTime(head, newestMs);
+  if (newestMs > 0) table.lastTimeMs[head] = newestMs;
 }
 
 /** Whether the parts on this page are those of the newest sample. */
@@ -120,8 +133,8 @@ function noteParts(
     const value = table.value[row]!;
     const last = table.lastValue[row]!;
     if (isGrowth) table.value[row] = value - last;
-    table.setLastValue(row, value);
-    table.setLastTime(row, table.lastTimeMs[head]!);
+    table.lastValue[row] = value;
+    table.lastTimeMs[row] = table.lastTimeMs[head]!;
     flags[row] = ofHead | ROW_FLAG.observed;
   }
 }
@@ -132,11 +145,6 @@ const OF_SAMPLE = ROW_FLAG.observed | ROW_FLAG.sent;
 function isSameDistribution(table: SeriesTable, parts: readonly number[]): boolean {
   for (const row of parts) if (!isSameValue(table.value[row]!, table.lastValue[row]!)) return false;
   return true;
-}
-
-/** Whether nothing is known of the sample's stream. */
-function isFirstOf(table: SeriesTable, row: number): boolean {
-  return Number.isNaN(table.processMs[row]!);
 }
 
 /** Sets the time of the row's sample and judges it. */
@@ -156,9 +164,7 @@ function judgeRowTime(judge: Judge, row: number, isSame: boolean): number {
   // A marker's time is 1 ms after the sample that it ended: this may be that sample.
   const hasMarker = options.staleMarkers && (flags & ROW_FLAG.staleSent) !== 0;
   const isEnded = hasMarker && isExplicit && timeMs === lastMs - 1;
-  // A gauge's last value is not saved over a restart: the same time then counts as the same sample.
-  const isKnown = isSame || (flags & ROW_FLAG.restored) !== 0;
-  return judgeTime(timeMs, isEnded ? timeMs : lastMs, isKnown, time.futureMs);
+  return judgeTime(timeMs, isEnded ? timeMs : lastMs, isSame, time.futureMs);
 }
 
 /** Notes, for people who look at the series, that this sample changed its value. */
@@ -169,14 +175,14 @@ function noteChange(table: SeriesTable, row: number): void {
 /** Earlier samples were dated by a wrong clock: nothing can be compared with them. */
 function forgetSamples(table: SeriesTable, row: number): void {
   table.forgetStream(row);
-  table.setLastTime(row, Number.NaN);
-  table.setLastValue(row, Number.NaN);
+  table.lastTimeMs[row] = Number.NaN;
+  table.lastValue[row] = Number.NaN;
   table.flags[row] = table.flags[row]! & ROW_FLAG.explicitTime;
 }
 
 /** Notes an accepted sample, whether it makes a point or a baseline. */
 function accept({ table, time }: Judge, row: number, outcome: number): void {
-  table.setLastTime(row, table.timeMs[row]!);
+  table.lastTimeMs[row] = table.timeMs[row]!;
   table.movedAtMs[row] = time.monotonicMs;
   const before = table.flags[row]!;
   const flags = before & ~(ROW_FLAG.staleSent | ROW_FLAG.restored | ROW_FLAG.notNumber);
@@ -273,7 +279,7 @@ export function endIfStale(judge: Judge, head: number, isGone: boolean): boolean
   for (const row of compound === undefined ? [] : rowsOf(compound)) {
     if (row === head || !isObserved(table, row)) continue;
     table.flags[row] = table.flags[head] | ROW_FLAG.observed;
-    table.setLastTime(row, table.lastTimeMs[head]!);
+    table.lastTimeMs[row] = table.lastTimeMs[head]!;
   }
   return isMarked;
 }
@@ -293,6 +299,6 @@ function mark({ table, options, time }: Judge, head: number, isExplicit: boolean
   const { kind } = table.metrics[table.metric[head]!]!;
   if (options.isDelta && (kind === 'sum' || kind === 'histogram')) table.setStart(head, lastMs);
   table.timeMs[head] = timeMs;
-  table.setLastTime(head, timeMs);
+  table.lastTimeMs[head] = timeMs;
   table.outcome[head] = OUTCOME.stale;
 }

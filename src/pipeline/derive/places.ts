@@ -1,7 +1,7 @@
 // The owner of a row: services, their components and blocks, found by the row's labels and added if
 // new. Places freed by forget.ts are reused.
 
-import { type Component, NO_EVIDENCE } from '../../model/memory.ts';
+import { type Component, NO_READING } from '../../model/memory.ts';
 import type { Family } from '../../model/metric.ts';
 import { NO_ROW, ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { serviceIdOf, type DeriveOptions } from './options.ts';
@@ -103,12 +103,11 @@ export function componentOf(
 }
 
 /** Registers a row of an uptime series; its other labels do not matter. */
-export function takeEvidence(table: SeriesTable, row: number): void {
-  table.startsVersion++;
+export function addUptime(table: SeriesTable, row: number): void {
   const { name } = table.metrics[table.metric[row]!]!;
   const uptimes = componentOfRow(table, row)?.uptimes;
   const known = uptimes?.get(name);
-  if (known === undefined) uptimes?.set(name, { rows: [row], ...NO_EVIDENCE });
+  if (known === undefined) uptimes?.set(name, { ...NO_READING, rows: [row] });
   else if (!known.rows.includes(row)) known.rows.push(row);
 }
 

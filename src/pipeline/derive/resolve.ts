@@ -24,7 +24,7 @@ import {
   isScraped,
   scopeOfFamily,
   serviceOfRow,
-  takeEvidence,
+  addUptime,
 } from './places.ts';
 import {
   doubtfulLabel,
@@ -62,6 +62,7 @@ export function* resolveRows(
   }
   if (turned.length > 0) forgetStreams(table, turned);
   if (table.fresh.length === 0) return;
+  table.startsVersion++;
   const placing = new Placing(table, options, report);
   for (const [index, row] of table.fresh.entries()) {
     if (isScraped(table, row)) placing.place(row);
@@ -182,7 +183,7 @@ class Placing {
     this.#table = table;
     this.#options = options;
     this.admission = new Admission(table, options, report);
-    for (const { owner } of table.identities.values()) this.#noteName(owner);
+    for (const head of table.identityOf.keys()) this.#noteName(head);
   }
 
   /** Places or refuses a row. */
@@ -220,7 +221,7 @@ class Placing {
     const isNumber = !isCompound(metric) && table.role[row] === ROLE.scalar;
     const isHead = isPart ? table.head[row] === row : isNumber;
     if (isHead && !isSame) registerIdentity(table, row, key, options.dropLabels);
-    if (metric.isUptime && table.role[row] === ROLE.scalar) takeEvidence(table, row);
+    if (metric.isUptime && table.role[row] === ROLE.scalar) addUptime(table, row);
   }
 
   /** Notes the name of a row that is not plain. */
@@ -249,7 +250,7 @@ class Placing {
     this.#findComponent();
     noteNaming(slot, isBare);
     table.block[row] = this.#blockOf(metric);
-    if (metric.isUptime) takeEvidence(table, row);
+    if (metric.isUptime) addUptime(table, row);
     return true;
   }
 

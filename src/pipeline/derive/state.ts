@@ -1,48 +1,28 @@
-// The state that survives a restart: start times, times last sent, last values of counters, and the
-// evidence of uptimes. In: the table after derive. Out: two blobs, and from them the next process's
-// table. They are committed with their batch, so a daemon killed between any two scrapes continues
-// as if nothing had happened: no start moves, no delta is lost, no point is sent twice.
+// The state that survives a restart, one blob per target. In: the table after derive. Out: a blob,
+// and from it the next process's table.
 //
-//   starts (written when rows or starts change)      marks (written with every page; see state-columns.ts)
-//   ids │ startMs │ processMs │ names of uptimes     time, flags │ lastValue │ evidence of uptimes
-//   form, mode │ identities │ released │ services
+// A clean stop or reload saves the *whole* state: starts, last times and values, uptimes. The first
+// page after loading it replaces it by the *starts* alone, and so does each page that changes a
+// start, in the page's own transaction. A process that was killed leaves only the starts: its
+// successor continues cumulative streams, knows nothing of the values, and begins deltas with a
+// baseline (docs/mapping.md F8).
 //
-// Both have one entry per row, in the order of `starts`. A row is identified by a 53-bit id
-// (series-id.ts). Rows that share an identity (duplicates.ts) are saved with a checksum of it, so
-// that the first row to appear knows until when the identity was sent. `starts` is written only if
-// table.startsVersion has changed.
+//   header │ id │ start │ service │      and in the whole state:  time │ value │ uptime, since │ flags
+//
+// The columns have one entry per row. A row is identified by a 53-bit id (series-id.ts).
 
-import { bug } from '../../errors.ts';
 import { DAY_MS } from '../../lib/clock.ts';
-import { ROW_FLAG, SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
-import {
-  NO_EVIDENCE,
-  type PageClock,
-  type RestoredState,
-  SAVED_NUMBERS,
-  type SavedStarts,
-  type SavedUptime,
-} from '../../model/memory.ts';
+import { ROW_FLAG, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
+import { NO_READING, type RestoredState, type SavedComponent } from '../../model/memory.ts';
 import { isCounting } from '../../model/metric.ts';
 import { keepMsOf, releaseUnused } from './forget.ts';
 import type { DeriveOptions, Judge } from './options.ts';
-import { forgetSeries, moveSeries, rowsOf } from './compound.ts';
+import { moveSeries, rowsOf } from './compound.ts';
 import { componentOf, isScraped, serviceOf, serviceOfRow } from './places.ts';
 import { laterMs } from './reset.ts';
 import { SeriesIds } from './series-id.ts';
-import {
-  doublesOf,
-  integersOf,
-  Marks,
-  packColumns,
-  readMarks,
-  readServices,
-  unpackColumns,
-} from './state-columns.ts';
-
-/** The kinds of blobs in the queue's state. */
-export const STARTS = 'target-starts';
-export const MARKS = 'target-marks';
+import { packColumns } from './state-columns.ts';
+import { FORM, type StateHeader } from './state-form.ts';
 
 /** Rows processed before the event loop gets a turn. */
 const SLICE_ROWS = 65_536;
@@ -51,74 +31,127 @@ const RESTORED_SLICE = 4096;
 const RESTORE_PAGES = 10;
 /** Restored rows that are older and absent from the first page are forgotten at once. */
 const RESTORED_MS_MAX: number = DAY_MS;
-/** The numbers of each uptime in the marks. */
-const UPTIME_NUMBERS = [...SAVED_NUMBERS, 'firstTimeMs', 'tornMs'] as const;
-/** The form of the blobs, in a column of `starts`. Blobs of another form are not read. */
-const FORM = 3;
-/** The bits of the mode in which starts are made. The mode is saved after the form. */
+/** The bits of the mode in which starts are made. */
 const START_MODE = { delta: 1, derived: 2 } as const;
 
-/** Blobs by kind, to be stored under the target's id; unchanged ones are omitted. */
-export interface StateBlobs {
-  readonly starts?: Buffer;
-  readonly marks: Buffer;
+/** The starts, if they have changed since they were saved, or a whole state is stored; else null. */
+export function* saveStarts(table: SeriesTable): Generator<void, Buffer | null> {
+  const isDelta = ((table.startMode ?? 0) & START_MODE.delta) !== 0;
+  // A delta starts at the previous point: nothing to continue.
+  const isCurrent = isDelta || table.savedVersion === table.startsVersion;
+  if (table.savedVersion !== null && isCurrent) return null;
+  table.savedVersion = table.startsVersion;
+  return yield* save(table, isDelta ? 'nothing' : 'starts');
 }
 
-/**
- * Makes the blobs from the table, including restored rows that have not appeared yet (their service
- * may be down). Yields between slices.
- */
-export function* saveState(table: SeriesTable): Generator<void, StateBlobs> {
-  const known = table.savedStarts;
-  const isCurrent = known !== null && known.version === table.startsVersion;
-  const saved = isCurrent ? known : startsToSave(table);
-  const starts = isCurrent ? undefined : yield* packStarts(table, saved.rows);
-  table.savedStarts = saved;
-  const marks = yield* packMarks(table, saved);
-  return starts === undefined ? { marks } : { starts, marks };
+/** The whole state. */
+export function saveWhole(table: SeriesTable): Generator<void, Buffer> {
+  return save(table, 'whole');
 }
 
-/** Makes the blobs of a state that no table has. */
-export function saveRestored(restored: RestoredState): Generator<void, StateBlobs> {
-  return saveState(Object.assign(new SeriesTable(), { restored }));
-}
-
-function startsToSave(table: SeriesTable): SavedStarts {
-  const uptimeCount = uptimesOf(table).length;
-  return { version: table.startsVersion, rows: rowsToSave(table), uptimeCount };
-}
-
-function* packMarks(
-  table: SeriesTable,
-  { rows, uptimeCount }: SavedStarts,
-): Generator<void, Buffer> {
+function* save(table: SeriesTable, what: 'nothing' | 'starts' | 'whole'): Generator<void, Buffer> {
   const { restored } = table;
-  const marks = new Marks(table, rows.length + (restored?.indexById.size ?? 0));
-  for (let from = 0; from < rows.length; from += SLICE_ROWS) {
-    marks.take(rows, from, Math.min(from + SLICE_ROWS, rows.length));
-    yield;
+  const isWhole = what === 'whole';
+  const rows = what === 'nothing' ? [] : rowsToSave(table, isWhole);
+  const isKept = what === 'whole' || (what === 'starts' && restored !== null);
+  const left = (isKept && restored !== null ? [...restored.indexById] : []).filter(
+    ([, place]) => isWhole || !Number.isNaN(restored!.startMs[place]!),
+  );
+  const count = rows.length + left.length;
+  const columns = new Columns(count, isWhole);
+  const serviceIds = table.services.map(({ id }) => id);
+  const ids = new SeriesIds(table);
+  for (const [i, row] of rows.entries()) {
+    if (i % SLICE_ROWS === SLICE_ROWS - 1) yield;
+    const service = serviceOfRow(table, row);
+    columns.take(table, row, ids.idOf(row, service), service);
   }
-  if (restored !== null)
-    for (const place of restored.indexById.values()) marks.add(restored, place);
-  // In the order of their names in `starts`.
-  const uptimes = uptimesOf(table);
-  if (uptimes.length !== uptimeCount)
-    bug(`${uptimes.length} uptimes have marks, and ${uptimeCount} have starts`);
-  const numbers = uptimes.flatMap(uptime => UPTIME_NUMBERS.map(name => uptime[name]));
-  return yield* packColumns([...marks.columns(), Float64Array.from(numbers)]);
+  const unseen = new Map<string, number>();
+  for (const [id, place] of left) {
+    const serviceId = restored!.services[place]!;
+    const service = unseen.get(serviceId) ?? serviceIds.push(serviceId) - 1;
+    unseen.set(serviceId, service);
+    columns.keep(restored!, place, id, service);
+  }
+  const mode = table.startMode ?? restored?.startMode ?? null;
+  const header: StateHeader = {
+    form: FORM,
+    rows: count,
+    mode,
+    savedMs: orNull(laterMs(table.clock.nowMs, restored?.savedMs ?? Number.NaN)),
+    releasedMs: orNull(releasedMsOf(table, isWhole)),
+    services: serviceIds,
+    whole: isWhole ? { components: componentsOf(table), falls: columns.falls } : null,
+  };
+  return yield* packColumns([Buffer.from(JSON.stringify(header)), ...columns.all]);
 }
 
-/** The blobs as the queue stores them: by kind, under the target's id. */
-export function stateEntries(
-  id: string,
-  blobs: StateBlobs | null,
-): { readonly kind: string; readonly key: string; readonly blob: Buffer }[] {
-  if (blobs === null) return [];
-  const marks = { kind: MARKS, key: id, blob: blobs.marks };
-  return blobs.starts === undefined
-    ? [marks]
-    : [{ kind: STARTS, key: id, blob: blobs.starts }, marks];
+/** JSON has no NaN. */
+function orNull(ms: number): number | null {
+  return Number.isNaN(ms) ? null : ms;
 }
+
+/** The columns of a state while it is made. */
+class Columns {
+  readonly falls: [place: number, fromMs: number, toMs: number][] = [];
+  readonly #id: Float64Array;
+  readonly #startMs: Float64Array;
+  readonly #service: Uint32Array;
+  /** Empty without a whole state: writes to them are lost. */
+  readonly #doubles: readonly Float64Array[];
+  readonly #flags: Uint8Array;
+  #count = 0;
+
+  constructor(rows: number, isWhole: boolean) {
+    const more = isWhole ? rows : 0;
+    this.#id = new Float64Array(rows);
+    this.#startMs = new Float64Array(rows);
+    this.#service = new Uint32Array(rows);
+    this.#doubles = DOUBLES.map(() => new Float64Array(more));
+    this.#flags = new Uint8Array(more);
+  }
+
+  get all(): readonly (Float64Array | Uint32Array | Uint8Array)[] {
+    return [this.#id, this.#startMs, this.#service, ...this.#doubles, this.#flags];
+  }
+
+  /** Adds a row of the table. A part has the start of its head: any part may return first. */
+  take(table: SeriesTable, row: number, id: number, service: number): void {
+    const head = table.head[row]!;
+    const flags = table.flags[row]!;
+    const values = [table.lastTimeMs[row]!, table.lastValue[row]!];
+    const fall = table.falls.get(head);
+    if (fall !== undefined) this.falls.push([this.#count, fall.fromMs, fall.toMs]);
+    values.push(table.uptime[head]!, table.uptimeMs[head]!);
+    this.#add(id, table.startMs[head]!, service, values, flags);
+  }
+
+  /** Adds a restored row that has not appeared. */
+  keep(from: RestoredState, place: number, id: number, service: number): void {
+    const fall = from.falls.get(place);
+    if (fall !== undefined) this.falls.push([this.#count, fall.fromMs, fall.toMs]);
+    const values = DOUBLES.map(name => from[name][place] ?? Number.NaN);
+    this.#add(id, from.startMs[place]!, service, values, from.flags[place] ?? 0);
+  }
+
+  #add(
+    id: number,
+    startMs: number,
+    service: number,
+    values: readonly number[],
+    flags: number,
+  ): void {
+    const at = this.#count++;
+    this.#id[at] = id;
+    this.#startMs[at] = startMs;
+    this.#service[at] = service;
+    for (const [i, column] of this.#doubles.entries()) column[at] = values[i]!;
+    this.#flags[at] = flags;
+  }
+}
+
+/** The columns of numbers that only the whole state has, in their order. */
+const DOUBLES = ['lastTimeMs', 'lastValue', 'uptime', 'uptimeMs'] as const;
 
 /** True for rows that have had a sample, except prom2otlp's own. */
 function isWorthSaving(table: SeriesTable, row: number): boolean {
@@ -126,237 +159,79 @@ function isWorthSaving(table: SeriesTable, row: number): boolean {
   return !Number.isNaN(table.lastTimeMs[row]!) || !Number.isNaN(table.lastValue[row]!);
 }
 
-function* packStarts(table: SeriesTable, rows: Uint32Array): Generator<void, Buffer> {
-  const { owners, restored } = table;
-  const count = rows.length + (restored?.indexById.size ?? 0);
-  const ids = new Float64Array(count);
-  const startMs = new Float64Array(count);
-  const processMs = new Float64Array(count);
-  const identity = new Uint32Array(count);
-  // By the table's indexes. A freed slot may have the same id as another.
-  const serviceIds = table.services.map(({ id }) => id);
-  const service = new Uint32Array(count);
-  const seriesIds = new SeriesIds(table);
-  for (let i = 0; i < rows.length; i++) {
-    if (i % SLICE_ROWS === 0) yield;
-    const row = rows[i]!;
-    ids[i] = seriesIds.idOf(row, serviceOfRow(table, row));
-    // Any part of a point may return first.
+function rowsToSave(table: SeriesTable, isWhole: boolean): readonly number[] {
+  const counts = table.metrics.map(isCounting);
+  const rows: number[] = [];
+  for (let row = 0; row < table.count; row++) {
     const head = table.head[row]!;
-    startMs[i] = table.startMs[head]!;
-    processMs[i] = table.processMs[head]!;
-    if (owners.size > 0) identity[i] = owners.get(head)?.check ?? 0;
-    service[i] = serviceOfRow(table, row);
-  }
-  const unseenServices = new Map<string, number>();
-  if (restored !== null)
-    for (const [i, [id, place]] of [...restored.indexById].entries()) {
-      ids[rows.length + i] = id;
-      startMs[rows.length + i] = restored.startMs[place]!;
-      processMs[rows.length + i] = restored.processMs[place]!;
-      identity[rows.length + i] = restored.identity[place]!;
-      const serviceId = restored.services[place]!;
-      const index = unseenServices.get(serviceId) ?? serviceIds.push(serviceId) - 1;
-      unseenServices.set(serviceId, index);
-      service[rows.length + i] = index;
-    }
-  const names = uptimesOf(table).map(({ component, name }) => [component, name]);
-  const text = Buffer.from(JSON.stringify(names));
-  const releasedMs = Float64Array.of(laterMs(table.releasedMs, restored?.releasedMs ?? Number.NaN));
-  const mode = table.startMode ?? restored?.startMode ?? null;
-  const form = Uint32Array.from(mode === null ? [FORM] : [FORM, mode]);
-  const columns = [ids, startMs, processMs, text, form, identity, releasedMs];
-  return yield* packColumns([...columns, Buffer.from(JSON.stringify(serviceIds)), service]);
-}
-
-function rowsToSave(table: SeriesTable): Uint32Array {
-  const rows = new Uint32Array(table.count);
-  let count = 0;
-  for (let row = 0; row < table.count; row++)
     // A duplicate may have the same id as the row that is sent in its place.
-    if (isWorthSaving(table, row) && !table.duplicates.has(table.head[row]!)) rows[count++] = row;
-  return rows.slice(0, count);
+    if (!isScraped(table, row) || table.duplicates.has(head)) continue;
+    const hasStart = counts[table.metric[row]!]! && !Number.isNaN(table.startMs[head]!);
+    if (hasStart || (isWhole && isWorthSaving(table, row))) rows.push(row);
+  }
+  return rows;
 }
 
-/** Restored uptimes that the table has not taken over yet, then its own, which win when read. */
-function uptimesOf({ restored, componentByKey, components, services }: SeriesTable): SavedUptime[] {
-  const own = [...componentByKey].flatMap(([key, index]) => {
+/** Until when forgotten series had streams. */
+function releasedMsOf({ components, releasedMs, restored }: SeriesTable, isWhole: boolean): number {
+  const known = laterMs(releasedMs, restored?.releasedMs ?? Number.NaN);
+  // A whole state has the components.
+  return isWhole ? known : components.reduce((ms, { tornMs }) => laterMs(ms, tornMs), known);
+}
+
+/** Restored components that the table has not taken over yet, then its own. */
+function componentsOf(table: SeriesTable): NonNullable<StateHeader['whole']>['components'] {
+  const { componentByKey, components, services, restored } = table;
+  const own = [...componentByKey].map(([key, index]): SavedComponent => {
     const { service, uptimes, firstTimeMs, tornMs } = components[index]!;
+    const [, serviceName = '', serverName = ''] = key.split('\u0000');
     // By the service's id, because its index differs between processes.
-    const path = [services[service]!.id, ...key.split('\u0000').slice(1)].join('\u0000');
-    const rest = { component: path, firstTimeMs, tornMs };
-    return [...uptimes].map(([name, evidence]) => ({ ...evidence, ...rest, name }));
+    const names = [services[service]!.id, serviceName, serverName] as const;
+    const saved = [...uptimes].map(([name, uptime]) => ({ ...uptime, name }));
+    return { names, firstTimeMs, tornMs, uptimes: saved };
   });
-  return [...(restored?.uptimes ?? []), ...own];
+  return [...(restored?.components ?? []), ...own].map(({ names, ...component }) => ({
+    names,
+    firstTimeMs: orNull(component.firstTimeMs),
+    tornMs: orNull(component.tornMs),
+    uptimes: component.uptimes.map(({ name, stood, missed, ...reading }) => ({
+      name,
+      value: orNull(reading.value),
+      timeMs: orNull(reading.timeMs),
+      sinceMs: orNull(reading.sinceMs),
+      stood,
+      missed,
+    })),
+  }));
 }
 
-/** Reads the blobs of saveState(); null if they are damaged or of another form: the daemon then begins without state. */
-export function readState(starts: Buffer, marks: Buffer): RestoredState | null {
-  try {
-    const [ids = NONE, startMs = NONE, processMs = NONE, names = NONE, ...more] =
-      unpackColumns(starts);
-    const [form = NONE, identities = NONE, released = NONE, serviceIds = NONE, services = NONE] =
-      more;
-    const [times = NONE, flags = NONE, rows = NONE, values = NONE, evidence = NONE] =
-      unpackColumns(marks);
-    const [formNumber, startMode = null] = integersOf(form);
-    if (formNumber !== FORM) return null;
-    const idOfRows = doublesOf(ids);
-    const identity = integersOf(identities);
-    const read = readMarks(idOfRows.length, times, flags, rows, values);
-    return {
-      indexById: new Map(Array.from(idOfRows, (id, index) => [id, index])),
-      startMs: doublesOf(startMs),
-      processMs: doublesOf(processMs),
-      startMode,
-      ...read,
-      identity,
-      sentUntil: sentUntil(identity, read.lastTimeMs),
-      services: readServices(idOfRows.length, serviceIds, services),
-      releasedMs: doublesOf(released)[0] ?? Number.NaN,
-      uptimes: readUptimes(names, doublesOf(evidence)),
-      pageCount: 0,
-      clock: null,
-    };
-  } catch {
-    return null;
-  }
-}
-
-/** Until when each identity was sent: the newest time of the rows that share it. */
-function sentUntil(identity: Uint32Array, lastTimeMs: Float64Array): ReadonlyMap<number, number> {
-  const until = new Map<number, number>();
-  for (const [i, check] of identity.entries()) {
-    const lastMs = lastTimeMs[i]!;
-    if (check !== 0 && lastMs > (until.get(check) ?? 0)) until.set(check, lastMs);
-  }
-  return until;
-}
-
-const NONE = Buffer.alloc(0);
-
-/** Takes the rows of services out of a state; returns those of each, with its uptimes, as another state. */
-export function takeOut(
-  state: RestoredState,
-  ids: readonly string[],
-): ReadonlyMap<string, RestoredState> {
-  // Once for all services: there may be hundreds.
-  const rows = Map.groupBy(state.indexById, ([, place]) => state.services[place]!);
-  const uptimes = Map.groupBy(state.uptimes, ({ component }) => serviceIn(component));
-  const parts = ids.map((id): [string, RestoredState] => {
-    const own = rows.get(id) ?? [];
-    forget(state, own);
-    return [id, { ...state, indexById: new Map(own), uptimes: uptimes.get(id) ?? [] }];
-  });
-  return new Map(parts);
-}
-
-/** Drops the services that other targets or shards send now; the same state if it has none. */
+/** Drops the services that other targets or shards send now. */
 export function ownState(state: RestoredState, isOwn: (id: string) => boolean): RestoredState {
   const { indexById, services } = state;
   const foreign = new Set([...new Set(services)].filter(id => !isOwn(id)));
-  const rows = [...indexById].filter(([, place]) => foreign.has(services[place]!));
-  const uptimes = state.uptimes.filter(({ component }) => isOwn(serviceIn(component)));
-  if (rows.length === 0 && uptimes.length === state.uptimes.length) return state;
-  forget(state, rows);
-  return { ...state, uptimes };
+  for (const [id, place] of indexById) if (foreign.has(services[place]!)) indexById.delete(id);
+  return { ...state, components: state.components.filter(({ names: [id] }) => isOwn(id)) };
 }
 
 /**
  * Limits a state to `rowsMax` rows. Drops ended rows before open ones, and older rows before newer
- * ones. The counts of dropped rows were sent: if the rows return, these are not growth (F8).
+ * ones. The counts of dropped rows were sent: if they return, these are not growth.
  */
 export function limitRestored(state: RestoredState, rowsMax: number): RestoredState {
-  const { indexById, lastTimeMs, flags, releasedMs } = state;
+  const { indexById, savedMs, flags, lastTimeMs } = state;
   const excess = indexById.size - Math.max(rowsMax, 0);
   if (excess <= 0) return state;
   const isOpen = (place: number): number => ((flags[place]! & ROW_FLAG.staleSent) === 0 ? 1 : 0);
   const rows = [...indexById].sort(
     ([, a], [, b]) => isOpen(a) - isOpen(b) || (lastTimeMs[a] || 0) - (lastTimeMs[b] || 0),
   );
-  const forgottenMs = forget(state, rows.slice(0, excess));
-  const uptimes = state.uptimes.map(uptime => ({
-    ...uptime,
-    firstTimeMs: laterMs(uptime.firstTimeMs, forgottenMs),
-    tornMs: laterMs(uptime.tornMs, forgottenMs),
+  for (const [id] of rows.slice(0, excess)) indexById.delete(id);
+  const components = state.components.map(component => ({
+    ...component,
+    firstTimeMs: laterMs(component.firstTimeMs, savedMs),
+    tornMs: laterMs(component.tornMs, savedMs),
   }));
-  return { ...state, uptimes, releasedMs: laterMs(releasedMs, forgottenMs) };
-}
-
-/** Removes rows from a state; returns their newest time. */
-function forget(
-  { indexById, lastTimeMs }: RestoredState,
-  rows: readonly (readonly [id: number, place: number])[],
-): number {
-  for (const [id] of rows) indexById.delete(id);
-  return rows.reduce((newestMs, [, place]) => laterMs(newestMs, lastTimeMs[place]!), Number.NaN);
-}
-
-/** The id of the service of a saved component. */
-function serviceIn(component: string): string {
-  return component.split('\u0000')[0]!;
-}
-
-/**
- * Returns `state` with the rows and uptimes of the parts that it does not have itself; those of an
- * earlier part win. May change the parts. All at once: each join copies the whole state.
- */
-export function joinStates(
-  state: RestoredState,
-  ...parts: readonly RestoredState[]
-): RestoredState {
-  if (parts.length === 0) return state;
-  let { startMode } = state;
-  for (const part of parts) {
-    startMode ??= part.startMode;
-    becomeMode(part, startMode);
-  }
-  const all = [state, ...parts];
-  const identity = new Uint32Array(all.reduce((sum, { startMs }) => sum + startMs.length, 0));
-  let offset = 0;
-  const moved = all.map(({ indexById, startMs, identity: own }) => {
-    const from = offset;
-    offset += startMs.length;
-    identity.set(own, from);
-    return [...indexById].map(([id, index]): [number, number] => [id, index + from]);
-  });
-  const doubles = (name: 'startMs' | 'processMs' | 'lastTimeMs' | 'lastValue'): Float64Array =>
-    Float64Array.from(all.flatMap(one => [...one[name]]));
-  // Later ones win, and a state knows more of its uptimes than an older part.
-  const latest = all.toReversed();
-  return {
-    ...state,
-    indexById: new Map(moved.toReversed().flat()),
-    startMs: doubles('startMs'),
-    processMs: doubles('processMs'),
-    startMode,
-    lastTimeMs: doubles('lastTimeMs'),
-    lastValue: doubles('lastValue'),
-    flags: Uint8Array.from(all.flatMap(({ flags }) => [...flags])),
-    identity,
-    sentUntil: new Map(latest.flatMap(({ sentUntil }) => [...sentUntil])),
-    services: all.flatMap(({ services }) => services),
-    uptimes: latest.flatMap(({ uptimes }) => uptimes),
-    pageCount: 0,
-    clock: all.map(({ clock }) => clock).reduce(laterClock),
-  };
-}
-
-/** The later clock: the next page must not be older than the last page of either. */
-function laterClock(a: PageClock | null, b: PageClock | null): PageClock | null {
-  if (a === null || b === null) return a ?? b;
-  return b.nowMs > a.nowMs ? b : a;
-}
-
-/** Throws if the numbers belong to other uptimes. */
-function readUptimes(names: Buffer, numbers: Float64Array): SavedUptime[] {
-  const known = JSON.parse(names.toString()) as readonly (readonly [string, string])[];
-  const count = UPTIME_NUMBERS.length;
-  if (numbers.length !== known.length * count) throw new Error('other uptimes');
-  return known.map(([component, name], index) => {
-    const own = UPTIME_NUMBERS.map((kind, at) => [kind, numbers[index * count + at]]);
-    return { component, name, ...Object.fromEntries(own) } as SavedUptime;
-  });
+  return { ...state, components, releasedMs: laterMs(state.releasedMs, savedMs) };
 }
 
 /** Notes how this process makes starts; call this before a page is judged, good or not. */
@@ -364,21 +239,16 @@ export function setStartMode(table: SeriesTable, { isDelta, mayDerive }: DeriveO
   const startMode = (isDelta ? START_MODE.delta : 0) | (mayDerive ? START_MODE.derived : 0);
   if (table.startMode !== startMode) table.startsVersion++;
   table.startMode = startMode;
-  if (table.restored !== null) becomeMode(table.restored, startMode);
-}
-
-/**
- * In another mode, starts mean something else: a delta starts at the previous point, and only some
- * modes may derive a start. After a change of mode, starts are forgotten: all streams begin again,
- * after their last points.
- */
-function becomeMode(state: RestoredState, startMode: number | null): void {
-  if (startMode === null || state.startMode === startMode) return;
-  if (state.startMode !== null) {
-    state.startMs.fill(Number.NaN);
-    state.processMs.fill(Number.NaN);
-  }
-  state.startMode = startMode;
+  const { restored } = table;
+  if (restored === null || restored.startMode === startMode) return;
+  // In another mode, starts mean something else: all streams begin again, after their last points.
+  if (!restored.isWhole) return giveUp(table, restored);
+  restored.startMs.fill(Number.NaN);
+  restored.uptime.fill(Number.NaN);
+  restored.uptimeMs.fill(Number.NaN);
+  for (let i = 0; i < restored.flags.length; i++)
+    restored.flags[i] = restored.flags[i]! & ~ROW_FLAG.known;
+  table.restored = { ...restored, startMode, falls: new Map() };
 }
 
 /**
@@ -393,17 +263,18 @@ export function* restoreRows(
   const { table, options, time } = judge;
   const { restored } = table;
   if (restored === null) return;
-  restoreReleased(table, restored);
-  restoreUptimes(table, restored, options);
+  if (restored.awaitedSinceMs === undefined) {
+    noteReleased(table, restored.releasedMs, 'tornMs');
+    restoreComponents(table, restored, options);
+    forgetOld(table, restored, time.nowMs);
+    restored.awaitedSinceMs = time.monotonicMs;
+  }
   const ids = new SeriesIds(table);
   for (const [index, row] of rows.entries()) {
     if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
     restoreRow(judge, restored, row, ids);
   }
   for (const head of new Set(rows.map(row => table.head[row]!))) settleParts(table, head);
-  for (const row of rows) settleOwner(table, restored, row);
-  if (restored.awaitedSinceMs === undefined) forgetOld(table, restored, time.nowMs);
-  restored.awaitedSinceMs ??= time.monotonicMs;
   const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
   if (isPatient && restored.indexById.size > 0 && table.services.some(isAwaited)) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
@@ -414,19 +285,6 @@ function isAwaited({ configIndex, hasNamed, hasBare }: ServiceSlot): boolean {
   return configIndex >= 0 && !hasNamed && !hasBare;
 }
 
-/**
- * Components on this page may have been forgotten by the previous process. restoreUptimes()
- * corrects those that were not.
- */
-function restoreReleased(table: SeriesTable, restored: RestoredState): void {
-  const { releasedMs } = restored;
-  table.releasedMs = laterMs(table.releasedMs, releasedMs);
-  for (const component of table.components)
-    component.tornMs = laterMs(component.tornMs, releasedMs);
-  // Only once: nothing corrects the components of later pages, which begin with the table's time.
-  restored.releasedMs = Number.NaN;
-}
-
 function restoreRow(
   { table, time }: Judge,
   restored: RestoredState,
@@ -435,72 +293,65 @@ function restoreRow(
 ): void {
   if (!isScraped(table, row)) return;
   const id = ids.idOf(row, serviceOfRow(table, row));
-  const index = restored.indexById.get(id);
-  if (index === undefined) return;
+  const place = restored.indexById.get(id);
+  if (place === undefined) return;
   restored.indexById.delete(id);
-  table.startsVersion++;
   // A metric that does not count now may have a saved start, if it was a counter before.
-  if (isCounting(table.metrics[table.metric[row]!]!)) {
-    table.setStart(row, restored.startMs[index]!);
-    table.setProcess(row, restored.processMs[index]!);
-  }
-  table.setLastTime(row, restored.lastTimeMs[index]!);
-  table.setLastValue(row, restored.lastValue[index]!);
-  table.flags[row] = restored.flags[index]! | ROW_FLAG.restored;
+  const counts = isCounting(table.metrics[table.metric[row]!]!);
+  if (counts) table.setStart(row, restored.startMs[place]!);
+  if (!restored.isWhole) return;
+  for (const name of DOUBLES) table[name][row] = restored[name][place]!;
+  const fall = restored.falls.get(place);
+  if (fall !== undefined && counts) table.falls.set(row, fall);
+  const kept = counts ? ~0 : ~ROW_FLAG.known;
+  table.flags[row] = (restored.flags[place]! & kept) | ROW_FLAG.restored;
   table.movedAtMs[row] = time.monotonicMs;
 }
 
 /**
  * The head is the part seen first. It gets the newest series of all parts, as any part may have
- * been the head before. Parts that the newest sample did not have are not observed.
+ * been the head before. Parts that the newest sample did not have are not observed, and the values
+ * of parts that were absent at a reset are void.
  */
 function settleParts(table: SeriesTable, head: number): void {
-  const { lastTimeMs, flags } = table;
   const compound = table.compounds.get(head);
   if (compound === undefined) return;
+  const { lastTimeMs, lastValue, startMs, flags } = table;
   const parts = rowsOf(compound);
   const timeOf = (row: number): number => lastTimeMs[row]! || 0;
-  const isSent = (row: number): boolean => (flags[row]! & ROW_FLAG.sent) !== 0;
-  let from = head;
-  for (const row of parts) {
-    const isMore = timeOf(row) === timeOf(from) && isSent(row) && !isSent(from);
-    if (timeOf(row) > timeOf(from) || isMore) from = row;
-  }
+  const isMore = (row: number, than: number): boolean =>
+    timeOf(row) > timeOf(than) ||
+    (timeOf(row) === timeOf(than) && rankOf(table, row) > rankOf(table, than));
+  const from = parts.reduce((best, row) => (isMore(row, best) ? row : best), head);
   for (const row of parts)
-    if (lastTimeMs[row]! < timeOf(from)) flags[row] = flags[row]! & ~ROW_FLAG.observed;
+    if (timeOf(row) < timeOf(from)) flags[row] = flags[row]! & ~ROW_FLAG.observed;
   if (from !== head) moveSeries(table, from, head);
-  // The values of parts that were absent at a reset are void, as in forgetAbsentParts().
-  for (const row of parts)
-    if (lastTimeMs[row]! < table.startMs[head]!) table.setLastValue(row, Number.NaN);
+  for (const row of parts) if (timeOf(row) < startMs[head]!) lastValue[row] = Number.NaN;
 }
 
-/**
- * If another row has sent this row's identity since, keeps only the time until which the identity
- * was sent.
- */
-function settleOwner(table: SeriesTable, { sentUntil }: RestoredState, row: number): void {
-  const untilMs = sentUntil.get(table.owners.get(row)?.check ?? 0);
-  if (untilMs === undefined || table.lastTimeMs[row]! >= untilMs) return;
-  forgetSeries(table, row);
-  table.setLastTime(row, untilMs);
-  table.setLastValue(row, Number.NaN);
+/** Of two parts with one time, the one that was sent has the series; else the one with a start. */
+function rankOf({ flags, startMs }: SeriesTable, row: number): number {
+  return (flags[row]! & ROW_FLAG.sent) * 2 + (Number.isNaN(startMs[row]!) ? 0 : 1);
 }
 
-/** Restores the evidence of uptimes, including components that are not on the page. */
-function restoreUptimes(table: SeriesTable, restored: RestoredState, options: DeriveOptions): void {
-  for (const { component: path, name, firstTimeMs, tornMs, ...saved } of restored.uptimes) {
-    const [id = '', serviceName = '', serverName = ''] = path.split('\u0000');
-    const isSent = options.configured.has(id) || id === '' || options.unconfigured === 'send';
-    if (!isSent) continue;
+/** Restores the times and uptimes of components, including those that are not on the page. */
+function restoreComponents(
+  table: SeriesTable,
+  restored: RestoredState,
+  options: DeriveOptions,
+): void {
+  for (const { names, firstTimeMs, tornMs, uptimes } of restored.components) {
+    const [id, serviceName, serverName] = names;
+    if (!options.configured.has(id) && !table.serviceById.has(id)) continue;
     const service = serviceOf(table, id, options);
-    const component = table.components[componentOf(table, service, serviceName, serverName)];
-    if (component === undefined) continue;
-    const { rows } = component.uptimes.get(name) ?? { rows: [] };
-    component.uptimes.set(name, { ...NO_EVIDENCE, ...saved, rows });
+    const component = table.components[componentOf(table, service, serviceName, serverName)]!;
     Object.assign(component, { firstTimeMs, tornMs });
+    for (const { name, ...saved } of uptimes) {
+      const { rows } = component.uptimes.get(name) ?? { rows: [] };
+      component.uptimes.set(name, { ...NO_READING, ...saved, rows });
+    }
   }
-  if (restored.uptimes.length > 0) table.startsVersion++;
-  restored.uptimes = [];
+  restored.components = [];
 }
 
 /**
@@ -510,40 +361,41 @@ function restoreUptimes(table: SeriesTable, restored: RestoredState, options: De
 function forgetOld(table: SeriesTable, restored: RestoredState, nowMs: number): void {
   const { indexById, lastTimeMs, services } = restored;
   const awaited = new Set(table.services.filter(isAwaited).map(({ id }) => id));
-  const old: number[] = [];
+  let newestMs = Number.NaN;
+  const onPage = new Set<number>();
+  const ids = new SeriesIds(table);
+  for (let row = 0; row < table.count; row++)
+    if (isScraped(table, row)) onPage.add(ids.idOf(row, serviceOfRow(table, row)));
   for (const [id, place] of indexById) {
-    if (!(lastTimeMs[place]! < nowMs - RESTORED_MS_MAX) || awaited.has(services[place]!)) continue;
+    const isOld = lastTimeMs[place]! < nowMs - RESTORED_MS_MAX;
+    if (!isOld || onPage.has(id) || awaited.has(services[place]!)) continue;
     indexById.delete(id);
-    old.push(place);
+    newestMs = laterMs(newestMs, lastTimeMs[place]!);
   }
-  if (old.length > 0) noteReleased(table, restored, old);
+  noteReleased(table, newestMs, 'firstTimeMs', 'tornMs');
 }
 
 /**
  * Forgets the rows that have not appeared by now. If they return, earlier counts are not growth.
  */
 function giveUp(table: SeriesTable, restored: RestoredState): void {
+  const hadStart = [...restored.indexById.values()].some(
+    place => !Number.isNaN(restored.startMs[place]!),
+  );
   table.restored = null;
   // Ends the `up` of services without an entry of which only the uptimes were restored.
   releaseUnused(table);
-  noteReleased(table, restored, restored.indexById.values());
+  if (hadStart) noteReleased(table, restored.savedMs, 'firstTimeMs', 'tornMs');
 }
 
-/** Notes until when forgotten rows had counts. */
+/** Notes until when forgotten rows had streams, for all components, and those that come later. */
 function noteReleased(
   table: SeriesTable,
-  { lastTimeMs, lastValue }: RestoredState,
-  places: Iterable<number>,
+  newestMs: number,
+  ...times: readonly ('firstTimeMs' | 'tornMs')[]
 ): void {
-  let newestMs = Number.NaN;
-  for (const place of places)
-    if (!Number.isNaN(lastValue[place])) newestMs = laterMs(newestMs, lastTimeMs[place]!);
   table.startsVersion++;
-  if (Number.isNaN(newestMs)) return;
-  // A component that is added later has no evidence of its own.
   table.releasedMs = laterMs(table.releasedMs, newestMs);
-  for (const component of table.components) {
-    if (newestMs > component.firstTimeMs) component.firstTimeMs = newestMs;
-    component.tornMs = laterMs(component.tornMs, newestMs);
-  }
+  for (const component of table.components)
+    for (const name of times) component[name] = laterMs(component[name], newestMs);
 }

@@ -5,6 +5,7 @@
 //   failed and `up` says so, or if the account says so
 // - each point has the value and the time of its page; each series has its points in order, each of them once
 // - a start does not move; a delta begins where the one before ended
+// - after a kill, deltas begin with a baseline, and a page that is still the same may come once more
 
 import { ADDED_SERIES, amountOf, type OtlpPoint } from '../../support/otlp-points.ts';
 import type { Life } from './bridge.ts';
@@ -188,7 +189,13 @@ export class Ledger {
   ): void {
     const startMs = Number(BigInt(point.startNs) / 1_000_000n);
     const from = this.#pageByTime.get(startMs);
-    if (from === undefined || (track.lastMs !== 0 && track.lastMs !== startMs)) {
+    const isBaseline =
+      from !== undefined &&
+      startMs > track.lastMs &&
+      this.#firstPages(page => this.#arrived.get(point.serviceId)?.has(page) === true).has(
+        from.number,
+      );
+    if (from === undefined || (track.lastMs !== 0 && track.lastMs !== startMs && !isBaseline)) {
       this.#movedStarts++;
       this.#tell(
         `${what}: starts at ${String(startMs)}, the one before ended at ${String(track.lastMs)}`,
@@ -237,6 +244,7 @@ export class Ledger {
       const byPage = this.#arrived.get(service) ?? new Map<number, Set<number>>();
       const first = Math.min(...byPage.keys());
       const unread = this.#unreadPages(service);
+      const baselines = this.#firstPages(page => byPage.has(page));
       for (const page of this.#source.pages.values()) {
         const arrived = byPage.get(page.number);
         if (arrived === undefined && this.#isInterrupted(page, lives)) {
@@ -247,7 +255,7 @@ export class Ledger {
           failedPages++;
           continue;
         }
-        const wanted = this.#wantedOf(page, first);
+        const wanted = this.#wantedOf(page, first, baselines);
         const found = wanted.filter(({ index }) => arrived?.has(index) === true).length;
         expected += wanted.length;
         missing += wanted.length - found;
@@ -265,10 +273,27 @@ export class Ledger {
     return this.#source.options.isStamped ? 0 : SCRAPE_MS_MAX;
   }
 
-  /** The series that must arrive of a page. With deltas, the first page is only the baseline of the next one. */
-  #wantedOf({ number }: ServedPage, first: number): readonly Series[] {
+  /** The series that must arrive of a page. With deltas, a first page is only the baseline of the next one. */
+  #wantedOf(
+    { number }: ServedPage,
+    first: number,
+    baselines: ReadonlySet<number>,
+  ): readonly Series[] {
     const { series } = this.#source;
-    return this.#options.isDelta === true && number === first ? series.filter(isCurrent) : series;
+    const isBaseline = number === first || baselines.has(number);
+    return this.#options.isDelta === true && isBaseline ? series.filter(isCurrent) : series;
+  }
+
+  /** The first pages of each process, up to the first one that arrived. */
+  #firstPages(hasArrived: (page: number) => boolean): ReadonlySet<number> {
+    const pages = new Set<number>();
+    const begun = new Set<number>();
+    for (const { life, page } of this.#source.readings) {
+      if (begun.has(life)) continue;
+      pages.add(page);
+      if (hasArrived(page)) begun.add(life);
+    }
+    return pages;
   }
 
   #hasFailed(serviceId: string, timeMs: number): boolean {

@@ -6,7 +6,7 @@ import { type SeriesTable, tableBytes } from '../../../src/model/series-table.ts
 import type { PageLimits } from '../../../src/config/config.ts';
 import { SeriesBudget, seriesIn } from '../../../src/pipeline/derive/options.ts';
 import { limitRestored } from '../../../src/pipeline/derive/state.ts';
-import { restoredState, type Seen, Target, type TargetOptions } from '../../support/target.ts';
+import { successorOf, type Seen, Target, type TargetOptions } from '../../support/target.ts';
 
 const { metrics } = defaultConfig();
 
@@ -339,7 +339,7 @@ test('a restored state is limited to the available room: ended series are droppe
   former.page(0, gauges(0, 3));
   former.page(60, gauges(3, 6));
   former.page(120, gauges(6, 9));
-  const state = restoredState(former);
+  const state = successorOf(former).translation.table.restored ?? expect.fail('no state');
   expect(state.indexById.size).toBe(9);
   const limited = limitRestored(state, 4);
   expect(limited.indexById.size).toBe(4);

@@ -37,16 +37,6 @@ describe('I1: labels that are removed', () => {
     expect(target.page(0, text).reads).toEqual({ used: 2 });
   });
 
-  test('I1: a duplicate continues the series when its owner has left the page', () => {
-    const target = new Target(DROP_POD);
-    const counter = (pod: string, value: number): string =>
-      `# TYPE x counter\nx{pod="${pod}"} ${value}`;
-    target.shows(0, counter('1', 50), 'sum x{} 50 @0 from 0');
-    target.shows(60, counter('2', 60), 'sum x{} 60 @60 from 0');
-    target.shows(120, counter('1', 70), 'sum x{} 70 @120 from 0');
-    target.shows(180, counter('2', 5), 'sum x{} 5 @180 from 120');
-  });
-
   test('I1: it begins again if both were on one page: the other count is not growth', () => {
     const pods = (...values: readonly (readonly [pod: string, value: number])[]): string =>
       ['# TYPE x counter', ...values.map(([pod, value]) => `x{pod="${pod}"} ${value}`)].join('\n');
@@ -69,14 +59,14 @@ describe('I1: labels that are removed', () => {
     target.shows(120, 'x{pod="2"} 2 @30', 'gauge x{} 2 @30');
   });
 
-  test('I1: of three, one is sent, whichever stays', () => {
+  test('I1: of three, the first on the page is sent', () => {
     const target = new Target(DROP_POD);
     const lines = (...pods: string[]): string =>
       pods.map(pod => `x{pod="${pod}"} ${pod}`).join('\n');
     target.shows(0, lines('1', '2', '3'), 'gauge x{} 1 @0');
     target.shows(60, lines('2', '3'), 'gauge x{} 2 @60');
     target.shows(120, lines('3'), 'gauge x{} 3 @120');
-    target.shows(180, lines('1', '2', '3'), 'gauge x{} 3 @180');
+    target.shows(180, lines('1', '2', '3'), 'gauge x{} 1 @180');
   });
 
   test('I1: histograms that become one', () => {
@@ -93,88 +83,21 @@ describe('I1: labels that are removed', () => {
     target.shows(120, histogram('1'), 'histogram h{} count=1 le1:1 inf:0 @120 from 120');
   });
 
-  describe('I1: a histogram that goes on as another one', () => {
-    const lines = (pod: string, ...buckets: readonly (readonly [string, number])[]): string =>
-      [
-        '# TYPE h histogram',
-        ...buckets.map(([le, count]) => `h_bucket{pod="${pod}",le="${le}"} ${count}`),
-        `h_count{pod="${pod}"} ${buckets.at(-1)?.[1]}`,
-      ].join('\n');
-    test('I1: compares each bucket with the newest sample, whichever row had that', () => {
-      const target = new Target({ ...DROP_POD, temporality: 'delta' });
-      target.shows(0, lines('1', ['1', 1], ['2', 2]));
-      target.shows(60, lines('2', ['2', 1]), 'histogram h{} count=1 le2:1 inf:0 @60 from 0');
-      target.shows(120, lines('1', ['1', 1], ['2', 3]));
-      const grown = 'histogram h{} count=2 le1:1 le2:1 inf:0';
-      target.shows(180, lines('1', ['1', 2], ['2', 5]), `${grown} @180 from 120`);
-      target.shows(240, lines('2', ['1', 3], ['2', 7]), `${grown} @240 from 180`);
-    });
-
-    test('I1: also where a bound had two spellings', () => {
-      const target = new Target(DROP_POD);
-      const shows = (seconds: number, text: string, want: string): unknown =>
-        target.shows(seconds, text, `histogram h{} ${want}`);
-      shows(0, lines('1', ['1.0', 3], ['2', 3]), 'count=3 le1:3 le2:0 inf:0 @0 from 0');
-      shows(60, lines('1', ['1', 9], ['2', 9]), 'count=9 le1:9 le2:0 inf:0 @60 from 0');
-      shows(120, lines('2', ['1', 6], ['2', 9]), 'count=9 le1:6 le2:3 inf:0 @120 from 60');
-    });
-  });
-
-  test('I1: the next process continues the one that was sent', () => {
+  test('I1: another sender begins again after the last point, as a delta with a baseline', () => {
     const counter = (...values: readonly (readonly [pod: string, value: number])[]): string =>
       ['# TYPE x counter', ...values.map(([pod, value]) => `x{pod="${pod}"} ${value}`)].join('\n');
-    const first = new Target(DROP_POD);
-    first.page(0, counter(['1', 50], ['2', 5]));
-    first.page(60, counter(['2', 6]));
-    first.page(120, counter(['1', 52], ['2', 7]));
-    const second = successorOf(first, DROP_POD);
-    second.shows(180, counter(['1', 53], ['2', 8]), 'sum x{} 8 @180 from 60');
-    second.shows(240, counter(['1', 54]), 'sum x{} 54 @240 from 240');
-    second.shows(300, counter(['1', 55], ['2', 9]), 'sum x{} 55 @300 from 240');
-  });
-
-  describe('I1: the next process knows until when an identity was sent', () => {
-    const counter = (pod: string, value: number, stamp = ''): string =>
-      `# TYPE x counter\nx{pod="${pod}"} ${value}${stamp}\n`;
-
-    test('I1: a duplicate that arrives alone does not go back', () => {
-      const first = new Target(DROP_POD);
-      first.page(0, counter('1', 10));
-      first.page(40, counter('1', 11, ' @96'));
-      // This duplicate and the next one have never been on a page.
-      const second = successorOf(first, DROP_POD);
-      second.shows(60, counter('2', 3));
-      const third = successorOf(second, DROP_POD);
-      third.shows(90, counter('3', 4));
-      third.shows(120, counter('3', 5), 'sum x{} 5 @120 from 120');
-      third.shows(180, counter('1', 12), 'sum x{} 12 @180 from 120');
-    });
-
-    test('I1: an owner that returns continues, unless a duplicate was sent since', () => {
-      const first = new Target(DROP_POD);
-      first.page(0, counter('1', 10));
-      first.page(60, counter('1', 11));
-      const second = successorOf(first, DROP_POD);
-      second.page(60, counter('2', 3));
-      second.shows(120, counter('1', 14), 'sum x{} 14 @120 from 0');
-      const third = successorOf(first, DROP_POD);
-      third.page(120, counter('2', 3));
-      const fourth = successorOf(third, DROP_POD);
-      fourth.shows(180, counter('1', 14), 'sum x{} 14 @180 from 180');
-      fourth.shows(240, counter('1', 15), 'sum x{} 15 @240 from 180');
-    });
-
-    test('I1: a duplicate of a histogram is a baseline as a delta', () => {
-      const histogram = (pod: string, value: number): string =>
-        `# TYPE h histogram\nh_bucket{pod="${pod}",le="1"} ${value}\nh_count{pod="${pod}"} ${value}\n`;
-      const options = { ...DROP_POD, temporality: 'delta' } as const;
-      const first = new Target(options);
-      first.page(0, histogram('1', 10));
-      first.page(60, histogram('1', 11));
-      const second = successorOf(first, options);
-      second.shows(120, histogram('2', 30));
-      second.shows(180, histogram('2', 32), 'histogram h{} count=2 le1:2 inf:0 @180 from 120');
-    });
+    const target = new Target(DROP_POD);
+    target.page(0, counter(['1', 50], ['2', 5]));
+    target.shows(60, counter(['2', 6]), 'sum x{} 6 @60 from 60');
+    target.shows(120, counter(['2', 7]), 'sum x{} 7 @120 from 60');
+    // The first on the page wins.
+    target.shows(180, counter(['1', 52], ['2', 8]), 'sum x{} 52 @180 from 180');
+    const next = successorOf(target, DROP_POD);
+    next.shows(240, counter(['1', 53], ['2', 9]), 'sum x{} 53 @240 from 180');
+    const delta = new Target({ ...DROP_POD, temporality: 'delta' });
+    delta.page(0, counter(['1', 50]));
+    delta.shows(60, counter(['2', 60]));
+    delta.shows(120, counter(['2', 61]), 'delta x{} 1 @120 from 60');
   });
 
   test('I1: a forgotten series owns nothing any more', () => {

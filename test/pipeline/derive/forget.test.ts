@@ -303,19 +303,4 @@ describe('a counter that was forgotten starts no earlier than it ended', () => {
     const after = successorOf(forgotten());
     after.has(3780, `${uptime(3780)}${queries} 20`, `${back} @3780 from 3780`);
   });
-
-  test('if its uptime comes a poll late and was missing in between', () => {
-    const target = new Target();
-    const page = (shown: number, count: number): string => `${uptime(shown)}${queries} ${count}`;
-    target.page(0, page(0, 500));
-    target.page(60, page(60, 510));
-    target.page(120, page(120, 5));
-    target.page(180, page(-970, 10));
-    target.page(240, page(-910, 20));
-    // A restart: the new process is seen once without its uptime.
-    target.page(300, `${queries} 1`);
-    for (const seconds of [360, 4020]) target.page(seconds, 'threads 1');
-    const last = 'sum engine_global_status_queries{server_name=s} 1 @4080 from 4080';
-    target.has(4080, page(-941, 1), last);
-  });
 });

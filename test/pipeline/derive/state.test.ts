@@ -1,25 +1,16 @@
-// When a process ends between two scrapes, only the blobs remain: the next process must send what the
-// first one would have sent.
+// When a process stops between two scrapes, only the blob remains: the next process must send what the
+// first one would have sent. When it is killed, the starts remain.
 
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
-import type { RestoredState } from '../../../src/model/memory.ts';
-import {
-  joinStates,
-  readState,
-  saveRestored,
-  type StateBlobs,
-  takeOut,
-} from '../../../src/pipeline/derive/state.ts';
+import { saveStarts, saveWhole } from '../../../src/pipeline/derive/state.ts';
+import { readState } from '../../../src/pipeline/derive/state-form.ts';
 import { packColumns, unpackColumns } from '../../../src/pipeline/derive/state-columns.ts';
 import {
   at,
   finished,
-  restoredState,
-  savedAfter,
-  savedState,
   successorOf,
-  T0,
+  survivorOf,
   Target,
   type TargetOptions,
 } from '../../support/target.ts';
@@ -56,15 +47,13 @@ h_sum ${all}`;
  */
 function check(pages: readonly (PageValues | null)[], options: TargetOptions): void {
   const whole = new Target(options);
-  let blobs: Required<StateBlobs> | null = null;
+  let part = new Target(options);
   for (const [index, values] of pages.entries()) {
     const see = (target: Target): readonly string[] =>
       (values === null ? target.fail(index * 60) : target.page(index * 60, pageText(values))).shown;
     const expected = see(whole);
-    const part = new Target(options);
-    if (blobs !== null) part.translation.table.restored = readState(blobs.starts, blobs.marks);
+    if (index > 0) part = successorOf(part, options);
     const actual = see(part);
-    blobs = savedAfter(part, blobs);
     // Only a process that has seen the series itself sends markers.
     if (values !== null) expect([index, actual]).toEqual([index, expected]);
   }
@@ -275,239 +264,6 @@ describe.each(TEMPORALITIES)('labels over a restart (%s)', temporality => {
   });
 });
 
-describe('a service that goes and returns', () => {
-  /** A counter and its uptime for each service, from a server that started 1000 s before T0 (a) or 2000 s (b). */
-  const page = (seconds: number, values: Readonly<Record<string, number>>): string =>
-    Object.entries(values)
-      .flatMap(([id, value]) => [
-        `${COUNTER}{namespace="${id}",server_name="s"} ${value}`,
-        `${UPTIME}{namespace="${id}",server_name="s"} ${(id === 'a' ? 1000 : 2000) + seconds}`,
-      ])
-      .join('\n')
-      .concat('\n');
-  const counters = ({ shown }: { readonly shown: readonly string[] }): readonly string[] =>
-    shown.filter(line => line.includes('questions'));
-  const idsOf = ({ indexById }: RestoredState): Set<number> => new Set(indexById.keys());
-  /** Takes a service out of a state. Returns the service's part as a daemon reads it later. */
-  const taken = (state: RestoredState, id: string): RestoredState => {
-    const part = takeOut(state, [id]).get(id) ?? expect.fail('no part');
-    const { starts, marks } = finished(saveRestored(part));
-    return readState(starts ?? expect.fail('no starts'), marks) ?? expect.fail('it is damaged');
-  };
-  const partOf = (target: Target, id: string): RestoredState => taken(restoredState(target), id);
-  const continued = (
-    services: readonly string[],
-    state: RestoredState,
-    more: TargetOptions = {},
-  ): Target => {
-    const target = new Target({ services, ...more });
-    target.translation.table.restored = state;
-    return target;
-  };
-  const known = (options: TargetOptions = {}): Target => {
-    const target = new Target({ services: ['a', 'b'], ...options });
-    target.page(0, page(0, { a: 100, b: 200 }));
-    target.page(60, page(60, { a: 110, b: 220 }));
-    return target;
-  };
-
-  test('is taken out alone: its rows and its uptimes', () => {
-    const target = known();
-    const [whole, a, b] = [restoredState(target), partOf(target, 'a'), partOf(target, 'b')];
-    expect(a.indexById.size).toBeGreaterThan(0);
-    expect(new Set([...a.indexById.keys(), ...b.indexById.keys()])).toEqual(idsOf(whole));
-    expect(a.indexById.size + b.indexById.size).toBe(whole.indexById.size);
-    expect(a.uptimes).toEqual(whole.uptimes.filter(({ component }) => component.startsWith('a')));
-    expect(a.uptimes).toHaveLength(1);
-    expect(partOf(target, 'unknown')).toMatchObject({ indexById: new Map(), uptimes: [] });
-  });
-
-  test('leaves the others what they had', () => {
-    const target = known();
-    const state = restoredState(target);
-    takeOut(state, ['a']);
-    expect(idsOf(state)).toEqual(idsOf(partOf(target, 'b')));
-    const after = continued(['b'], state);
-    expect(counters(after.page(120, page(120, { b: 230 })))).toEqual([
-      `sum ${COUNTER}{server_name=s} 230 @120 from -2000`,
-    ]);
-    // No row of the other service is awaited: the first page has all rows of the state.
-    expect(after.translation.table.restored?.indexById.size).toBe(0);
-  });
-
-  /** Lets `a` leave a process that saw both services. Returns the later state of `b`, and the part of `a`. */
-  const afterLeaving = (before: Target, options: TargetOptions): [RestoredState, RestoredState] => {
-    expect(before.page(120, page(120, { b: 320 })).shown.join('\n')).toContain(' stale @120');
-    const state = restoredState(before);
-    const a = taken(state, 'a');
-    const without = continued(['b'], state, options);
-    // More pages than the state of a target waits for a row.
-    for (let seconds = 180; seconds < 1260; seconds += 60)
-      without.page(seconds, page(seconds, { b: 200 + seconds }));
-    return [restoredState(without), a];
-  };
-
-  test.each([
-    ['cumulative', `sum ${COUNTER}{server_name=s} 130 @1260 from -1000`, ' from -2000'],
-    ['delta', `delta ${COUNTER}{server_name=s} 20 @1260 from 120`, ' 60 @1260 from 1200'],
-  ] as const)('continues with its start and its last value (%s)', (temporality, ofA, ofB) => {
-    const [state, a] = afterLeaving(known({ temporality }), { temporality });
-    const again = continued(['a', 'b'], joinStates(state, a), { temporality });
-    const shown = counters(again.page(1260, page(1260, { a: 130, b: 1460 })));
-    expect(shown).toEqual([ofA, expect.stringContaining(ofB)]);
-  });
-
-  test.each([
-    ['cumulative', `sum ${COUNTER}{server_name=s} 130 @1260 from 1000`],
-    ['delta', `delta ${COUNTER}{server_name=s} 130 @1260 from 120`],
-  ] as const)('is seen to have restarted meanwhile (%s)', (temporality, want) => {
-    const [state, a] = afterLeaving(known({ temporality }), { temporality });
-    const again = continued(['a', 'b'], joinStates(state, a), { temporality });
-    // The server of `a` started 260 s ago.
-    const restarted = page(-740, { a: 130 }) + page(1260, { b: 1460 });
-    expect(counters(again.page(1260, restarted))[0]).toBe(want);
-  });
-
-  test.each([
-    ['cumulative', [' 200 @840 from -1000', ' 500 @840 from -2000', ' 3 @840 from -1000']],
-    // Whether the new counter began under observation is not known: a baseline.
-    ['delta', [' 80 @840 from 780', ' 280 @840 from 60']],
-  ] as const)(
-    'is awaited after a restart, and the others keep their starts (%s)',
-    (temporality, want) => {
-      const options = { services: ['a', 'b'], temporality };
-      const after = successorOf(known(options), options);
-      for (let seconds = 120; seconds < 840; seconds += 60)
-        after.page(seconds, page(seconds, { a: 120 }));
-      const slow = 'engine_global_status_slow_queries{namespace="a",server_name="s"} 3\n';
-      const { shown } = after.page(840, page(840, { a: 200, b: 500 }) + slow);
-      const counted = shown.filter(line => /questions|slow/.test(line));
-      expect(counted).toHaveLength(want.length);
-      for (const end of want) expect(counted).toContainEqual(expect.stringContaining(end));
-    },
-  );
-
-  test('tears no process of the others while it is down', () => {
-    const before = known();
-    const gone = `${COUNTER}{namespace="a",server_name="gone"} 5\n`;
-    before.page(120, page(120, { a: 120, b: 230 }) + gone);
-    // The server is forgotten after an hour, which sets `releasedMs` of the table.
-    for (let minute = 3; minute < 70; minute++)
-      before.page(60 * minute, page(60 * minute, { a: 200, b: 300 }));
-    before.page(4200, page(4200, { a: 200 }));
-    expect(before.translation.table.releasedMs).toBeGreaterThan(at(0));
-    const after = continued(['a', 'b'], restoredState(before));
-    for (const seconds of [4260, 4320]) after.page(seconds, page(seconds, { a: 200 }));
-    const slow = 'engine_global_status_slow_queries{namespace="a",server_name="s"} 3\n';
-    after.has(
-      4380,
-      page(4380, { a: 200 }) + slow,
-      'sum engine_global_status_slow_queries{server_name=s} 3 @4380 from -1000',
-    );
-  });
-
-  test('is forgotten if no entry names it and no page has it after a restart', () => {
-    const options = { services: ['a'], unconfigured: 'send' } as const;
-    const before = new Target(options);
-    before.page(0, page(0, { a: 100, b: 200 }));
-    const after = successorOf(before, options);
-    const upOfB = Array.from({ length: 100 }, (_, i) => {
-      const { own } = after.page(60 * (i + 1), page(60 * (i + 1), { a: 101 + i }));
-      return own.filter(({ metric, serviceId }) => metric === 'up' && serviceId === 'b');
-    });
-    expect(upOfB[0]).toMatchObject([{ value: 0 }]);
-    expect(upOfB[99]).toEqual([]);
-    expect(after.translation.table.serviceById.has('b')).toBe(false);
-  });
-
-  test('does not make each page write the starts again', () => {
-    const after = successorOf(known(), { services: ['a', 'b'] });
-    const saves = [120, 180, 240].map(seconds => {
-      after.page(seconds, page(seconds, { a: seconds }));
-      return savedState(after);
-    });
-    expect(saves.map(({ starts }) => starts !== undefined)).toEqual([true, false, false]);
-    const starts = saves[0]?.starts ?? expect.fail('no starts');
-    const last = saves[2]?.marks ?? expect.fail('no marks');
-    const again = continued(['a', 'b'], readState(starts, last) ?? expect.fail('it is damaged'));
-    expect(counters(again.page(300, page(300, { a: 300, b: 300 })))).toEqual([
-      `sum ${COUNTER}{server_name=s} 300 @300 from -1000`,
-      `sum ${COUNTER}{server_name=s} 300 @300 from -2000`,
-    ]);
-  });
-
-  test('is awaited for an hour after a restart, not for ever', () => {
-    const after = successorOf(known(), { services: ['a', 'b'] });
-    const { table } = after.translation;
-    const pages = (from: number, to: number): void => {
-      for (let minute = from; minute < to; minute++)
-        after.page(60 * minute, page(60 * minute, { a: 120 + minute }));
-    };
-    pages(2, 60);
-    expect(table.restored?.indexById.size).toBe(2);
-    pages(60, 80);
-    expect(table.restored).toBeNull();
-  });
-
-  test('has its rows and uptimes beside those of the others', () => {
-    const [state, a] = afterLeaving(known(), {});
-    const joined = joinStates(state, a);
-    for (const part of [state, a])
-      for (const [id, index] of part.indexById) {
-        const place = joined.indexById.get(id) ?? -1;
-        for (const name of ['startMs', 'processMs', 'lastTimeMs', 'lastValue', 'flags'] as const)
-          expect(joined[name][place], name).toBe(part[name][index]);
-      }
-    expect(joined.indexById.size).toBe(state.indexById.size + a.indexById.size);
-    const ofB = state.uptimes.filter(({ component }) => component.startsWith('b'));
-    expect(joined.uptimes).toEqual(expect.arrayContaining([...a.uptimes, ...ofB]));
-  });
-
-  test('is still known to the process after the next, if no page had it', () => {
-    const before = known();
-    const state = restoredState(before);
-    const a = taken(state, 'a');
-    const first = continued(['a', 'b'], joinStates(state, a));
-    first.page(120, page(120, { b: 230 }));
-    const second = continued(['a', 'b'], restoredState(first));
-    expect(counters(second.page(180, page(180, { a: 120, b: 240 })))).toEqual([
-      `sum ${COUNTER}{server_name=s} 120 @180 from -1000`,
-      `sum ${COUNTER}{server_name=s} 240 @180 from -2000`,
-    ]);
-  });
-
-  test('keeps what the state knows of it, which is newer than the part', () => {
-    const target = known({ temporality: 'delta' });
-    const old = partOf(target, 'a');
-    target.page(120, page(120, { a: 150, b: 250 }));
-    const state = restoredState(target);
-    const joined = joinStates(state, old);
-    expect(joined.uptimes.slice(-state.uptimes.length)).toEqual(state.uptimes);
-    const after = continued(['a', 'b'], joined, { temporality: 'delta' });
-    const [ofA] = counters(after.page(180, page(180, { a: 160, b: 260 })));
-    expect(ofA).toBe(`delta ${COUNTER}{server_name=s} 10 @180 from 120`);
-  });
-
-  test('sends no sample again that another series sent under the same name', () => {
-    const options: TargetOptions = {
-      metrics: { rename: [{ match: /^x_[ab]$/u, name: 'x', labels: {}, attributes: {} }] },
-    };
-    const merged = (name: string, id: string): string => `${name}{namespace="${id}"} 1 ${T0}\n`;
-    const target = new Target({ services: ['a', 'b'], ...options });
-    const all = ['a', 'b'].map(id => merged('x_a', id) + merged('x_b', id)).join('');
-    expect(target.page(0, all).shown).toHaveLength(2);
-    const state = restoredState(target);
-    const a = taken(state, 'a');
-    const without = continued(['b'], state, options);
-    without.shows(60, merged('x_b', 'b'));
-    const joined = joinStates(restoredState(without), a);
-    const first = continued(['a', 'b'], joined, options);
-    first.shows(120, merged('x_b', 'a') + merged('x_a', 'b'));
-    const second = continued(['a', 'b'], restoredState(first), options);
-    second.shows(180, merged('x_a', 'a') + merged('x_b', 'b'));
-  });
-});
-
 describe('starts that a process made in another way', () => {
   /** A page that declares its counter, so that strict mode has one. */
   const page = (seconds: number, questions: number, uptime = 1000 + seconds): string =>
@@ -528,13 +284,6 @@ describe('starts that a process made in another way', () => {
     const after = successorOf(known({ temporality: 'delta' }));
     expect(counted(after, 180, 1_000_180)).toEqual(['sum 1000180 @180 from 180']);
     expect(counted(after, 240, 1_000_240)).toEqual(['sum 1000240 @240 from 180']);
-  });
-
-  test('of deltas: nor is a part of it, if a late uptime shows a restart only now', () => {
-    const before = known({ temporality: 'delta' });
-    expect(counted(before, 180, 10)).toEqual(['delta 10 @180 from 120']);
-    const after = successorOf(before);
-    expect(counted(after, 240, 30, 5)).toEqual(['sum 30 @240 from 240']);
   });
 
   test('of cumulative counters: deltas begin with a baseline', () => {
@@ -576,31 +325,6 @@ describe('starts that a process made in another way', () => {
       ]),
     );
   });
-
-  test('are forgotten in a part that is joined to a state of the present mode', () => {
-    const part = restoredState(known({ temporality: 'delta' }));
-    const present = new Target();
-    present.page(180, 'x 1');
-    const after = new Target();
-    after.translation.table.restored = joinStates(restoredState(present), part);
-    expect(counted(after, 240, 1_000_240)).toEqual(['sum 1000240 @240 from 240']);
-  });
-
-  test('continue where the state does not say how they were made, as older ones do not', () => {
-    for (const temporality of ['cumulative', 'delta'] as const) {
-      const { starts, marks } = savedAfter(known({ temporality }), null);
-      const [ids, startMs, processMs, names, form, ...rest] = unpackColumns(starts);
-      const older = [ids, startMs, processMs, names, form?.subarray(0, 4), ...rest];
-      const after = new Target({ temporality });
-      const blob = finished(packColumns(older.map(column => column ?? expect.fail('no column'))));
-      after.translation.table.restored = readState(blob, marks);
-      expect(after.translation.table.restored?.startMode).toBeNull();
-      const want =
-        temporality === 'delta' ? 'delta 60 @180 from 120' : 'sum 1000180 @180 from -1000';
-      expect(counted(after, 180, 1_000_180)).toEqual([want]);
-    }
-  });
-
   test.each([
     { mapping: 'strict' as const },
     {
@@ -628,22 +352,104 @@ test('a histogram with very many buckets goes on after a restart', () => {
   expect(successorOf(before, options).page(60, page).shown[0]).toMatch(/ @60 from 0$/);
 });
 
-test('starts are saved again only after a change', () => {
-  const target = new Target();
-  target.page(0, pageText(steady[0] as PageValues));
-  const first = savedAfter(target, null);
-  target.page(60, pageText(steady[1] as PageValues));
-  expect(savedState(target).starts).toBeUndefined();
-  expect(first.starts.length).toBeGreaterThan(0);
+describe('F8: a process that was killed leaves the starts alone', () => {
+  const page = (seconds: number, count: number, uptime = 1000 + seconds): string =>
+    `${COUNTER} ${count} @${seconds}\n${UPTIME} ${uptime} @${seconds}\n`;
+  const known = (options: TargetOptions = {}): Target => {
+    const target = new Target(options);
+    for (const seconds of [0, 60, 120]) target.page(seconds, page(seconds, 500 + seconds));
+    return target;
+  };
+
+  test('cumulative streams go on', () => {
+    const after = survivorOf(known());
+    after.has(180, page(180, 700, 1183), `sum ${COUNTER}{} 700 @180 from -1000`);
+    after.has(240, page(240, 710, 1240), `sum ${COUNTER}{} 710 @240 from -1000`);
+    after.has(300, page(300, 9, 20), `sum ${COUNTER}{} 9 @300 from 280`);
+  });
+
+  test('a database that restarted meanwhile begins again', () => {
+    const after = survivorOf(known());
+    after.has(600, page(600, 7, 100), `sum ${COUNTER}{} 7 @600 from 600`);
+    after.has(660, page(660, 8, 160), `sum ${COUNTER}{} 8 @660 from 600`);
+  });
+
+  test('a start that moved is saved with the page that moved it', () => {
+    const target = known();
+    expect(finished(saveStarts(target.translation.table))).not.toBeNull();
+    expect(finished(saveStarts(target.translation.table))).toBeNull();
+    target.page(180, page(180, 3, 20));
+    const blob = finished(saveStarts(target.translation.table));
+    const state = readState(blob ?? expect.fail('nothing was saved'));
+    expect([...(state?.startMs ?? [])]).toEqual([at(160)]);
+    expect(state?.isWhole).toBe(false);
+  });
+
+  test('the first page after a stop replaces the whole state', () => {
+    const after = successorOf(known());
+    after.fail(180);
+    const blob = finished(saveStarts(after.translation.table));
+    const state = readState(blob ?? expect.fail('nothing was saved'));
+    expect([...(state?.startMs ?? [])]).toEqual([at(-1000)]);
+    expect(state).toMatchObject({ isWhole: false, components: [] });
+  });
+
+  test('deltas begin with a baseline', () => {
+    const options = { temporality: 'delta' } as const;
+    const after = survivorOf(known(options), options);
+    expect(after.page(180, page(180, 700)).reads).toMatchObject({ baseline: 1 });
+    after.has(240, page(240, 710), `delta ${COUNTER}{} 10 @240 from 180`);
+    after.has(300, page(300, 9, 20), `delta ${COUNTER}{} 9 @300 from 240`);
+  });
+
+  test('what vanished meanwhile gets no marker', () => {
+    const before = new Target();
+    before.page(0, 'load 1');
+    const after = survivorOf(before);
+    after.shows(60, 'other 1', 'gauge other{} 1 @60');
+    after.fail(120);
+    after.shows(500, 'other 1', 'gauge other{} 1 @500');
+  });
 });
 
-test('damaged blobs are discarded', () => {
+describe('a blob that does not fit its form is no state', () => {
   const target = new Target();
-  target.page(0, pageText(steady[0] as PageValues));
-  const { starts, marks } = savedAfter(target, null);
-  expect(readState(starts.subarray(0, 10), marks)).toBeNull();
-  expect(readState(starts, marks.subarray(0, 10))).toBeNull();
-  expect(readState(Buffer.from('junk that is no blob'), marks)).toBeNull();
-  expect(readState(marks, starts)).toBeNull();
-  expect(readState(Buffer.alloc(0), Buffer.alloc(0))).toBeNull();
+  target.page(0, pageText(FIRST));
+  const blob = finished(saveWhole(target.translation.table));
+  const columns = unpackColumns(blob);
+  const column = (at: number): Buffer => columns[at] ?? expect.fail('no column');
+  const repacked = (at: number, bytes: Buffer): Buffer =>
+    finished(packColumns(columns.with(at, bytes)));
+  const header = JSON.parse(String(columns[0])) as Record<string, unknown>;
+  const headed = (change: Record<string, unknown>): Buffer =>
+    repacked(0, Buffer.from(JSON.stringify({ ...header, ...change })));
+
+  test('the blob itself fits', () => expect(readState(headed({}))).not.toBeNull());
+
+  test.each<readonly [string, () => Buffer]>([
+    ['cut off', () => blob.subarray(0, 20)],
+    ['empty', () => Buffer.alloc(0)],
+    ['junk', () => Buffer.from('junk that is no blob')],
+    ['another form', () => headed({ form: 3 })],
+    ['no services', () => headed({ services: undefined })],
+    ['another key', () => headed({ more: 1 })],
+    ['fewer services', () => headed({ services: [] })],
+    ['another number of rows', () => headed({ rows: 1 })],
+    ['a fall of no row', () => headed({ whole: { components: [], falls: [[99, 0, 1]] } })],
+    ['a column too short', () => repacked(4, column(4).subarray(8))],
+    ['a time beyond all dates', () => repacked(2, Buffer.from(column(2)).fill(0x7e))],
+    ['flags that there are not', () => repacked(8, Buffer.from(column(8)).fill(0xff))],
+  ])('%s', (_, damaged) => expect(readState(damaged())).toBeNull());
+
+  test('with any bit turned, nothing throws', () => {
+    for (let bit = 0; bit < 8 * blob.length; bit += 7) {
+      const turned = Buffer.from(blob);
+      turned[bit >> 3] = (turned[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      const state = readState(turned);
+      if (state === null) continue;
+      const next = new Target();
+      next.translation.table.restored = state;
+      next.page(60, pageText(SECOND));
+    }
+  });
 });

@@ -1,0 +1,85 @@
+// What targets know of their series, from one process or daemon to the next (pipeline/derive/state.ts):
+// read at a start, passed on at a reload, stored at a stop. A state that cannot be read is dropped,
+// and its target begins anew.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { RestoredState } from '../model/memory.ts';
+import type { SeriesTable } from '../model/series-table.ts';
+import { otherIdsOf, type Target } from '../pipeline/collect/plan-targets.ts';
+import { laterMs } from '../pipeline/derive/reset.ts';
+import { saveWhole } from '../pipeline/derive/state.ts';
+import { FORMER_KINDS, readState, STATE } from '../pipeline/derive/state-form.ts';
+import type { StateChange } from '../pipeline/queue/commit.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
+
+export interface StoredState {
+  readonly state: RestoredState | null;
+  /** What the queue has to store so that a crash loses nothing: the state has moved to another id. */
+  readonly changes: readonly StateChange[];
+  /** A stored blob does not fit its form. */
+  readonly isLost: boolean;
+}
+
+/** The stored state of a target, or of the id that it had while another service was its first. */
+export async function storedState(
+  queue: Pick<Queue, 'readState'>,
+  target: Target,
+): Promise<StoredState> {
+  for (const id of [target.id, ...otherIdsOf(target)]) {
+    const blob = await queue.readState(STATE, id);
+    if (!blob) continue;
+    const state = readState(blob);
+    const isHere = id === target.id;
+    const changes = isHere ? [] : [{ kind: STATE, key: target.id, blob }, forgottenState(id)];
+    return { state, changes: state === null ? [] : changes, isLost: state === null };
+  }
+  return { state: null, changes: [], isLost: false };
+}
+
+/** The state of a replaced daemon's targets: of the first; the series of the others begin again. */
+export async function passedState(
+  tables: readonly [SeriesTable, ...SeriesTable[]],
+): Promise<RestoredState | null> {
+  const [first, ...others] = tables;
+  const state = readState(await runInSlices(saveWhole(first)));
+  if (state === null) return null;
+  const releasedMs = others.reduce((ms, { clock }) => laterMs(ms, clock.nowMs), state.releasedMs);
+  return { ...state, releasedMs };
+}
+
+/** The whole states of targets, to be stored when collecting has ended. */
+export async function wholeStates(
+  targets: readonly { readonly target: Target; readonly table: SeriesTable }[],
+): Promise<StateChange[]> {
+  const changes: StateChange[] = [];
+  for (const { target, table } of targets) {
+    if (table.page === 0 && table.restored === null) continue;
+    changes.push({ kind: STATE, key: target.id, blob: await runInSlices(saveWhole(table)) });
+  }
+  return changes;
+}
+
+/** Deletes the states whose keys are not `owned`, and those of former versions; returns whether there were such. */
+export async function dropStates(
+  queue: Pick<Queue, 'stateKeys' | 'commit'>,
+  owned: ReadonlySet<string>,
+): Promise<boolean> {
+  const unowned = queue.stateKeys(STATE).filter(key => !owned.has(key));
+  const former = FORMER_KINDS.flatMap(kind =>
+    queue.stateKeys(kind).map(key => ({ kind, key, blob: null })),
+  );
+  const state = [...unowned.map(forgottenState), ...former];
+  if (state.length > 0) await queue.commit({ batches: [], state, reads: [] });
+  return former.length > 0;
+}
+
+function forgottenState(key: string): StateChange {
+  return { kind: STATE, key, blob: null };
+}
+
+/** The result of work in slices, with a turn of the event loop after each. */
+export async function runInSlices<T>(work: Generator<void, T>): Promise<T> {
+  let step = work.next();
+  for (; step.done !== true; step = work.next()) await nextTurn();
+  return step.value;
+}

@@ -1,0 +1,81 @@
+// Reads the uptimes on a page, for the rules of restarts (reset.ts): which processes the counters of
+// a component come from. In: the rows of an uptime. Out: its newest reading, whether the page is
+// cached, and whether this page lacks it. Read when the first counter asks for it; nothing is
+// decided here.
+
+import { NO_READING, type Uptime } from '../../model/memory.ts';
+import { NO_ROW, type SeriesTable } from '../../model/series-table.ts';
+import type { Judge } from './options.ts';
+import { componentOfRow } from './places.ts';
+
+/** What a page shows of an uptime. */
+export const SHOWS = {
+  /** Nothing: its counters are judged without it. */
+  nothing: 0,
+  /** It is not on this page, and may be on the next: the counters wait for it. */
+  later: 1,
+  /** A reading. */
+  reading: 2,
+} as const;
+
+/** So many pages in a row may lack an uptime before its counters are judged without it. */
+const MISSED_MAX = 3;
+/** An uptime that stood still tells of a cached page; so does each of this many readings after it. */
+const CACHED_READINGS = 20;
+
+/** The uptime of a counter's process, read from this page; undefined if it has none. */
+export function uptimeOf(judge: Judge, row: number): Uptime | undefined {
+  const { table } = judge;
+  const { uptimeName } = table.metrics[table.metric[row]!]!;
+  if (uptimeName === null) return undefined;
+  const uptime = componentOfRow(table, row)?.uptimes.get(uptimeName);
+  if (uptime !== undefined && uptime.page !== table.page) read(judge, uptime);
+  return uptime;
+}
+
+/** The number of uptimes, by service, that their counters are judged without: pages lack them. */
+export function countLostUptimes({ components, page }: SeriesTable): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>();
+  for (const { service, uptimes } of components)
+    for (const uptime of uptimes.values())
+      if (uptime.page === page && uptime.missed > MISSED_MAX)
+        counts.set(service, (counts.get(service) ?? 0) + 1);
+  return counts;
+}
+
+function read(judge: Judge, uptime: Uptime): void {
+  const { table, time } = judge;
+  uptime.page = table.page;
+  // The newest reading was dated by a wrong clock.
+  if (uptime.timeMs > time.futureMs) Object.assign(uptime, { ...NO_READING, page: table.page });
+  uptime.valueBefore = uptime.value;
+  uptime.sinceBeforeMs = uptime.sinceMs;
+  const rows = uptime.rows.filter(row => table.seen[row] === table.page);
+  // Two rows with different labels prove nothing.
+  if (rows.length > 1) uptime.shows = SHOWS.nothing;
+  else if (take(judge, uptime, rows[0] ?? NO_ROW)) {
+    uptime.shows = SHOWS.reading;
+    uptime.missed = 0;
+  } else if (Number.isNaN(uptime.timeMs)) uptime.shows = SHOWS.nothing;
+  else uptime.shows = ++uptime.missed <= MISSED_MAX ? SHOWS.later : SHOWS.nothing;
+}
+
+/** Takes the reading of a row; false if it has none. An older or repeated one changes nothing. */
+function take({ table, options, time }: Judge, uptime: Uptime, row: number): boolean {
+  if (row === NO_ROW) return false;
+  const value = table.value[row]!;
+  const stampMs = table.timeMs[row]!;
+  const isStamped = options.honorTimestamps && !Number.isNaN(stampMs);
+  const timeMs = isStamped ? stampMs : time.nowMs;
+  if (!(value >= 0 && timeMs - value * 1000 > 0) || timeMs > time.futureMs) return false;
+  if (timeMs <= uptime.timeMs) return true;
+  uptime.isCached = uptime.stood > 0;
+  uptime.timeMs = timeMs;
+  if (value === uptime.value) uptime.stood = CACHED_READINGS;
+  else {
+    uptime.stood = Math.max(uptime.stood - 1, 0);
+    uptime.value = value;
+    uptime.sinceMs = timeMs;
+  }
+  return true;
+}
