@@ -8,7 +8,7 @@ import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { Logs } from '../../src/logs/logs.ts';
 import type { Batch } from '../../src/model/batch.ts';
-import type { Commit } from '../../src/pipeline/queue/commit.ts';
+import type { Commit, StateKind } from '../../src/pipeline/queue/commit.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import type { ServiceClients } from '../../src/service/clients.ts';
 import type { ServiceHttp } from '../../src/service/http-client.ts';
@@ -59,7 +59,8 @@ export class KeyWorld {
         this.batches.push({ ...batch, payload: Buffer.from(batch.payload) });
       return this.#states.commit(commit);
     },
-    readState: (kind: string, key: string) => this.#states.readState(kind, key),
+    restoreState: <T>(kind: StateKind<T>, key: string) => this.#states.restoreState(kind, key),
+    stateKeys: (kind: string) => this.#states.stateKeys(kind),
     stats: () => ({ bytes: 0, points: 0 }),
   } as unknown as Queue;
   readonly #http = {
