@@ -60,7 +60,7 @@ function commandsIn(text: string): string[] {
   ].map(([, verb = '']) => verb);
 }
 
-// The decisions are numbered without gaps, each number once. A link shows the number of the decision that it leads to.
+// Each decision has a number of its own; the numbers of deleted ones are not used again. A link shows the number of the decision that it leads to.
 describe('docs/decisions', () => {
   const names = readdirSync(join(root, 'docs/decisions'))
     .filter(name => /^\d{4}-/.test(name))

@@ -14,7 +14,7 @@ const STEP_MS_MAX: number = 10 * 60_000;
 
 /**
  * A larger difference between our clock and the service's is reported: an answer never takes this
- * long. See docs/decisions/0026-a-clock-wrong-from-the-start.md.
+ * long. It is not corrected: the Date may come from a cache or a proxy with a wrong clock.
  */
 export const SKEW_MS_MAX: number = 5 * 60_000;
 
