@@ -1,4 +1,4 @@
-// prom2otlp's own series per service and scrape (docs/mapping.md I4): `up` and `scrape_*`. They are
+// prom2otlp's own series per service and scrape (docs/how-it-works/mapping.md I4): `up` and `scrape_*`. They are
 // rows of the table under keys that no page can contain, and are sent even if the scrape fails. `up`
 // carries no reason as an attribute: each reason would be a series, and alerts would need sums.
 
