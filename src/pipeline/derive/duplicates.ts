@@ -1,4 +1,4 @@
-// Series that differ only in labels that are not sent (docs/mapping.md I1, drop_labels) are one
+// Series that differ only in labels that are not sent (docs/how-it-works/mapping.md I1, drop_labels) are one
 // series to the back end: with both, the request would contain a point twice and be refused as a
 // whole. The first on each page is sent, the others are dropped as duplicates. Nothing passes from
 // one to another but the time of the last point: another sender is another counter. In: new heads
@@ -122,8 +122,8 @@ export function settleDuplicates(table: SeriesTable): void {
 }
 
 /**
- * Where a point stands on this page; Infinity if it is absent. A series that metrics.rename has renamed comes after those
- * that have the name on the page.
+ * Where a point stands on this page; Infinity if it is absent. A series that metrics.rename has renamed comes after
+ * those that have the name on the page.
  */
 function placeOf(table: SeriesTable, head: number): number {
   const { name, sentName, labelRules } = table.metrics[table.metric[head]!]!;

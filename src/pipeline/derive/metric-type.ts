@@ -1,4 +1,4 @@
-// The OTLP form of a metric: name, kind, unit, description (docs/mapping.md B, C). In: the declared
+// The OTLP form of a metric: name, kind, unit, description (docs/how-it-works/mapping.md B, C). In: the declared
 // half of a Metric. Out: its derived half. In strict mode only the page decides; in semantic mode
 // an override wins over the catalog, and the catalog over the page.
 

@@ -5,7 +5,7 @@
 // page after loading it replaces it by the *starts* alone, and so does each page that changes a
 // start, in the page's own transaction. A process that was killed leaves only the starts: its
 // successor continues cumulative streams, knows nothing of the values, and begins deltas with a
-// baseline (docs/mapping.md F8).
+// baseline (docs/how-it-works/mapping.md F8).
 //
 //   header │ id │ start │ service │      and in the whole state:  time │ value │ uptime, since │ flags
 //

@@ -1,5 +1,5 @@
 // The outcome of each service's samples on one page: numbers for failures of single services and for
-// the account, and prom2otlp's own series per service and scrape (docs/mapping.md I4): `up` and
+// the account, and prom2otlp's own series per service and scrape (docs/how-it-works/mapping.md I4): `up` and
 // `scrape_*`. These are rows of the table under keys that no page can contain, and are sent even if
 // the scrape fails.
 
