@@ -132,7 +132,7 @@ export async function useShell(): Promise<ServiceShell> {
 
 /** The wait of `restores create` between two looks, which the test clock skips; timeouts are longer. */
 const LOOK_APART_MS = 5000;
-const HASTY_CLOCK: Clock = {
+export const HASTY_CLOCK: Clock = {
   ...systemClock,
   sleep: (ms, signal) => systemClock.sleep(ms === LOOK_APART_MS ? 1 : ms, signal),
 };

@@ -1,0 +1,203 @@
+// Runs the transcripts beside this file: what a user types and what the verbs print, in text files. `UPDATE=1` rewrites
+// them; then `git diff` is the review. In a file, an indented line belongs to the shell, all else is prose:
+//
+//   # A title, for people and for the tables in docs
+//     $ NAME=value prom2otlp verb --option | head -3
+//     | a line that is typed, or the content of a file
+//     a line to stdout
+//     ! a line to stderr
+//     [1]                      the exit code, unless it is 0
+//
+// Each file has a directory, a simulated service ($SERVICE, also the address of verbs that are given none), another
+// server ($OTHER) and a clock of its own. COMMANDS has what can be typed besides prom2otlp, FILTERS what can follow a
+// pipe; COLUMNS makes stdout a terminal. A mistake (exit 2) must not have sent a request, and no output may hold a
+// secret (support/service-shell.ts).
+
+import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
+import { startHttpServer } from '../support/http-server.ts';
+import {
+  HASTY_CLOCK,
+  ServiceShell,
+  SHELL_ENVIRONMENT,
+  SHELL_KEY,
+} from '../support/service-shell.ts';
+import type { Printed } from '../support/verb-context.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const START_MS = Date.UTC(2026, 2, 4, 9);
+const MINUTE_MS = 60_000;
+
+test.each(globSync('*/*.txt', { cwd: import.meta.dirname }).sort())('%s', async name => {
+  const file = join(import.meta.dirname, name);
+  const expected = readFileSync(file, 'utf8');
+  const found = await play(expected);
+  if (process.env['UPDATE'] === '1') writeFileSync(file, found);
+  else expect(found).toBe(expected);
+});
+
+/** The world of one transcript. */
+interface Stage {
+  readonly shell: ServiceShell;
+  readonly clock: { nowMs: number };
+  /** The address of $OTHER. */
+  readonly other: string;
+  /** What $OTHER answers next; the last answer is repeated. A verb forgets those before it. */
+  readonly answers: { readonly status: number; readonly body: string }[];
+  /** How many requests to the simulator `requests` has shown. */
+  shown: number;
+}
+
+/** The text with the output of its commands as it is now. */
+async function play(text: string): Promise<string> {
+  const clock = { nowMs: START_MS };
+  const options = { clock: { ...systemClock, nowMs: () => clock.nowMs }, key: SHELL_KEY };
+  const simulator = await startSimulator(options);
+  using shell = new ServiceShell(simulator);
+  const answers: Stage['answers'] = [];
+  await using other = await startHttpServer((_, response) => {
+    const answer = answers.length > 1 ? answers.shift() : answers[0];
+    response.writeHead(answer?.status ?? 200).end(answer?.body ?? '');
+  });
+  const stage: Stage = { shell, clock, other: other.origin, answers, shown: 0 };
+  const home = process.cwd();
+  process.chdir(shell.files.path);
+  try {
+    return await playLines(stage, text.split('\n'));
+  } finally {
+    process.chdir(home);
+    await simulator.close();
+  }
+}
+
+async function playLines(stage: Stage, lines: readonly string[]): Promise<string> {
+  const played: string[] = [];
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i] ?? '';
+    if (line.startsWith('  $ ')) {
+      const input: string[] = [];
+      while (lines[i + 1]?.startsWith('  |') === true) input.push(lines[++i] ?? '');
+      const typed = input.map(one => `${one.slice(4)}\n`).join('');
+      const printed = await run(stage, expand(stage, line.slice(4)), expand(stage, typed));
+      played.push(line, ...input, ...linesOf(printed).map(one => settle(stage, one)));
+    } else if (!line.startsWith('  ')) played.push(line);
+  }
+  return played.join('\n');
+}
+
+/** What is printed, as lines of a transcript. */
+function linesOf({ out = '', err = '', code = 0 }: Partial<Printed>): readonly string[] {
+  const split = (text: string): string[] =>
+    text === '' ? [] : text.replace(/\n$/, '').split('\n');
+  const exit = code === 0 ? [] : [`  [${code}]`];
+  return [...split(out).map(one => `  ${one}`), ...split(err).map(one => `  ! ${one}`), ...exit];
+}
+
+/** Replaces the names of this run's addresses, and `\x1B`, which stands for a character that an editor does not show. */
+function expand({ shell, other }: Stage, text: string): string {
+  return text
+    .replaceAll('$SERVICE', shell.simulator.url)
+    .replaceAll('$OTHER', other)
+    .replaceAll('$DIRECTORY', shell.files.path)
+    .replaceAll(/\\x\{?([0-9A-F]{2,4})\}?/g, (_, hex: string) =>
+      String.fromCodePoint(parseInt(hex, 16)),
+    );
+}
+
+/** Replaces what is different in each run. */
+function settle({ shell, other }: Stage, line: string): string {
+  return line
+    .replaceAll(shell.simulator.url, '$SERVICE')
+    .replaceAll(other, '$OTHER')
+    .replaceAll(shell.files.path, '$DIRECTORY')
+    .replaceAll(ROOT, '$ROOT')
+    .replaceAll(/\b[0-9a-f]{32}\b/g, '<random>')
+    .replace(/prom2otlp \S+ \(node v\S+\)/, 'prom2otlp <version>')
+    .replaceAll(/(?<= in )\d[\d.]* m?s\b/g, '<time>')
+    .replaceAll(
+      /[^\P{C}]/gu,
+      one => `\\x{${(one.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`,
+    );
+}
+
+async function run(stage: Stage, line: string, input: string): Promise<Partial<Printed>> {
+  const [, name = '', rest = ''] = /^(\S+) ?(.*)$/s.exec(line) ?? [];
+  const command = COMMANDS[name];
+  return command === undefined ? await runVerb(stage, line, input) : command(stage, rest, input);
+}
+
+async function runVerb(stage: Stage, line: string, input: string): Promise<Printed> {
+  const { shell, clock, answers } = stage;
+  const [, variables = '', words = '', filter = 'cat', argument = ''] =
+    /^((?:\w+=\S* )*)prom2otlp ?(.*?)(?: \| (head|grep|wc) (.*))?$/s.exec(line) ??
+    expect.fail(`no command: ${line}`);
+  const environment: Record<string, string> = { ...SHELL_ENVIRONMENT };
+  for (const [, name = '', value = ''] of variables.matchAll(/(\w+)=(\S*)/g))
+    environment[name] = value;
+  const { COLUMNS: columns, ...others } = environment;
+  const before = shell.simulator.requests.count;
+  const printed = await shell.type(words, {
+    environment: others,
+    clock: { ...HASTY_CLOCK, nowMs: () => clock.nowMs },
+    typed: input,
+    ...(columns !== undefined && { columns: Number(columns) }),
+  });
+  answers.length = 0;
+  if (printed.code === 2) expect(shell.simulator.requests.count, line).toBe(before);
+  return { ...printed, out: FILTERS[filter]?.(printed.out, argument) ?? printed.out };
+}
+
+const FILTERS: Readonly<Record<string, (text: string, argument: string) => string>> = {
+  head: (text, count) => text.split('\n').slice(0, -Number(count)).join('\n'),
+  grep: (text, word) =>
+    text
+      .split('\n')
+      .filter(line => line.includes(word))
+      .join('\n'),
+  wc: text => String(text.split('\n').length - 1),
+};
+
+type Command = (stage: Stage, rest: string, input: string) => Partial<Printed>;
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  /** Writes a file. */
+  write: ({ shell }, name, input) => {
+    shell.files.write(name, input);
+    return {};
+  },
+  cat: (_, name) => ({ out: readFileSync(name, 'utf8') }),
+  /** Shows who may read a file. */
+  mode: (_, name) => ({ out: (statSync(name).mode & 0o777).toString(8) }),
+  /** Sets the faults of the simulated service, in place of those before. */
+  faults: ({ shell }, json) => {
+    shell.simulator.resetFaults();
+    shell.simulator.setFaults(JSON.parse(json));
+    return {};
+  },
+  /** `answer STATUS BODY`: a further answer of $OTHER to the next verb. */
+  answer: ({ answers }, rest) => {
+    const [, status = '', body = ''] = /^(\d+) ?(.*)$/.exec(rest) ?? [];
+    answers.push({ status: Number(status), body });
+    return {};
+  },
+  /** Changes the key that the simulated service accepts. */
+  key: ({ shell }, key) => {
+    shell.simulator.key = key === '' ? SHELL_KEY : key;
+    return {};
+  },
+  /** Lets minutes pass. */
+  wait: ({ clock }, minutes) => {
+    clock.nowMs += Number(minutes) * MINUTE_MS;
+    return {};
+  },
+  /** Shows the requests to the simulated service since the last time. */
+  requests: stage => {
+    const { latest, count } = stage.shell.simulator.requests;
+    const recent = latest.slice(latest.length - (count - stage.shown));
+    stage.shown = count;
+    return { out: recent.map(({ method, url }) => `${method} ${url}`).join('\n') };
+  },
+};
