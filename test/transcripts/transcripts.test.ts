@@ -2,7 +2,8 @@
 // them; then `git diff` is the review. In a file, an indented line belongs to the shell, all else is prose:
 //
 //   # A title, for people and for the tables in docs
-//     $ NAME=value prom2otlp verb --option | head -3
+//     $ WHERE="--base-url $OTHER"
+//     $ NAME=value prom2otlp verb --option $WHERE | head -3
 //     | a line that is typed, or the content of a file
 //     a line to stdout
 //     ! a line to stderr
@@ -30,6 +31,7 @@ import type { Printed } from '../support/verb-context.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const START_MS = Date.UTC(2026, 2, 4, 9);
 const MINUTE_MS = 60_000;
+const ADDRESSES = ['SERVICE', 'OTHER', 'DIRECTORY'];
 
 test.each(globSync('*/*.txt', { cwd: import.meta.dirname }).sort())('%s', async name => {
   const file = join(import.meta.dirname, name);
@@ -43,8 +45,8 @@ test.each(globSync('*/*.txt', { cwd: import.meta.dirname }).sort())('%s', async 
 interface Stage {
   readonly shell: ServiceShell;
   readonly clock: { nowMs: number };
-  /** The address of $OTHER. */
-  readonly other: string;
+  /** What stands for `$NAME`, before a line is split into words: addresses, and what the transcript has set. */
+  readonly variables: Map<string, string>;
   /** What $OTHER answers next; the last answer is repeated. A verb forgets those before it. */
   readonly answers: { readonly status: number; readonly body: string }[];
   /** How many requests to the simulator `requests` has shown. */
@@ -62,7 +64,12 @@ async function play(text: string): Promise<string> {
     const answer = answers.length > 1 ? answers.shift() : answers[0];
     response.writeHead(answer?.status ?? 200).end(answer?.body ?? '');
   });
-  const stage: Stage = { shell, clock, other: other.origin, answers, shown: 0 };
+  const variables = new Map([
+    ['SERVICE', simulator.url],
+    ['OTHER', other.origin],
+    ['DIRECTORY', shell.files.path],
+  ]);
+  const stage: Stage = { shell, clock, variables, answers, shown: 0 };
   const home = process.cwd();
   process.chdir(shell.files.path);
   try {
@@ -96,23 +103,21 @@ function linesOf({ out = '', err = '', code = 0 }: Partial<Printed>): readonly s
   return [...split(out).map(one => `  ${one}`), ...split(err).map(one => `  ! ${one}`), ...exit];
 }
 
-/** Replaces the names of this run's addresses, and `\x1B`, which stands for a character that an editor does not show. */
-function expand({ shell, other }: Stage, text: string): string {
+/** Replaces variables, and `\x1B`, which stands for a character that an editor does not show. */
+function expand({ variables }: Stage, text: string): string {
   return text
-    .replaceAll('$SERVICE', shell.simulator.url)
-    .replaceAll('$OTHER', other)
-    .replaceAll('$DIRECTORY', shell.files.path)
+    .replaceAll(/\$([A-Z]+)\b/g, (name, key: string) => variables.get(key) ?? name)
     .replaceAll(/\\x\{?([0-9A-F]{2,4})\}?/g, (_, hex: string) =>
-      String.fromCodePoint(parseInt(hex, 16)),
+      String.fromCodePoint(Number.parseInt(hex, 16)),
     );
 }
 
 /** Replaces what is different in each run. */
-function settle({ shell, other }: Stage, line: string): string {
-  return line
-    .replaceAll(shell.simulator.url, '$SERVICE')
-    .replaceAll(other, '$OTHER')
-    .replaceAll(shell.files.path, '$DIRECTORY')
+function settle({ variables }: Stage, line: string): string {
+  return ADDRESSES.reduce(
+    (text, name) => text.replaceAll(variables.get(name) ?? '', `$${name}`),
+    line,
+  )
     .replaceAll(ROOT, '$ROOT')
     .replaceAll(/\b[0-9a-f]{32}\b/g, '<random>')
     .replace(/prom2otlp \S+ \(node v\S+\)/, 'prom2otlp <version>')
@@ -125,6 +130,11 @@ function settle({ shell, other }: Stage, line: string): string {
 
 async function run(stage: Stage, line: string, input: string): Promise<Partial<Printed>> {
   const [, name = '', rest = ''] = /^(\S+) ?(.*)$/s.exec(line) ?? [];
+  const [, variable, value = ''] = /^([A-Z]+)="(.*)"$/.exec(line) ?? [];
+  if (variable !== undefined) {
+    stage.variables.set(variable, value);
+    return {};
+  }
   const command = COMMANDS[name];
   return command === undefined ? await runVerb(stage, line, input) : command(stage, rest, input);
 }
