@@ -10,7 +10,7 @@
 //     [1]                      the exit code, unless it is 0
 //
 // Each file has a directory, a simulated service ($SERVICE, also the address of verbs that are given none), another
-// server ($OTHER) and a clock of its own. COMMANDS has what can be typed besides prom2otlp, FILTERS what can follow a
+// server ($OTHER) and a clock of its own; $RANDOM is the last random id that was printed. COMMANDS has what can be typed besides prom2otlp, FILTERS what can follow a
 // pipe; COLUMNS makes stdout a terminal. A mistake (exit 2) must not have sent a request, and no output may hold a
 // secret (support/service-shell.ts).
 
@@ -107,8 +107,8 @@ function linesOf({ out = '', err = '', code = 0 }: Partial<Printed>): readonly s
 function expand({ variables }: Stage, text: string): string {
   return text
     .replaceAll(/\$([A-Z]+)\b/g, (name, key: string) => variables.get(key) ?? name)
-    .replaceAll(/\\x\{?([0-9A-F]{2,4})\}?/g, (_, hex: string) =>
-      String.fromCodePoint(Number.parseInt(hex, 16)),
+    .replaceAll(/\\x(?:\{([0-9A-F]+)\}|([0-9A-F]{2}))/g, (_, long?: string, short = '') =>
+      String.fromCodePoint(Number.parseInt(long ?? short, 16)),
     );
 }
 
@@ -119,46 +119,55 @@ function settle({ variables }: Stage, line: string): string {
     line,
   )
     .replaceAll(ROOT, '$ROOT')
-    .replaceAll(/\b[0-9a-f]{32}\b/g, '<random>')
+    .replaceAll(/\b[0-9a-f]{32}\b/g, id => {
+      variables.set('RANDOM', id);
+      return '$RANDOM';
+    })
     .replace(/prom2otlp \S+ \(node v\S+\)/, 'prom2otlp <version>')
     .replaceAll(/(?<= in )\d[\d.]* m?s\b/g, '<time>')
-    .replaceAll(
-      /[^\P{C}]/gu,
-      one => `\\x{${(one.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`,
-    );
+    .replaceAll(/\p{C}/gu, one => `\\x{${(one.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`);
 }
 
 async function run(stage: Stage, line: string, input: string): Promise<Partial<Printed>> {
-  const [, name = '', rest = ''] = /^(\S+) ?(.*)$/s.exec(line) ?? [];
   const [, variable, value = ''] = /^([A-Z]+)="(.*)"$/.exec(line) ?? [];
   if (variable !== undefined) {
     stage.variables.set(variable, value);
     return {};
   }
+  const [, words = '', filter = '', argument = ''] = PIPE.exec(line) ?? [];
+  const [, name = '', rest = ''] = /^(\S+) ?(.*)$/s.exec(words) ?? [];
   const command = COMMANDS[name];
-  return command === undefined ? await runVerb(stage, line, input) : command(stage, rest, input);
+  const printed =
+    command === undefined ? await runVerb(stage, words, input) : command(stage, rest, input);
+  const { out = '' } = printed;
+  return { ...printed, out: FILTERS[filter]?.(out, argument) ?? out };
 }
 
 async function runVerb(stage: Stage, line: string, input: string): Promise<Printed> {
   const { shell, clock, answers } = stage;
-  const [, variables = '', words = '', filter = 'cat', argument = ''] =
-    /^((?:\w+=\S* )*)prom2otlp ?(.*?)(?: \| (head|grep|wc) (.*))?$/s.exec(line) ??
-    expect.fail(`no command: ${line}`);
-  const environment: Record<string, string> = { ...SHELL_ENVIRONMENT };
-  for (const [, name = '', value = ''] of variables.matchAll(/(\w+)=(\S*)/g))
-    environment[name] = value;
-  const { COLUMNS: columns, ...others } = environment;
+  const [, variables = '', words = ''] =
+    /^((?:\w+=\S* )*)prom2otlp ?(.*)$/s.exec(line) ?? expect.fail(`no command: ${line}`);
+  const given = [...variables.matchAll(/(\w+)=(\S*)/g)].map(([, name = '', value]) => [
+    name,
+    value,
+  ]);
+  const { COLUMNS: columns, ...environment } = {
+    ...SHELL_ENVIRONMENT,
+    ...Object.fromEntries(given),
+  };
   const before = shell.simulator.requests.count;
   const printed = await shell.type(words, {
-    environment: others,
+    environment,
     clock: { ...HASTY_CLOCK, nowMs: () => clock.nowMs },
     typed: input,
     ...(columns !== undefined && { columns: Number(columns) }),
   });
   answers.length = 0;
   if (printed.code === 2) expect(shell.simulator.requests.count, line).toBe(before);
-  return { ...printed, out: FILTERS[filter]?.(printed.out, argument) ?? printed.out };
+  return printed;
 }
+
+const PIPE = /^(.*?)(?: \| (head|grep|wc) (.*))?$/s;
 
 const FILTERS: Readonly<Record<string, (text: string, argument: string) => string>> = {
   head: (text, count) => text.split('\n').slice(0, -Number(count)).join('\n'),
