@@ -31,7 +31,9 @@ import type { Printed } from '../support/verb-context.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const START_MS = Date.UTC(2026, 2, 4, 9);
 const MINUTE_MS = 60_000;
-const ADDRESSES = ['SERVICE', 'OTHER', 'DIRECTORY'];
+/** A pod: there, a localhost in the configuration is no reason for a warning, on whatever machine the tests run. */
+const ENVIRONMENT = { ...SHELL_ENVIRONMENT, KUBERNETES_SERVICE_HOST: '10.0.0.1' };
+const ADDRESSES = ['SERVICE', 'OTHER', 'DIRECTORY', 'LOCALHOST', 'HOST'];
 
 test.each(globSync('*/*.txt', { cwd: import.meta.dirname }).sort())('%s', async name => {
   const file = join(import.meta.dirname, name);
@@ -68,6 +70,8 @@ async function play(text: string): Promise<string> {
     ['SERVICE', simulator.url],
     ['OTHER', other.origin],
     ['DIRECTORY', shell.files.path],
+    ['LOCALHOST', simulator.url.replace('127.0.0.1', 'localhost')],
+    ['HOST', new URL(simulator.url).host],
   ]);
   const stage: Stage = { shell, clock, variables, answers, shown: 0 };
   const home = process.cwd();
@@ -123,7 +127,7 @@ function settle({ variables }: Stage, line: string): string {
       variables.set('RANDOM', id);
       return '$RANDOM';
     })
-    .replace(/prom2otlp \S+ \(node v\S+\)/, 'prom2otlp <version>')
+    .replace(/prom2otlp \S+ \(node v[^)]*\)/, 'prom2otlp <version>')
     .replaceAll(/(?<= in )\d[\d.]* m?s\b/g, '<time>')
     .replaceAll(/\p{C}/gu, one => `\\x{${(one.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`);
 }
@@ -152,7 +156,7 @@ async function runVerb(stage: Stage, line: string, input: string): Promise<Print
     value,
   ]);
   const { COLUMNS: columns, ...environment } = {
-    ...SHELL_ENVIRONMENT,
+    ...ENVIRONMENT,
     ...Object.fromEntries(given),
   };
   const before = shell.simulator.requests.count;
@@ -196,10 +200,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     shell.simulator.setFaults(JSON.parse(json));
     return {};
   },
-  /** `answer STATUS BODY`: a further answer of $OTHER to the next verb. */
-  answer: ({ answers }, rest) => {
+  /** `answer STATUS BODY`: a further answer of $OTHER to the next verb; a long body follows, as in a file. */
+  answer: ({ answers }, rest, input) => {
     const [, status = '', body = ''] = /^(\d+) ?(.*)$/.exec(rest) ?? [];
-    answers.push({ status: Number(status), body });
+    answers.push({ status: Number(status), body: body + input });
     return {};
   },
   /** Changes the key that the simulated service accepts. */
