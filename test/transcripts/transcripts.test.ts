@@ -128,6 +128,7 @@ function settle({ variables }: Stage, line: string): string {
       return '$RANDOM';
     })
     .replace(/prom2otlp \S+ \(node v[^)]*\)/, 'prom2otlp <version>')
+    .replace(/(?<=\.zip: )\d+ B$/, '<size>')
     .replaceAll(/(?<= in )\d[\d.]* m?s\b/g, '<time>')
     .replaceAll(/\p{C}/gu, one => `\\x{${(one.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`);
 }
