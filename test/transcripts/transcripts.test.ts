@@ -16,10 +16,17 @@
 
 import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/lib/clock.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { Counters } from '../../src/lib/counters.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import type { Batch } from '../../src/model/batch.ts';
+import { openQueue } from '../../src/pipeline/queue/queue.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
-import { startHttpServer } from '../support/http-server.ts';
+import { type RecordedRequest, startHttpServer } from '../support/http-server.ts';
+import { logsBatch, metricsBatch } from '../support/otlp-requests.ts';
 import {
   HASTY_CLOCK,
   ServiceShell,
@@ -43,23 +50,49 @@ test.each(globSync('*/*.txt', { cwd: import.meta.dirname }).sort())('%s', async 
   else expect(found).toBe(expected);
 });
 
+/** Stands still unless the transcript lets time pass; waits take as long as they do for the other tests of verbs. */
+class StageClock implements Clock {
+  #nowMs = START_MS;
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return HASTY_CLOCK.monotonicMs();
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return HASTY_CLOCK.sleep(ms, signal);
+  }
+
+  after(ms: number, run: () => void): () => void {
+    return HASTY_CLOCK.after(ms, run);
+  }
+
+  forward(ms: number): void {
+    this.#nowMs += ms;
+  }
+}
+
 /** The world of one transcript. */
 interface Stage {
   readonly shell: ServiceShell;
-  readonly clock: { nowMs: number };
+  readonly clock: StageClock;
   /** What stands for `$NAME`, before a line is split into words: addresses, and what the transcript has set. */
   readonly variables: Map<string, string>;
   /** What $OTHER answers next; the last answer is repeated. A verb forgets those before it. */
   readonly answers: { readonly status: number; readonly body: string }[];
+  /** The requests to $OTHER. */
+  readonly received: RecordedRequest[];
   /** How many requests to the simulator `requests` has shown. */
   shown: number;
 }
 
 /** The text with the output of its commands as it is now. */
 async function play(text: string): Promise<string> {
-  const clock = { nowMs: START_MS };
-  const options = { clock: { ...systemClock, nowMs: () => clock.nowMs }, key: SHELL_KEY };
-  const simulator = await startSimulator(options);
+  const clock = new StageClock();
+  const simulator = await startSimulator({ clock, key: SHELL_KEY });
   using shell = new ServiceShell(simulator);
   const answers: Stage['answers'] = [];
   await using other = await startHttpServer((_, response) => {
@@ -73,7 +106,7 @@ async function play(text: string): Promise<string> {
     ['LOCALHOST', simulator.url.replace('127.0.0.1', 'localhost')],
     ['HOST', new URL(simulator.url).host],
   ]);
-  const stage: Stage = { shell, clock, variables, answers, shown: 0 };
+  const stage: Stage = { shell, clock, variables, answers, received: other.requests, shown: 0 };
   const home = process.cwd();
   process.chdir(shell.files.path);
   try {
@@ -128,6 +161,7 @@ function settle({ variables }: Stage, line: string): string {
       return '$RANDOM';
     })
     .replace(/prom2otlp \S+ \(node v[^)]*\)/, 'prom2otlp <version>')
+    .replace(/[\d.]+ \w+(?= on disk)|(?<="diskBytes": )\d+/, '<size>')
     .replace(/(?<=\.zip: )\d+ B$/, '<size>')
     .replaceAll(/(?<= in )\d[\d.]* m?s\b/g, '<time>')
     .replaceAll(/\p{C}/gu, one => `\\x{${(one.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`);
@@ -142,8 +176,9 @@ async function run(stage: Stage, line: string, input: string): Promise<Partial<P
   const [, words = '', filter = '', argument = ''] = PIPE.exec(line) ?? [];
   const [, name = '', rest = ''] = /^(\S+) ?(.*)$/s.exec(words) ?? [];
   const command = COMMANDS[name];
-  const printed =
-    command === undefined ? await runVerb(stage, words, input) : command(stage, rest, input);
+  const printed = await (command === undefined
+    ? runVerb(stage, words, input)
+    : command(stage, rest, input));
   const { out = '' } = printed;
   return { ...printed, out: FILTERS[filter]?.(out, argument) ?? out };
 }
@@ -163,7 +198,7 @@ async function runVerb(stage: Stage, line: string, input: string): Promise<Print
   const before = shell.simulator.requests.count;
   const printed = await shell.type(words, {
     environment,
-    clock: { ...HASTY_CLOCK, nowMs: () => clock.nowMs },
+    clock,
     typed: input,
     ...(columns !== undefined && { columns: Number(columns) }),
   });
@@ -173,6 +208,14 @@ async function runVerb(stage: Stage, line: string, input: string): Promise<Print
 }
 
 const PIPE = /^(.*?)(?: \| (head|grep|wc) (.*))?$/s;
+
+async function fillQueue(clock: Clock, batch: Batch): Promise<void> {
+  const config = loadConfig({ file: 'queue.yaml', environment: {} });
+  const queue = openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
+  const stored = await queue.commit({ batches: [batch], state: [], reads: [] });
+  await queue.close();
+  expect(stored.kind).toBe('stored');
+}
 
 const FILTERS: Readonly<Record<string, (text: string, argument: string) => string>> = {
   head: (text, count) => text.split('\n').slice(0, -Number(count)).join('\n'),
@@ -184,7 +227,11 @@ const FILTERS: Readonly<Record<string, (text: string, argument: string) => strin
   wc: text => String(text.split('\n').length - 1),
 };
 
-type Command = (stage: Stage, rest: string, input: string) => Partial<Printed>;
+type Command = (
+  stage: Stage,
+  rest: string,
+  input: string,
+) => Partial<Printed> | Promise<Partial<Printed>>;
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   /** Writes a file. */
@@ -207,14 +254,45 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     answers.push({ status: Number(status), body: body + input });
     return {};
   },
+  /** Shows the kinds of requests to $OTHER since the last time: several may be under way at once. */
+  received: ({ received }) => {
+    const lines = received.splice(0).map(({ method, path, headers }) => {
+      const key = headers['x-key'] === undefined ? '' : ' with x-key';
+      return `${method} ${path}${key}`;
+    });
+    return { out: [...new Set(lines)].sort().join('\n') };
+  },
   /** Changes the key that the simulated service accepts. */
   key: ({ shell }, key) => {
     shell.simulator.key = key === '' ? SHELL_KEY : key;
     return {};
   },
+  /** `fill SERVICE=POINTS,… MINUTES`: puts a request, made so long ago, into the queue of queue.yaml. */
+  fill: async ({ clock }, rest) => {
+    const [parts = '', minutes] = rest.split(' ');
+    const points = [...parts.matchAll(/(\w+)=(\d+)/g)].map(([, id, n]) => [id, Number(n)]);
+    const madeAtMs = clock.nowMs() - Number(minutes) * MINUTE_MS;
+    await fillQueue(clock, metricsBatch(Object.fromEntries(points), madeAtMs));
+    return {};
+  },
+  /** `fill-logs SERVICE RECORDS MINUTES`: the same with log records. */
+  'fill-logs': async ({ clock }, rest) => {
+    const [service = '', records, minutes] = rest.split(' ');
+    const bodies = Array.from({ length: Number(records) }, (_, i) => `record ${i}`);
+    const madeAtMs = clock.nowMs() - Number(minutes) * MINUTE_MS;
+    await fillQueue(clock, logsBatch(service, bodies, madeAtMs));
+    return {};
+  },
+  /** Changes the file of the queue as another program would. */
+  sql: (_, statement) => {
+    const database = new DatabaseSync('queue/queue.sqlite');
+    database.exec(statement);
+    database.close();
+    return {};
+  },
   /** Lets minutes pass. */
   wait: ({ clock }, minutes) => {
-    clock.nowMs += Number(minutes) * MINUTE_MS;
+    clock.forward(Number(minutes) * MINUTE_MS);
     return {};
   },
   /** Shows the requests to the simulated service since the last time. */
