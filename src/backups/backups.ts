@@ -141,12 +141,11 @@ class BackupWatcher {
     const permits = new Semaphore(READS_AT_ONCE);
     const errors: ServiceError[] = [];
     let readCount = 0;
-    let held: ServiceError | null = null;
     const readOne = async (service: ServiceBackups): Promise<void> => {
-      held ??= report.held();
       const isShared = (error: ServiceError): boolean =>
         SHARED_ERRORS.has(error.kind) || isUnauthorized(error);
-      const shared = errors.find(isShared) ?? held;
+      // The key may be refused to other parts meanwhile.
+      const shared = errors.find(isShared) ?? (errors.length === 0 ? null : report.held());
       if (shared !== null && shared.kind !== 'aborted') service.fail(shared);
       if (shared !== null) return;
       const error = await service.read(signal);

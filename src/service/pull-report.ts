@@ -68,6 +68,8 @@ export class PullReport {
   readonly #key: KeyHold | null;
   /** The last failure; null after a success. */
   #error: ServiceError | BadContent | null = null;
+  /** True if the last refusal was about the key itself. */
+  #isKeyRefused = false;
   /** The failure before the running attempt, which may succeed in part and fail again for the same reason. */
   #former: { readonly reason: string; readonly sinceAtMs: number | null } | null = null;
   #times: PullTimes = {
@@ -85,6 +87,7 @@ export class PullReport {
     key?.add(options.holdOff.dueEveryMs ?? 0);
     if (former === undefined) return;
     this.#error = former.#error;
+    this.#isKeyRefused = former.#isKeyRefused;
     this.#times = { ...former.#times };
   }
 
@@ -103,7 +106,7 @@ export class PullReport {
       reason: this.#reason,
       message: error?.message ?? '',
       hint: error?.hint ?? '',
-      isKeyRefused: this.#isRefused && this.#key?.isRefused === true,
+      isKeyRefused: this.#isRefused && this.#isKeyRefused,
     };
   }
 
@@ -170,6 +173,7 @@ export class PullReport {
     this.#note(error);
     const failure = 'kind' in error ? error : null;
     const isForAll = failure?.reason === 'auth' && this.#key !== null && this.#key.refused(failure);
+    this.#isKeyRefused = isForAll;
     if (failure === null || isForAll) this.#holdOff.clear();
     else if (attempt !== undefined)
       this.#holdOff.note(failure, attempt.isRefused, attempt.startedMs, clock.monotonicMs());
@@ -195,6 +199,7 @@ export class PullReport {
     }
     // A part that was not refused itself fails as well while it is held.
     if (refusal !== null && !this.#isRefused) this.#note(refusal);
+    this.#isKeyRefused ||= refusal !== null;
     return held;
   }
 

@@ -59,6 +59,7 @@ describe('a refusal', () => {
     expect([metrics.held(), logs.held(), logs.heldMs()]).toEqual([null, null, 0]);
     expect(metrics.status.isKeyRefused).toBe(true);
     logs.succeeded();
+    metrics.failed(refusal, refused());
     expect(metrics.status).toMatchObject({ reason: 'auth', isKeyRefused: false });
   });
 
