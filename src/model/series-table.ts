@@ -287,6 +287,7 @@ export class SeriesTable {
   }
 
   setStart(row: number, startMs: number): void {
+    if (Object.is(this.startMs[row], startMs)) return;
     this.startMs[row] = startMs;
     this.startsVersion++;
   }

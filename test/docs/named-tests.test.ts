@@ -1,6 +1,6 @@
 // The tests that docs/how-it-works/mapping.md and docs/how-it-works/service-coverage.md name exist. A test is a file
-// and how titles begin: `[start](../../test/….test.ts) “F5:”, “F5b:”`. Every rule and every section of the
-// specification has its row.
+// and how titles begin: `[start](../../test/….test.ts) “F5:”, “F5b:”`; in a transcript (`.txt`), `# ` begins the line of
+// a title. Every rule and every section of the specification has its row.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ interface NamedTest {
 }
 
 function testsNamed(text: string): readonly NamedTest[] {
-  return [...text.matchAll(/\]\(\.\.\/\.\.\/(test\/[^)]+\.test\.ts)\)((?:,? “[^”]+”)*)/g)].map(
+  return [...text.matchAll(/\]\(\.\.\/\.\.\/(test\/[^)]+(?:\.test\.ts|\.txt))\)((?:,? “[^”]+”)*)/g)].map(
     ([, file = '', quotes = '']) => ({
       file,
       titles: [...quotes.matchAll(/“([^”]+)”/g)].map(([, title = '']) => title),
@@ -26,6 +26,7 @@ function testsNamed(text: string): readonly NamedTest[] {
 
 function titlesIn(file: string): readonly string[] {
   const text = readFileSync(join(ROOT, file), 'utf8');
+  if (file.endsWith('.txt')) return [...text.matchAll(/^# (.*)$/gm)].map(([, title = '']) => title);
   return [...text.matchAll(/\btest(?:\.(?:for|each)\b.*?\))?\(\s*(['"`])(.*?)\1,/gs)].map(
     ([, , title = '']) => title,
   );

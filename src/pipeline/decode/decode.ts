@@ -19,7 +19,7 @@ import { ExpectedRows } from './expected-rows.ts';
 import { LastTime } from './same-text.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
 import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
-import { LayoutBuilder } from './layout.ts';
+import { LayoutBuilder } from './replay.ts';
 import { compactKeys, findRow, insertRow } from './row-index.ts';
 import { SampleLine } from './sample-line.ts';
 import {

@@ -16,8 +16,7 @@ import { readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
 import { resolveRows } from './resolve.ts';
 import { restoreRows, setStartMode } from './state.ts';
-import { setScrapeSeries } from './scrape-series.ts';
-import { countAdded, readsOf, samplesOf, tallyPage } from './tally.ts';
+import { countAdded, readsOf, samplesOf, setScrapeSeries, tallyPage } from './tally.ts';
 import { settleDuplicates } from './duplicates.ts';
 import { countLostUptimes } from './uptimes.ts';
 

@@ -91,6 +91,17 @@ function isSentAsIs(table: SeriesTable, row: number): boolean {
   return metric.sentName === metric.name && metric.labelRules === null;
 }
 
+/** Makes a head that the previous process sent the sender of its identity, so that the one sent from now on comes after it. */
+export function continueSender(table: SeriesTable, head: number): void {
+  const { lastTimeMs } = table;
+  const identity = table.identityOf.get(head);
+  if (identity === undefined || identity.sender === head || Number.isNaN(lastTimeMs[head]!)) return;
+  const isNewer = !(lastTimeMs[identity.sender]! >= lastTimeMs[head]!);
+  forgetSeries(table, isNewer ? identity.sender : head);
+  if (isNewer) identity.sender = head;
+  table.orderVersion++;
+}
+
 const AFTER_ALL_LINES = 2 ** 32;
 
 /** Finds the first point of each identity on this page, and hides the others. Call this before judging a page. */

@@ -8,7 +8,7 @@ import type { OverrideConfig } from '../../config/config.ts';
 import { isSummable, renamed } from '../../config/rename.ts';
 import { type DeclaredType, isCounting, type Metric, type PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
-import { SCRAPE_SERIES } from './scrape-series.ts';
+import { SCRAPE_SERIES } from './tally.ts';
 
 const DECLARED_KINDS: Readonly<Record<DeclaredType, PointKind>> = {
   counter: 'sum',

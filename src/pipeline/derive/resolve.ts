@@ -62,7 +62,6 @@ export function* resolveRows(
   }
   if (turned.length > 0) forgetStreams(table, turned);
   if (table.fresh.length === 0) return;
-  table.startsVersion++;
   const placing = new Placing(table, options, report);
   for (const [index, row] of table.fresh.entries()) {
     if (isScraped(table, row)) placing.place(row);

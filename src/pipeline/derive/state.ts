@@ -18,6 +18,7 @@ import { isCounting } from '../../model/metric.ts';
 import { keepMsOf, releaseUnused } from './forget.ts';
 import type { DeriveOptions, Judge } from './options.ts';
 import { moveSeries, rowsOf } from './compound.ts';
+import { continueSender } from './duplicates.ts';
 import { componentOf, isScraped, serviceOf, serviceOfRow } from './places.ts';
 import { laterMs } from './reset.ts';
 import { SeriesIds } from './series-id.ts';
@@ -274,7 +275,10 @@ export function* restoreRows(
     if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
     restoreRow(judge, restored, row, ids);
   }
-  for (const head of new Set(rows.map(row => table.head[row]!))) settleParts(table, head);
+  for (const head of new Set(rows.map(row => table.head[row]!))) {
+    settleParts(table, head);
+    continueSender(table, head);
+  }
   const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
   if (isPatient && restored.indexById.size > 0 && table.services.some(isAwaited)) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
