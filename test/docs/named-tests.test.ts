@@ -1,6 +1,6 @@
 // The tests that docs/how-it-works/mapping.md and docs/how-it-works/service-coverage.md name exist. A test is a file
 // and how titles begin: `[start](../../test/….test.ts) “F5:”, “F5b:”`; in a transcript (`.txt`), `# ` begins the line of
-// a title. Every rule and every section of the specification has its row.
+// a title, in a script of the rules `== `. Every rule and every section of the specification has its row.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,17 +16,19 @@ interface NamedTest {
 }
 
 function testsNamed(text: string): readonly NamedTest[] {
-  return [...text.matchAll(/\]\(\.\.\/\.\.\/(test\/[^)]+(?:\.test\.ts|\.txt))\)((?:,? “[^”]+”)*)/g)].map(
-    ([, file = '', quotes = '']) => ({
-      file,
-      titles: [...quotes.matchAll(/“([^”]+)”/g)].map(([, title = '']) => title),
-    }),
-  );
+  return [
+    ...text.matchAll(/\]\(\.\.\/\.\.\/(test\/[^)]+(?:\.test\.ts|\.txt))\)((?:,? “[^”]+”)*)/g),
+  ].map(([, file = '', quotes = '']) => ({
+    file,
+    titles: [...quotes.matchAll(/“([^”]+)”/g)].map(([, title = '']) => title),
+  }));
 }
 
 function titlesIn(file: string): readonly string[] {
   const text = readFileSync(join(ROOT, file), 'utf8');
-  if (file.endsWith('.txt')) return [...text.matchAll(/^# (.*)$/gm)].map(([, title = '']) => title);
+  // A title of a transcript, or of a script of the rules.
+  if (file.endsWith('.txt'))
+    return [...text.matchAll(/^(?:#|==) (.*)$/gm)].map(([, title = '']) => title);
   return [...text.matchAll(/\btest(?:\.(?:for|each)\b.*?\))?\(\s*(['"`])(.*?)\1,/gs)].map(
     ([, , title = '']) => title,
   );
@@ -75,10 +77,10 @@ describe('docs/how-it-works/mapping.md', () => {
   });
 
   test('no test that bears a rule is left out', () => {
-    const files = ['derive', 'encode'].flatMap(stage =>
-      readdirSync(join(ROOT, 'test/pipeline', stage)).map(name => `test/pipeline/${stage}/${name}`),
+    const files = ['pipeline/derive', 'pipeline/encode', 'rules'].flatMap(folder =>
+      readdirSync(join(ROOT, 'test', folder)).map(name => `test/${folder}/${name}`),
     );
-    for (const file of files.filter(name => name.endsWith('.test.ts')))
+    for (const file of files.filter(name => /\.test\.ts$|\.txt$/.test(name)))
       for (const title of titlesIn(file)) {
         const rule = /^([B-I]\d?)[a-c]?: /.exec(title)?.[1];
         if (rule === undefined) continue;
