@@ -82,7 +82,7 @@ describe('docs/how-it-works/mapping.md', () => {
     );
     for (const file of files.filter(name => /\.test\.ts$|\.txt$/.test(name)))
       for (const title of titlesIn(file)) {
-        const rule = /^([B-I]\d?)[a-c]?: /.exec(title)?.[1];
+        const rule = /^([A-I]\d?)[a-c]?: /.exec(title)?.[1];
         if (rule === undefined) continue;
         expect(
           testsNamed(rows.get(rule) ?? '').map(named => named.file),

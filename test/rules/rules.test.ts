@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { parseConfig } from '../../src/config/load.ts';
+import type { Refused } from '../../src/model/page.ts';
 import type { OtlpPoint } from '../support/otlp-points.ts';
 import {
   at,
@@ -150,15 +151,20 @@ function tell(seen: Seen, { services, hidden }: Case): string[] {
     if (isSourceStale) lines.push(`told ${id} does not move`);
     if (lostUptimes > 0) lines.push(`told ${id} lost ${lostUptimes} uptime`);
   }
-  const counts = {
-    early: derived.earlyTimes,
-    name: derived.nameLabels,
-    taken: derived.takenLabels,
-  };
-  if (counts.early > 0) lines.push(`told ${counts.early} times before 2000`);
-  if (counts.name > 0) lines.push(`told ${counts.name} labels __name__`);
-  if (counts.taken > 0) lines.push(`told ${counts.taken} labels taken`);
+  const { refused, earlyTimes, nameLabels, takenLabels } = derived;
+  if (refused !== null) lines.push(`told refused by ${listOf(refused)}`);
+  if (earlyTimes > 0) lines.push(`told ${earlyTimes} times before 2000`);
+  if (nameLabels > 0) lines.push(`told ${nameLabels} labels __name__`);
+  if (takenLabels > 0) lines.push(`told ${takenLabels} labels taken`);
   return lines;
+}
+
+/** `series: threads 3; a 2, b 1`: the limits, and what was refused by family and by namespace. */
+function listOf({ limits, byFamily, byNamespace }: Refused): string {
+  const lists = [byFamily, byNamespace].map(counts =>
+    [...counts].flatMap(([name, count]) => (name === '' ? [] : [`${name} ${count}`])).join(', '),
+  );
+  return `${[...limits].sort().join(', ')}: ${lists.filter(Boolean).join('; ')}`;
 }
 
 /** A point as a text; the marker of a histogram or summary also shows its bounds or quantiles. */
