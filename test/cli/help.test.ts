@@ -1,4 +1,4 @@
-// The texts that follow from the declarations of the verbs: the help of every verb and action, docs/cli.md, the man
+// The texts that follow from the declarations of the verbs: the help of every verb and action, docs/use/cli.md, the man
 // page and the completion. Bash completes here as for a user; the other shells, if installed, only parse their script.
 
 import { execFileSync } from 'node:child_process';
