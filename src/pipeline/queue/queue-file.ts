@@ -181,6 +181,12 @@ export class QueueFile {
     for (const row of rows) yield Number(row['id']);
   }
 
+  /** The same, newest first. */
+  *newestIds(signal: Signal): IterableIterator<number> {
+    const sql = 'SELECT id FROM batch WHERE signal = ? ORDER BY id DESC';
+    for (const row of this.#prepare(sql).iterate(signal)) yield Number(row['id']);
+  }
+
   has(id: number): boolean {
     return this.#get('SELECT 1 FROM batch WHERE id = ?', id) !== undefined;
   }
