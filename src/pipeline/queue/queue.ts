@@ -125,15 +125,15 @@ export class Queue {
 
   #showGauges(): void {
     const { rows, bytes, points, maxBytes, oldestAge, trouble } = this.#counters;
-    const bySignal = (of: (stats: QueueStats) => number) => (): readonly CounterSeries[] =>
-      SIGNALS.map(signal => ({ labelValues: [signal], value: of(this.stats(signal)) }));
-    rows.follow(bySignal(stats => stats.rows));
-    bytes.follow(bySignal(stats => stats.bytes));
-    points.follow(bySignal(stats => stats.points));
-    maxBytes.follow(bySignal(stats => stats.maxBytes));
+    const bySignal = (of: (signal: Signal) => number) => (): readonly CounterSeries[] =>
+      SIGNALS.map(signal => ({ labelValues: [signal], value: of(signal) }));
+    rows.follow(bySignal(signal => this.size(signal).rows));
+    bytes.follow(bySignal(signal => this.size(signal).bytes));
+    points.follow(bySignal(signal => this.size(signal).points));
+    maxBytes.follow(bySignal(signal => this.size(signal).maxBytes));
     const ageMs = ({ oldestAtMs }: QueueStats): number =>
       oldestAtMs === null ? 0 : this.#options.clock.nowMs() - oldestAtMs;
-    oldestAge.follow(bySignal(stats => ageMs(stats) / 1000));
+    oldestAge.follow(bySignal(signal => ageMs(this.stats(signal)) / 1000));
     trouble.follow(() => (this.trouble() === null ? 0 : 1));
   }
 
