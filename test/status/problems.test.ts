@@ -82,6 +82,19 @@ describe('what cannot be read', () => {
     expect(found[0]?.hint).toMatch(/^Replace the key/);
   });
 
+  test('is a right that the key lacks if the key works for others', () => {
+    const found = findProblems(
+      sampleReport({
+        pulls: [samplePull(), failedPull('auth', { kind: 'logs', isKeyRefused: false })],
+      }),
+    );
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatchObject({
+      title: 'the key lacks a right at api.example.com since 09:20:00: logs of 2 services',
+      hint: expect.stringContaining('The key works for other requests.'),
+    });
+  });
+
   test('is told by its reason, with the names of single services', () => {
     const one = { serviceCount: 1, firstService: 'orders' };
     expect(titles(failedPull('timeout', one), failedPull('timeout', { kind: 'logs' }))).toEqual([
@@ -360,15 +373,6 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
             reason: 'checksum',
           },
         ],
-        lostStates: [
-          {
-            at: '2026-03-04T09:00:00.000Z',
-            service: 'orders',
-            type: 'audit-log',
-            source: 'orders/0',
-          },
-          { at: '2026-03-04T09:00:00.000Z', service: 'orders', type: '', source: '' },
-        ],
         nextPullAt: null,
       },
       backups: {
@@ -388,8 +392,6 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     'error error-log of orders: cannot list the logs | ',
     'error backups of b: cannot read | Look.',
     'warning audit-log of orders: the archive a1 was given up: checksum | Its records may be missing; a gap record in the back end reports it.',
-    'warning audit-log of orders: the state of orders/0 is lost; it begins anew | Its open archives are read again: their records may arrive twice.',
-    'warning logs of orders: the state of the logs is lost; it begins anew | Earlier records may be missing; a gap record in the back end reports it.',
     'warning backups of a: no full backup is scheduled | ',
   ],
 ])('%s', (_, changes, ...want) => {
