@@ -1,4 +1,5 @@
-// One folder per rule of the mapping: pages, and the points that are sent for them, in words that a reader can check.
+// One folder per rule on names, units, Resources and scopes: pages, and all that is sent for them, in words that a reader
+// can check. The rules on sequences of pages are scripts (test/rules); F5-restart is here for `show encode`.
 // The pages of a folder are successive scrapes of one target; `pageN.failed` is a failed scrape, and holds the reason.
 // case.yaml says what the pages show, and holds the configuration that differs from the defaults. After an intended
 // change: `npx vitest run --project unit test/pipeline/golden.test.ts -u`, then read the difference.

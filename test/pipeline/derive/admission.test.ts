@@ -1,4 +1,5 @@
-// Which new series are admitted: metrics.limits.series, .service_samples and .memory.
+// Which new series are admitted, what the scripts (test/rules/limits.txt) cannot say: very many of
+// them, several targets, memory.
 
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
@@ -41,44 +42,10 @@ function expectBalance(seen: Seen): void {
 }
 
 describe('series', () => {
-  test('above the limit, new ones are refused and counted by family', () => {
-    const target = targetOf({ series: 5, serviceSamples: 10 });
-    const seen = target.page(0, gauges(0, 8));
-    expect(sent(seen)).toEqual(upTo(0, 5));
-    expect(seen.reads).toEqual({ used: 5, series_limit: 3 });
-    expectBalance(seen);
-    expect(seen.translated.derived.refused?.byFamily).toEqual(new Map([['threads', 3]]));
-    expect(seen.translated.derived.refused?.limits).toEqual(new Set(['series']));
-  });
-
   test('very many repeated lines beside a refused series are kept', () => {
     const target = targetOf({ series: 1, serviceSamples: 500_000 });
     const seen = target.page(0, gauges(0, 2) + gauges(0, 1).repeat(200_000));
     expect(seen.reads).toEqual({ used: 1, repeated: 200_000, series_limit: 1 });
-  });
-
-  test('admitted ones stay, refused ones stay refused, in any order on the page', () => {
-    const target = targetOf({ series: 5, serviceSamples: 10 });
-    target.page(0, gauges(0, 5));
-    const lines = gauges(0, 8).split('\n').filter(Boolean).reverse().join('\n');
-    for (const seconds of [60, 120, 180]) {
-      const seen = target.page(seconds, lines);
-      expect(sent(seen)).toEqual(upTo(0, 5));
-      expectBalance(seen);
-    }
-  });
-
-  test('ended ones keep their room for an hour, then new ones are taken', () => {
-    const target = targetOf({ series: 6 });
-    target.page(0, gauges(0, 6));
-    const other = gauges(6, 9);
-    for (const seconds of [60, 3600]) {
-      const seen = target.page(seconds, other);
-      expect(seen.reads).toEqual({ series_limit: 3 });
-      expectBalance(seen);
-    }
-    for (const seconds of [3660, 3720]) target.page(seconds, other);
-    expect(target.page(3780, other).reads).toEqual({ used: 3 });
   });
 
   test('known ones go on under endless churn, and the table stays within the limit', () => {
@@ -91,23 +58,6 @@ describe('series', () => {
       expect(seriesIn(table)).toBeLessThanOrEqual(100);
     }
     expect(table.count).toBeLessThan(180);
-  });
-
-  test('one service can take all the room; the known series of the others go on', () => {
-    const target = targetOf({ series: 10 }, { services: ['a', 'b'] });
-    const of = (id: string, from: number, to: number): string =>
-      gauges(from, to, `,namespace="${id}"`);
-    expect(target.page(0, of('a', 0, 3) + of('b', 0, 3)).reads).toEqual({ used: 6 });
-    for (const seconds of [60, 120]) {
-      const seen = target.page(seconds, of('a', 0, 20) + of('b', 0, 4));
-      expect(seen.reads).toEqual({ used: 10, series_limit: 14 });
-      expect(seen.translated.derived.refused?.byNamespace).toEqual(
-        new Map([
-          ['a', 13],
-          ['b', 1],
-        ]),
-      );
-    }
   });
 
   test('those that include and exclude leave out do not count', () => {
@@ -138,43 +88,6 @@ describe('series', () => {
       expect(seen.reads).toEqual({ used: 2, excluded: 60_000 });
       expect(seen.translated.derived.services).toMatchObject([{ isUp: true }]);
       expect(seen.translated.path).toBe(seconds === 0 ? 'full' : 'repeating');
-    }
-  });
-
-  test('above service_samples, new ones of that service alone are refused', () => {
-    const options = { services: ['a', 'b'] };
-    const target = targetOf({ serviceSamples: 5 }, options);
-    const of = (id: string, from: number, to: number): string =>
-      gauges(from, to, `,namespace="${id}"`);
-    target.page(0, of('a', 2, 5));
-    for (const seconds of [60, 120]) {
-      const seen = target.page(seconds, of('a', 0, 8) + of('b', 0, 4));
-      expect(seen.reads).toEqual({ used: 9, series_limit: 3 });
-      expect(sent(seen).slice(-2)).toEqual([3, 4].map(Number));
-      expect(seen.translated.derived.refused?.limits).toEqual(new Set(['service_samples']));
-      expect(seen.translated.derived.services.every(({ isUp }) => isUp)).toBe(true);
-      expectBalance(seen);
-    }
-    // Another page with as many other series is taken: the limit is of one page.
-    expect(target.page(180, of('a', 10, 15)).reads).toEqual({ used: 5 });
-  });
-
-  test('a refused series may occur twice, or with an exemplar', () => {
-    const target = targetOf({ series: 1, serviceSamples: 10 });
-    const text = 'a 1\n# TYPE b counter\nb_total 1 # {x="y"} 1\nb_total 2\nb_total 2 17\n# EOF\n';
-    const seen = target.page(0, text);
-    expect(seen.reads).toEqual({ used: 1, series_limit: 3 });
-    expectBalance(seen);
-  });
-
-  test('histograms: refused parts do not spoil the point of the others later', () => {
-    const target = targetOf({ series: 4, serviceSamples: 10 });
-    const histogram =
-      '# TYPE h histogram\nh_count 3\nh_bucket{le="1"} 1\nh_bucket{le="2"} 2\nh_bucket{le="+Inf"} 3\nh_sum 4\n';
-    for (const seconds of [0, 60]) {
-      const seen = target.page(seconds, histogram);
-      expect(seen.reads).toEqual({ used: 4, series_limit: 1 });
-      expect(seen.points).toHaveLength(1);
     }
   });
 
