@@ -61,6 +61,7 @@ interface State {
 type RecordEnd = Pick<RedactedMessage, 'end' | 'room'>;
 
 const NEW: Readonly<State> = { inherited: null, rest: null, open: [], room: null };
+const BEGINS: OpenEnd<MessageContext> = { contexts: ['code'], carry: '' };
 const CLOSED: RecordEnd = { end: 'code', room: null };
 const NO_RECORDS: readonly ParsedRecord[] = [];
 /** The marks of a record without a header. */
@@ -188,7 +189,7 @@ export class JoiningReader implements LineReader {
   #begins(): OpenEnd<MessageContext> {
     const { rest, open } = this.#state;
     if ((this.#lines.marks & ORPHAN) !== 0 && rest !== null) return rest;
-    return { contexts: ['code', ...open], carry: '' };
+    return open.length === 0 ? BEGINS : { contexts: ['code', ...open], carry: '' };
   }
 
   #complete(): ParsedRecord {
@@ -200,11 +201,10 @@ export class JoiningReader implements LineReader {
     // Most records were read when they were redacted; without that, nothing need be known.
     if (!this.#reading.isRedacting) this.#end = CLOSED;
     const isRead = this.#end !== null && contexts.length === 1;
-    const text = `${carry}${lines.raw}\n`;
     const ends: readonly MessageContext[] = isRead
       ? [this.#end?.end ?? 'code']
-      : contextsAfter(contexts, text, endOfMessage);
-    this.#setOpen(ends, isDoubtful ? this.#roomAfter(text) : (this.#end?.room ?? null));
+      : contextsAfter(contexts, `${carry}${lines.raw}\n`, endOfMessage);
+    this.#setOpen(ends, isDoubtful ? this.#roomAfter(lines.raw) : (this.#end?.room ?? null));
     if (this.#isHidden(lines.marks) && this.#state.rest !== null)
       this.#state.rest = { ...this.#state.rest, contexts: ends, carry: '' };
     if (!isDoubtful) return toParsedRecord(lines, fields);
@@ -222,7 +222,7 @@ export class JoiningReader implements LineReader {
     const { end, room } = readMessage(text);
     const own = isMessageOpen(end) ? room : 0;
     const before = this.#state.room;
-    return before === null || own === null ? null : Math.max(before - text.length, own);
+    return before === null || own === null ? null : Math.max(before - text.length - 1, own);
   }
 
   #fields(lines: CompleteLines, isDoubtful: boolean): LogRecord {
