@@ -184,7 +184,7 @@ describe('events', () => {
     await backups.cycle(never);
     await change('DELETE', '/1');
     const again = openBackups(configOf());
-    const unreadable = vi.spyOn(queue, 'readState').mockResolvedValue(undefined);
+    const unreadable = vi.spyOn(queue, 'restoreState').mockResolvedValue(undefined);
     await again.cycle(never);
     // The gauges do not wait.
     expect(again.services.map(({ isUp }) => isUp)).toEqual([true, true]);
