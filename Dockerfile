@@ -1,6 +1,6 @@
 # The image contains only the bundle, Node.js and its linked libraries: no shell, no package manager, no node_modules. The
 # container does not run as root, and works with a read-only root file system and without capabilities. It writes only to
-# /var/lib/prom2otlp. docs/release.md builds it for amd64 and arm64.
+# /var/lib/prom2otlp. docs/operate/release.md builds it for amd64 and arm64.
 ARG NODE_IMAGE=node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 # Of the architecture of the image. Nothing in it runs here, so that a build for another architecture needs no emulator.

@@ -1,5 +1,5 @@
-// `npm run bench`: measures this project and the programs that others would use instead, and says which goals are met. A
-// result counts only when every sample that was served has arrived; see docs/performance.md.
+// `npm run bench`: measures this project and the programs that others would use instead, and says which goals are
+// met. A result counts only when every sample that was served has arrived; see docs/how-it-works/performance.md.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -10,7 +10,6 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bug } from './errors.ts';
-import { type Bell } from './lib/bell.ts';
 import { Semaphore } from './lib/semaphore.ts';
 import { BodyBufferPool } from './lib/body-buffer.ts';
 import type { Clock } from './lib/clock.ts';
@@ -130,8 +129,6 @@ export interface PageSource<Result extends Scraped> {
   scrape(signal?: AbortSignal): Promise<Result>;
   /** Called once the page has been used: its memory may be reused. */
   release(): void;
-  /** Rings when the target is to be scraped before it is due. */
-  readonly looks: Bell;
 }
 
 /** A target in the running pipeline. */
@@ -169,34 +166,17 @@ export class Pipeline<Result extends Scraped> {
 
   /** Runs ticks until `stop`; scrapes already under way still reach the queue, unless they are given up. */
   async run(stop: AbortSignal): Promise<void> {
-    const { schedule, clock, targets } = this.#options;
+    const { schedule, clock } = this.#options;
     const ticks = new Set<Promise<void>>();
-    const hastening = targets.map((target, index) => this.#hasten(target, index, stop));
     while (!stop.aborted) {
-      const seen = schedule.hastened.rings;
       const due = schedule.takeDue(clock.monotonicMs());
       if (due.length > 0) {
         const tick = this.tick(due).finally(() => ticks.delete(tick));
         ticks.add(tick);
       }
-      const ms = schedule.nextDueMs() - clock.monotonicMs();
-      await schedule.hastened.wait(seen, stop, { clock, ms });
+      await clock.sleep(schedule.nextDueMs() - clock.monotonicMs(), stop);
     }
-    await Promise.all([...ticks, ...hastening]);
-  }
-
-  /** Makes a target due early each time its scraper's `looks` rings. */
-  async #hasten(
-    { scraper }: PipelineTarget<Result>,
-    index: number,
-    stop: AbortSignal,
-  ): Promise<void> {
-    const { schedule, clock } = this.#options;
-    const { looks } = scraper;
-    for (let seen = looks.rings; !stop.aborted; seen = looks.rings) {
-      await looks.wait(seen, stop);
-      if (!stop.aborted) schedule.hasten(index, clock.monotonicMs());
-    }
+    await Promise.all(ticks);
   }
 
   /**
@@ -246,7 +226,7 @@ export class Pipeline<Result extends Scraped> {
         step = steps.next();
       }
       const { batch, derived, state } = step.value;
-      // After a hastened scrape, the target's previous page may still wait in an earlier tick's gather.
+      // The target's previous page may still wait in an earlier tick's gather.
       const before = this.#gathers.get(target.id);
       if (before !== gather) await before?.flush();
       this.#gathers.set(target.id, gather);

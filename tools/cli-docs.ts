@@ -1,5 +1,5 @@
-// Writes docs/cli.md and the man page deploy/man/prom2otlp.1 from the declarations of the verbs, so that each option is
-// described once. Run `node tools/cli-docs.ts` after a change of a verb. A test compares the files.
+// Writes docs/use/cli.md and the man page deploy/man/prom2otlp.1 from the declarations of the verbs, so that each
+// option is described once. Run `node tools/cli-docs.ts` after a change of a verb. A test compares the files.
 
 import { writeFileSync } from 'node:fs';
 import { oneLine, optionHead, optionText, textsOf, usageOf } from '../src/cli/help.ts';
@@ -9,7 +9,7 @@ import { loadVerbs } from '../src/cli/verbs.ts';
 /** The texts of the files by their paths relative to the root. */
 export async function cliDocuments(): Promise<Readonly<Record<string, string>>> {
   const verbs = await loadVerbs();
-  return { 'docs/cli.md': markdown(verbs), 'deploy/man/prom2otlp.1': manPage(verbs) };
+  return { 'docs/use/cli.md': markdown(verbs), 'deploy/man/prom2otlp.1': manPage(verbs) };
 }
 
 const VARIABLES: readonly (readonly [name: string, text: string])[] = [

@@ -26,7 +26,7 @@ export function generatedFiles(): Readonly<Record<string, string>> {
     [types]: formatted(withTypes(readFileSync(pathOf(types), 'utf8')), types),
     'config/prom2otlp.example.yaml': exampleText(),
     'config/schema.json': `${schemaText()}\n`,
-    'docs/configuration.md': tableText(),
+    'docs/use/configuration.md': tableText(),
   };
 }
 
@@ -152,7 +152,7 @@ function flow(value: unknown): string {
 const TABLE_HEAD = `# The keys of the configuration
 
 \`tools/config-schema.ts\` generates this page from the declarations of the keys in \`src/config/keys.ts\`.
-[config/prom2otlp.example.yaml](../config/prom2otlp.example.yaml) shows the keys as a file.
+[config/prom2otlp.example.yaml](../../config/prom2otlp.example.yaml) shows the keys as a file.
 A key without a default is optional unless its text says that it is required.
 
 The file is YAML 1.2. Anchors and aliases work for whole values (\`&name\`, \`*name\`). Merge keys (\`<<:\`) are not supported: they are not part of

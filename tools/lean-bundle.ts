@@ -1,14 +1,14 @@
-// Plugins of the bundler that make the bundle small in memory, but do not change what the program does: they keep only the
-// used part of undici, load only the needed modules of Node, and write text that V8 keeps in one byte a character.
-// docs/decisions/0030-memory-and-pauses.md has the measurements.
+// Plugins of the bundler that make the bundle small in memory, but do not change what the program does: they keep
+// only the used part of undici, load only the needed modules of Node, and write text that V8 keeps in one byte a
+// character. docs/how-it-works/decisions/0030-memory-and-pauses.md has the measurements.
 
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'rolldown';
 
 /**
- * Keeps only undici's dispatchers that src uses, over HTTP/1.1. The rest (fetch, WebSocket, caches, mocks, HTTP/2, a second
- * parser) is never called, and costs 6 MB of a small daemon's memory. Where undici no longer imports a module that is
- * replaced here, the build fails: the new undici has moved it.
+ * Keeps only undici's dispatchers that src uses, over HTTP/1.1. The rest (fetch, WebSocket, caches, mocks, HTTP/2, a
+ * second parser) is never called, and costs 6 MB of a small daemon's memory. Where undici no longer imports a module
+ * that is replaced here, the build fails: the new undici has moved it.
  */
 export function leanUndici(): Plugin {
   const unmet = new Set([...REPLACED.keys(), SECOND_PARSER]);
@@ -77,12 +77,13 @@ const LOADED: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * An ES import of one of Node's modules reads all of its exports, even those that load other modules on demand: so `crypto`
- * loads all of Web Crypto, and `process` its reports. `process.getBuiltinModule` loads only the module itself.
+ * An ES import of one of Node's modules reads all of its exports, even those that load other modules on demand: so
+ * `crypto` loads all of Web Crypto, and `process` its reports. `process.getBuiltinModule` loads only the module itself.
  */
 export const leanBuiltins: Plugin = {
   name: 'lean-builtins',
-  // Does not change imports of the bundler's runtime: the new module might get into a chunk that needs the runtime first.
+  // Does not change imports of the bundler's runtime: the new module might get into a chunk that needs the runtime
+  // first.
   resolveId: (source, importer, { kind }) =>
     source.startsWith('node:') && kind === 'import-statement' && importer !== RUNTIME
       ? `${BUILTIN}${source}`

@@ -1,4 +1,4 @@
-// All metrics of the program itself, by section of docs/telemetry.md. In: the groups that the files
+// All metrics of the program itself, by section of docs/operate/telemetry.md. In: the groups that the files
 // of src declare next to the code that counts. A new counter needs no entry here; a new group needs
 // one, and a test finds a missing one.
 

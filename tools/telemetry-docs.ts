@@ -1,4 +1,4 @@
-// Writes docs/telemetry.md from the declarations of the counters, so that each help text is written
+// Writes docs/operate/telemetry.md from the declarations of the counters, so that each help text is written
 // once. Run `node tools/telemetry-docs.ts` after a change of a counter. A test compares the page.
 
 import { writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ metrics with labels appear with their first count. No metric has more than 4,096
 \`other\`, or left out if they are gauges.
 
 For each database service the daemon also sends, in the Resource of that service, \`up\` and the \`scrape_*\` series
-([mapping](mapping.md)) and, if enabled, the backup gauges ([backups](backups.md)).
+([mapping](../how-it-works/mapping.md)) and, if enabled, the backup gauges ([backups](../use/backups.md)).
 
 The dashboards in \`deploy/helm/dashboards\` and the alert rules in \`deploy/helm/alerts\` use these metrics.
 `;
@@ -41,4 +41,4 @@ function rowOf({ name, kind, labelNames, help }: Counter): string {
 }
 
 if (import.meta.main)
-  writeFileSync(new URL('../docs/telemetry.md', import.meta.url), telemetryDocument());
+  writeFileSync(new URL('../docs/operate/telemetry.md', import.meta.url), telemetryDocument());

@@ -1,5 +1,5 @@
-// Results as tables: as lines for a terminal, and in README.md and docs/performance.md, where two HTML comments mark the
-// place of a table. The text between them is never written by hand.
+// Results as tables: as lines for a terminal, and in README.md and docs/how-it-works/performance.md, where two HTML
+// comments mark the place of a table. The text between them is never written by hand.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { CONTENDERS } from '../contenders/contender-list.ts';
@@ -28,7 +28,7 @@ export const DOCUMENTS: Readonly<
   'README.md': {
     comparison: results => [...markdown(comparisonTable(results)), '', takenLine(results)],
   },
-  'docs/performance.md': {
+  'docs/how-it-works/performance.md': {
     goals: results => markdown(goalsTable(results)),
     costs: results => [...markdown(costTable(results)), '', takenLine(results)],
     others: results =>

@@ -16,7 +16,7 @@ import { WireWriter } from '../pipeline/encode/wire.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ServiceClient } from '../service/client.ts';
 import type { ServiceClients } from '../service/clients.ts';
-import type { PullReport, PullReportOptions } from '../service/pull-report.ts';
+import type { PullReport } from '../service/pull-report.ts';
 import type { ServiceError } from '../service/service-error.ts';
 import { BACKUP_COUNTERS, ServiceBackups } from './service-backups.ts';
 
@@ -44,12 +44,6 @@ export class Backups {
     this.watchers = planTargets(config).map(({ id, name, services, api }) => {
       const http = clients.get(api);
       const client = new ServiceClient({ http, paths: config.backups.endpoints });
-      let probeCount = 0;
-      const probe: PullReportOptions['probe'] = signal => {
-        // In turns, because the key may lack a permission for some.
-        const service = services[probeCount++ % services.length];
-        return client.schedules.list({ service_id: service?.id ?? '', signal });
-      };
       const report = clients.report(api, {
         kind: 'backups',
         id,
@@ -58,7 +52,6 @@ export class Backups {
         client: http,
         clock,
         holdOff: AFTER_REFUSAL,
-        probe,
       });
       const readings = services.map(
         service =>
@@ -110,8 +103,6 @@ const READS_AT_ONCE = 4;
 
 /** These errors concern all services of the key. */
 const SHARED_ERRORS: ReadonlySet<ServiceError['kind']> = new Set(['rate', 'aborted']);
-/** After this many refused services without a success the key itself is in doubt. */
-const REFUSED_SERVICES = 2;
 /** A 401 is about the key; a 403 may be about one service. */
 const isUnauthorized = ({ status }: ServiceError): boolean => status === 401;
 /** Some deployments answer 400 to a wrong key; it may also mean a wrong service id. */
@@ -146,52 +137,26 @@ class BackupWatcher {
   async read(signal: AbortSignal): Promise<void> {
     await Promise.all(this.services.map(service => service.restore()));
     const { report } = this.#options;
-    const clock = this.#clock;
-    const readMs = clock.monotonicMs();
     for (const service of this.services) service.readAgain();
     const permits = new Semaphore(READS_AT_ONCE);
     const errors: ServiceError[] = [];
     let readCount = 0;
-    let goodMs = readMs;
-    const leftOut: ServiceBackups[] = [];
     const readOne = async (service: ServiceBackups): Promise<void> => {
-      const refusal = this.#refusal(errors);
-      if (refusal !== undefined) leftOut.push(service);
-      const shared = errors.find(({ kind }) => SHARED_ERRORS.has(kind)) ?? refusal;
-      if (shared !== undefined && shared.kind !== 'aborted') service.fail(shared);
-      const startedMs = clock.monotonicMs();
-      const error = shared ?? (await service.read(signal));
+      const isShared = (error: ServiceError): boolean =>
+        SHARED_ERRORS.has(error.kind) || isUnauthorized(error);
+      // The key may be refused to other parts meanwhile.
+      const shared = errors.find(isShared) ?? (errors.length === 0 ? null : report.held());
+      if (shared !== null && shared.kind !== 'aborted') service.fail(shared);
+      if (shared !== null) return;
+      const error = await service.read(signal);
       if (error !== null) errors.push(error);
       else {
         readCount++;
-        // Refusals with 403 before this success were only about their services, even if this read began earlier.
-        const isOver = report.isKeyRefused && !errors.some(isUnauthorized);
-        goodMs = isOver ? clock.monotonicMs() : startedMs;
-        report.succeeded(goodMs, false);
+        report.succeeded();
       }
-      if (readCount === 0 || (error !== null && isUnauthorized(error))) this.#noteRefusals(errors);
     };
-    const readAll = (services: readonly ServiceBackups[]): Promise<unknown> =>
-      Promise.all(services.map(service => permits.run(() => readOne(service))));
-    await readAll(this.services);
-    if (readCount > 0 && !report.isKeyRefused) await readAll(leftOut.splice(0));
-    if (errors.length === 0) report.succeeded(readMs);
-    else if (readCount === 0) this.#noteFailure(errors);
-    else if (!report.isKeyRefused) report.succeeded(goodMs, false);
-  }
-
-  /** Reports a refusal that concerns the key rather than one service. */
-  #noteRefusals(errors: readonly ServiceError[]): void {
-    const refusals = errors.filter(({ kind }) => kind === 'key');
-    const needed = Math.min(REFUSED_SERVICES, this.services.length);
-    const [refusal] = refusals.length >= needed ? refusals : refusals.filter(isUnauthorized);
-    if (refusal !== undefined) this.#options.report.failed(refusal);
-  }
-
-  /** The refusal that applies to all other services, while the key itself is refused. */
-  #refusal(errors: readonly ServiceError[]): ServiceError | undefined {
-    const isShared = this.#options.report.isKeyRefused;
-    return isShared ? errors.find(({ kind }) => kind === 'key') : undefined;
+    await Promise.all(this.services.map(service => permits.run(() => readOne(service))));
+    if (readCount === 0 || errors.some(isUnauthorized)) this.#noteFailure(errors);
   }
 
   /** Sends the current gauges of all services. */
@@ -222,15 +187,13 @@ class BackupWatcher {
     }
   }
 
-  /** Reports a reading in which every service failed. */
+  /** Reports a reading in which every service failed, or that ended because of the key. */
   #noteFailure(errors: readonly ServiceError[]): void {
-    const { report } = this.#options;
-    const [first] = errors;
-    if (first === undefined) return;
-    const refused = errors.filter(({ kind }) => REFUSALS.has(kind));
-    const areAllRefused = refused.length > 0 && refused.length === this.services.length;
-    const retryAfterMs = Math.max(0, ...errors.map(error => error.retryAfterMs ?? 0));
-    const attempt = { isRefused: areAllRefused, startedMs: this.#clock.monotonicMs() };
-    report.failed({ ...first, retryAfterMs }, attempt);
+    const error = errors.find(isUnauthorized) ?? errors[0];
+    if (error === undefined) return;
+    const isRefused = isUnauthorized(error) || errors.every(({ kind }) => REFUSALS.has(kind));
+    const retryAfterMs = Math.max(0, ...errors.map(one => one.retryAfterMs ?? 0));
+    const attempt = { isRefused, startedMs: this.#clock.monotonicMs() };
+    this.#options.report.failed({ ...error, retryAfterMs }, attempt);
   }
 }

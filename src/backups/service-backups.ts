@@ -187,8 +187,8 @@ export const BACKUP_COUNTERS = {
   },
 } as const;
 
-// The gauges of a service's backup schedules at a given time, computed from the last answer. docs/backups.md describes
-// them.
+// The gauges of a service's backup schedules at a given time, computed from the last answer. docs/use/backups.md
+// describes them.
 
 /** `known` is null if there is no answer, or it is too old. */
 export function backupGauges(

@@ -1,5 +1,5 @@
 // The help of the program, of a verb and of an action, from their declarations: usage, actions, options, exit codes and
-// examples, as lines for a terminal. The man page and docs/cli.md take usage and option texts from here, too.
+// examples, as lines for a terminal. The man page and docs/use/cli.md take usage and option texts from here, too.
 
 import { paint } from './output.ts';
 import { type Action, CONFIG_ORDER, type Option, type Verb, type Words } from './verb.ts';

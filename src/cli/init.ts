@@ -94,7 +94,7 @@ function configurationText(
   const keyFile = values['key-file'];
   const key =
     keyFile === undefined ? `env:${KEY_VARIABLE}` : `file:${pathFor(values.output, keyFile)}`;
-  return `${schemaLine()}# A first configuration, by \`prom2otlp init\`. Every other key has a default: docs/configuration.md explains them all.
+  return `${schemaLine()}# A first configuration, by \`prom2otlp init\`. docs/use/configuration.md explains every other key.
 api:
   base_url: ${scalar(values['base-url'])}
   # Where the key is. It goes to the address above only.

@@ -1,7 +1,7 @@
-// What a verb of the command line declares: its actions, their words and options, examples and exit codes. Everything else
-// follows from the declaration: reading the arguments (here), help (help.ts), shell completion (completion.ts), the man
-// page and docs/cli.md (tools/cli-docs.ts). Data goes to `out`, messages to `err`; an action returns the exit code and
-// throws OperatorError for an operator's mistake (exit 2, or the verb's `notNow`; main prints it).
+// What a verb of the command line declares: its actions, their words and options, examples and exit codes. Everything
+// else follows from the declaration: reading the arguments (here), help (help.ts), shell completion (completion.ts),
+// the man page and docs/use/cli.md (tools/cli-docs.ts). Data goes to `out`, messages to `err`; an action returns the
+// exit code and throws OperatorError for an operator's mistake (exit 2, or the verb's `notNow`; main prints it).
 
 import { existsSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';

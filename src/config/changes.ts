@@ -1,7 +1,7 @@
-// Detects changes for a reload: whether a file of the configuration has changed, and which changed keys need a restart. The
-// files are the configuration and the files of its secrets and certificates. A check costs one stat per file. It follows
-// symbolic links, so it sees files written in place, atomic renames, and the swapped directories in which Kubernetes
-// keeps mounted secrets.
+// Detects changes for a reload: whether a file of the configuration has changed, and which changed keys need a
+// restart. The files are the configuration and the files of its secrets and certificates. A check costs one stat per
+// file. It follows symbolic links, so it sees files written in place, atomic renames, and the swapped directories in
+// which Kubernetes keeps mounted secrets.
 
 import { statSync } from 'node:fs';
 import type { Config } from './config.ts';
@@ -89,7 +89,7 @@ function comparable(value: unknown): string {
 
 /**
  * The changed keys that need a restart, in the order of the configuration; [] if a reload is enough
- * (docs/decisions/0044-reload.md).
+ * (docs/how-it-works/decisions/0044-reload.md).
  */
 export function keysForRestart(running: Config, wanted: Config): readonly string[] {
   const differs = (path: KeyPath): boolean =>

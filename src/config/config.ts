@@ -4,9 +4,16 @@
 
 import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
-import type { ConfigSecret as Secret } from './secrets.ts';
 
-export type { Secret };
+/** A value that must not be printed (secrets.ts): as a text it shows as `[secret]`. */
+export interface Secret {
+  /** The references that it came from, such as `${file:api-key}`; '' if the text itself is in the configuration. */
+  readonly source: string;
+  /** The text itself; call it where it is sent, and nowhere else. */
+  reveal(): string;
+  /** Reads the source (file or variable) again; true when the text has changed. */
+  refresh(): boolean;
+}
 
 export interface Config {
   readonly file: string;

@@ -163,7 +163,7 @@ const auto: Block<AutoKeys> = namedBlock('AutoKeys', {
     beats include.`),
   goneAfterMs: key('gone_after', duration({ min: 1000 }), '1h').about(`
     A service is gone after it was absent for this time from good, complete pages; until then its
-    \`up\` is 0. In any such period at most a fifth of all services are dropped.`),
+    \`up\` is 0.`),
   keepMs: key('keep', duration({ min: 1000 }), '30d').about(`
     The state of a service that is gone (log cursors, backups) is kept for this time, in case it
     returns.`),

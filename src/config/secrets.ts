@@ -3,6 +3,7 @@
 
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';
+import type { Secret } from './config.ts';
 import type { ReadTextFile, TextFile } from './text-file.ts';
 
 /** Where references are looked up. The environment is kept: a secret may be read again. */
@@ -92,7 +93,7 @@ const HIDDEN = '[secret]';
  * A value that must not be printed: it shows as `[secret]` wherever it is turned into text. It keeps its text while the
  * source cannot be read or holds nothing usable.
  */
-export class ConfigSecret {
+export class ConfigSecret implements Secret {
   readonly #source: string;
   #text: string;
   readonly #reread: () => string | undefined;
@@ -104,17 +105,14 @@ export class ConfigSecret {
     this.#reread = reread;
   }
 
-  /** The references that it came from, such as `${file:api-key}`; '' if the text itself is in the configuration. */
   get source(): string {
     return this.#source;
   }
 
-  /** The text itself; call it where it is sent, and nowhere else. */
   reveal(): string {
     return this.#text;
   }
 
-  /** Reads the source (file or variable) again; true when the text has changed. */
   refresh(): boolean {
     const text = this.#reread();
     if (text === undefined || text === this.#text) return false;

@@ -160,8 +160,8 @@ export class Daemon {
     const discovery = await openDiscovery(wanted, { queue, counters });
     const config = configWith(wanted.config, discovery);
     const options = { ...wanted, config };
-    const formerReports = former?.pulls ?? [];
-    const clients = new ServiceClients({ clock, counters, formerReports });
+    const formerClients = former === undefined ? undefined : former.#clients;
+    const clients = new ServiceClients({ clock, counters, former: formerClients });
     // Unusable settings fail here, before any part of the former daemon is replaced.
     for (const api of apisOf(config)) clients.get(api);
     const apis = former?.knownApis ?? new KnownApis(apisOf(config));
@@ -324,7 +324,6 @@ export class Daemon {
     this.#telemetry ??= this.#startTelemetry();
     const { signal } = this.#stopping;
     this.#running = Promise.all([
-      this.#clients.run(signal),
       this.#pipeline.run(signal),
       this.forecast.run(signal),
       this.logs?.run(signal),

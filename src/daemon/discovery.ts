@@ -1,9 +1,7 @@
 // Keeps the list of the database services that the key sees, for `services: auto`. Each page names
-// them in the label `namespace`; the list follows the pages slowly. A newcomer is taken at once, up
-// to a limit. A service that is missing from a page stays, with `up` 0, until good, complete pages
-// have lacked it for `gone_after`. Within that time at most a fifth of all services are removed,
-// however many are missing. A failed, cut or empty page says nothing about absence. A name changes
-// in the same slow way, because a back end takes a service with a new name for a new service.
+// them in the label `namespace`. A newcomer is taken with the first good page that has it, up to a
+// limit. A service that is missing from a page stays, with `up` 0, until good, complete pages have
+// lacked it for `gone_after`. A failed, cut or empty page says nothing about absence.
 //
 // The list is kept in the queue, so that a start without the API knows its services. The state of a
 // service that is gone (log cursors, backups) is kept for `keep`. With shards, each id is assigned
@@ -35,10 +33,6 @@ export const DISCOVERY_COUNTERS = {
     help: 'Newcomers that a page has and `services: auto` does not take, counted on each page: more than max_services (limit), or no legal id (id).',
     labels: ['cause'],
   },
-  heldBack: {
-    name: 'prom2otlp_discovered_services_held_back_total',
-    help: 'Services that were absent for gone_after and stay because a fifth of all has gone within that time, counted on each page.',
-  },
 } as const;
 
 /** A service on the list, or one that has left it. */
@@ -68,11 +62,10 @@ export interface DiscoveryOptions {
   readonly log: ThrottledLog;
 }
 
-/** A service on the list: its name, and for how long good, complete pages have lacked it or its name. */
+/** A service on the list: its name, and for how long good, complete pages have lacked it. */
 interface Known {
   name: string;
   absentMs: number;
-  otherNameMs: number;
 }
 
 interface Gone extends Found {
@@ -82,8 +75,6 @@ interface Gone extends Found {
 interface Memory {
   readonly known: Map<string, Known>;
   readonly gone: Map<string, Gone>;
-  /** When services were given up (monotonic), within the last `gone_after`. */
-  goneAtMs: readonly number[];
   changes: readonly Change[];
   /** When the last good, complete page was seen (monotonic). */
   lastGoodMs: number | null;
@@ -93,8 +84,6 @@ interface Memory {
 const LIST = 'discovered-services';
 /** A pause between two good pages counts as absence up to this many intervals. */
 const PAUSE_INTERVALS = 2;
-/** The part (1/N) of all services that may go within `gone_after`. */
-const GONE_SHARE = 5;
 const CHANGES_MAX = 20;
 const ID_LENGTH_MAX = 256;
 const NAME_LENGTH_MAX = 256;
@@ -102,24 +91,16 @@ const NAMED_MAX = 10;
 /** A new daemon is replaced for a change only after this many intervals. */
 const SETTLE_INTERVALS = 5;
 
-// Each has a message without a full stop, and a hint in whole sentences. The log and the status
-// page share them.
-
+/** A message without a full stop, and a hint in whole sentences, for the log and the status page. */
 export const LEFT_OUT = {
   message:
     'services on the page are not taken: there are more than max_services, or their ids are not legal',
   hint: 'Raise services.auto.max_services, or select services with include and exclude.',
 };
 
-export const HELD_BACK = {
-  message: 'many services are missing from the page: they stay, with `up` 0, and go slowly',
-  hint: 'Check what the key can see. At most a fifth of all services go within services.auto.gone_after.',
-};
-
 export class Discovery {
-  /** How many newcomers of the last page were left out, and how many absent services stay. */
+  /** How many newcomers of the last page were left out. */
   leftOut = 0;
-  heldBack = 0;
   /** True when the list differs from the one that the daemon was built with. */
   hasChanged = false;
   /** A copy of the page that brought the first services, for the daemon that reads them; null once it is taken. */
@@ -235,11 +216,11 @@ export class Discovery {
       if (seen === undefined) one.absentMs += stepMs;
       else {
         one.absentMs = 0;
-        this.#rename(id, one, seen, stepMs);
+        if (isComplete) this.#rename(id, one, seen);
       }
     }
     this.#take(names);
-    this.#giveUp(nowMs);
+    this.#giveUp();
     if (this.#expired().length > 0) this.hasChanged = true;
   }
 
@@ -294,7 +275,7 @@ export class Discovery {
         leftOut.id++;
       else if (known.size >= servicesMax) leftOut.limit++;
       else {
-        known.set(id, { name, absentMs: 0, otherNameMs: 0 });
+        known.set(id, { name, absentMs: 0 });
         gone.delete(id);
         came.push({ id, name });
       }
@@ -308,43 +289,27 @@ export class Discovery {
     this.#options.log.warn('services left out', fields, LEFT_OUT.message);
   }
 
-  /** Removes services that were absent for long enough, the longest absent first. */
-  #giveUp(nowMs: number): void {
-    const { known } = this.#memory;
+  #giveUp(): void {
     const { goneAfterMs } = this.#options.config.auto;
-    const due = [...known]
+    const gone = [...this.#memory.known]
       .filter(([, { absentMs }]) => absentMs >= goneAfterMs)
-      .sort(([, a], [, b]) => b.absentMs - a.absentMs);
-    const recent = this.#memory.goneAtMs.filter(atMs => nowMs - atMs < goneAfterMs);
-    const most = Math.max(Math.floor((known.size + recent.length) / GONE_SHARE), 1);
-    const going = due.slice(0, Math.max(most - recent.length, 0));
-    this.#memory.goneAtMs = [...recent, ...going.map(() => nowMs)];
-    for (const [id] of going) this.#remove(id);
-    this.heldBack = due.length - going.length;
-    if (this.heldBack > 0) {
-      this.#counters.heldBack.add(this.heldBack);
-      const fields = { services: this.heldBack, hint: HELD_BACK.hint };
-      this.#options.log.warn('services held back', fields, HELD_BACK.message);
-    }
-    const gone = going.map(([id, { name }]) => ({ id, name }));
+      .map(([id, { name }]) => ({ id, name }));
+    for (const { id } of gone) this.#remove(id);
     const message = 'services are gone: they were absent for gone_after, and are no longer read';
     this.#tell('gone', gone, message);
   }
 
-  /** A service keeps its name until pages have lacked the name for `gone_after`. */
-  #rename(id: string, one: Known, seen: ReadonlySet<string>, stepMs: number): void {
-    const names = seen.size === 0 ? new Set([one.name]) : new Set([...seen].map(shownName));
-    one.otherNameMs = names.has(one.name) ? 0 : one.otherNameMs + stepMs;
-    if (one.otherNameMs < this.#options.config.auto.goneAfterMs) return;
-    const before = one.name;
-    one.name = nameOf(id, seen);
-    one.otherNameMs = 0;
-    const renamed = [{ id, name: one.name }];
-    const message = `a service has another name on the page; it was ${JSON.stringify(before)}`;
-    this.#tell('renamed', renamed, message);
-    if (this.#isWanted(id, one.name)) return;
+  /** A service keeps its name as long as the page has it. */
+  #rename(id: string, one: Known, seen: ReadonlySet<string>): void {
+    if (seen.size === 0 || [...seen].map(shownName).includes(one.name)) return;
+    const name = nameOf(id, seen);
+    if (name === one.name) return;
+    const message = `a service has another name on the page; it was ${JSON.stringify(one.name)}`;
+    one.name = name;
+    this.#tell('renamed', [{ id, name }], message);
+    if (this.#isWanted(id, name)) return;
     this.#remove(id);
-    this.#tell('gone', renamed, 'the configuration excludes it under this name');
+    this.#tell('gone', [{ id, name }], 'the configuration excludes it under this name');
   }
 
   #remove(id: string): void {
@@ -390,9 +355,8 @@ async function stored(options: DiscoveryOptions): Promise<Memory> {
   const list = await options.queue?.restoreState({ kind: LIST, lost, read }, addressOf(options));
   const { services, gone } = list ?? { services: [], gone: [] };
   return {
-    known: new Map(services.map(({ id, name }) => [id, { name, absentMs: 0, otherNameMs: 0 }])),
+    known: new Map(services.map(({ id, name }) => [id, { name, absentMs: 0 }])),
     gone: new Map(gone.map(one => [one.id, one])),
-    goneAtMs: [],
     changes: [],
     lastGoodMs: null,
   };

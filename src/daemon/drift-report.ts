@@ -1,4 +1,4 @@
-// Compares the pages of a target with the catalog (docs/mapping.md, B): names that appeared or
+// Compares the pages of a target with the catalog (docs/how-it-works/mapping.md, B): names that appeared or
 // vanished, declared types that contradict it, damaged names. In: the metrics of a good page. Out:
 // a report with the number of new findings if anything has changed since the last one, else null.
 

@@ -71,7 +71,7 @@ export function pipelineTarget(
       const { samples, lastDurationMs, lastReason: reason } = log.status;
       if (result.kind === 'page') {
         const { lastMessage: message, hint } = log.status;
-        if (reason === '') report.succeeded(result.page.monotonicMs);
+        if (reason === '') report.succeeded();
         else report.failed({ reason, message, hint });
       }
       context.timeline.note({
@@ -89,7 +89,6 @@ export function pipelineTarget(
 /** The page that brought the first services is scraped by no daemon that sends them: the next one gets it instead. */
 function withFirstPage(scraper: Scraper, discovery: Discovery | null): PageSource<ScrapeResult> {
   return {
-    looks: scraper.looks,
     release: () => scraper.release(),
     scrape: async signal => {
       const page = discovery?.takeFirstPage() ?? null;

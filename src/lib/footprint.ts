@@ -13,7 +13,7 @@
 //   MALLOC_MMAP_THRESHOLD_=262144
 //
 // Savings for a sidecar must not slow down a fleet: a process that reads much gets the compilers and a larger heap.
-// docs/decisions/0030-memory-and-pauses.md has the measurements.
+// docs/how-it-works/decisions/0030-memory-and-pauses.md has the measurements.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import type { Clock } from './clock.ts';

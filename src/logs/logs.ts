@@ -2,7 +2,7 @@
 // limits of downloads.
 
 import type { Config, ServiceConfig } from '../config/config.ts';
-import { type Clock, HOUR_MS } from '../lib/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import { AFTER_REFUSAL } from '../lib/hold-off.ts';
 import type { Logger } from '../lib/log.ts';
@@ -63,7 +63,6 @@ export class Logs {
     this.meter = meter;
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
     this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
-      let probeFailures = 0;
       const client = clients.get(api);
       const logsApi = new LogsApi(client, endpoints, 'logs');
       const report = clients.report(api, {
@@ -74,15 +73,6 @@ export class Logs {
         client,
         clock,
         holdOff: AFTER_REFUSAL,
-        // A list of one hour, to check whether the key is accepted. It may lack access to one type.
-        probe: async signal => {
-          const to = new Date(clock.nowMs());
-          const from = new Date(to.getTime() - HOUR_MS);
-          const type = types[probeFailures % Math.max(types.length, 1)];
-          const page = await logsApi.page({ from, to, type, signal });
-          if (!page.ok) probeFailures++;
-          return page;
-        },
       });
       const { serviceCount: otherServiceCount } = otherShards;
       const items = { pointers: logsApi.pointers, services, otherServiceCount, types };

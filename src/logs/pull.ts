@@ -199,10 +199,9 @@ export class PulledApi {
   ): Promise<Result<Answer>> {
     const { clock, report, signal } = this;
     for (let failureCount = 1; ; failureCount++) {
-      const startedMs = clock.monotonicMs();
       const result = await send();
       if (result.ok) {
-        report.succeeded(startedMs, false);
+        report.succeeded();
         return result;
       }
       const { error: failure } = result;

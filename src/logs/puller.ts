@@ -74,7 +74,7 @@ export class LogPuller {
     if (end.kind === 'stopped' || end.kind === 'failed') this.#ledger = null;
     failpoint('pull-stored');
     this.lastEnd = end;
-    this.#note(end, startedMs);
+    this.#note(end);
     meter.pull(this.name, end.kind, clock.monotonicMs() - startedMs, api.nowMs());
     return end;
   }
@@ -161,9 +161,9 @@ export class LogPuller {
     if (gaps.length > 0) await commit({ ...this.#options, ledger }, { gaps });
   }
 
-  #note(end: PullEnd, startedMs: number): void {
+  #note(end: PullEnd): void {
     const { meter, api } = this.#options;
-    if (end.kind === 'done') api.report.succeeded(startedMs);
+    if (end.kind === 'done') api.report.succeeded();
     if (end.kind !== 'unreachable') return;
     const isRefused = REFUSALS.has(end.failure.reason);
     api.report.failed(end.failure, { isRefused, startedMs: api.clock.monotonicMs() });

@@ -287,6 +287,7 @@ export class SeriesTable {
   }
 
   setStart(row: number, startMs: number): void {
+    if (Object.is(this.startMs[row], startMs)) return;
     this.startMs[row] = startMs;
     this.startsVersion++;
   }
@@ -348,8 +349,9 @@ export function resized<C extends Column>(column: C, size: number): C {
 /**
  * The memory that each kind of thing on a page costs the process, in bytes. The limits of pages and series count with
  * these numbers (config/memory-limits.ts, derive/options.ts). Measured with the bundle, the flags of the image, and
- * Node 24.21, as the highest charge of a control group minus the charge of an idle process (docs/performance.md has the
- * table). Each page had lines of one kind and was read, sent and stored twice.
+ * Node 24.21, as the highest charge of a control group minus the charge of an idle process
+ * (docs/how-it-works/performance.md has the table). Each page had lines of one kind and was read, sent and stored
+ * twice.
  */
 export const COST = {
   /** A byte of a page: the page itself, its layout, and the garbage of growing buffers. */

@@ -6,14 +6,15 @@ import type { ApiConfig, Config } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import { type Pause, ServiceHttp, type SettingNames } from './http-client.ts';
-import { followPulls, KeyWatch, PullReport, type PullReportOptions } from './pull-report.ts';
+import { KeyHold } from './key-hold.ts';
+import { followPulls, PullReport, type PullReportOptions } from './pull-report.ts';
 
 export interface ServiceClientsOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly names?: SettingNames;
-  /** The reports of the replaced daemon. */
-  readonly formerReports?: readonly PullReport[];
+  /** Those of the replaced daemon: its reports, and what is known of its keys, live on. */
+  readonly former?: ServiceClients | undefined;
 }
 
 /**
@@ -49,21 +50,24 @@ export function apisOf({
 /** The parts that are shared by all clients of one key and origin. */
 interface SharedKey {
   readonly pause: Pause;
-  readonly watch: KeyWatch;
+  readonly hold: KeyHold;
 }
 
 export class ServiceClients {
   /** The reports of all parts that poll the service. */
   readonly reports: PullReport[] = [];
-  readonly #options: Omit<ServiceClientsOptions, 'formerReports'>;
+  readonly #options: Omit<ServiceClientsOptions, 'former'>;
   readonly #clients = new Map<string, ServiceHttp>();
   readonly #keys = new Map<string, SharedKey>();
-  /** By kind and id. */
+  readonly #formerKeys: ReadonlyMap<string, SharedKey>;
+  /** By kind and id; until they are taken over. */
   readonly #formerReports: Map<string, PullReport>;
 
-  constructor({ formerReports = [], ...options }: ServiceClientsOptions) {
+  constructor({ former, ...options }: ServiceClientsOptions) {
     this.#options = options;
-    this.#formerReports = new Map(formerReports.map(report => [partOf(report.options), report]));
+    this.#formerKeys = new Map(former === undefined ? [] : former.#keys);
+    const reports = former?.reports ?? [];
+    this.#formerReports = new Map(reports.map(report => [partOf(report.options), report]));
   }
 
   /** Shows these reports in the gauges, instead of a replaced daemon's. */
@@ -76,8 +80,8 @@ export class ServiceClients {
     const identity = apiIdentity(api);
     const known = this.#clients.get(identity);
     if (known !== undefined) return known;
-    const { pause, watch } = this.#key(api);
-    const isKeyRefused = (): boolean => watch.isRefused;
+    const { pause, hold } = this.#key(api);
+    const isKeyRefused = (): boolean => hold.isRefused;
     const client = new ServiceHttp({ ...this.#options, api, pause, isKeyRefused });
     this.#clients.set(identity, client);
     return client;
@@ -86,15 +90,10 @@ export class ServiceClients {
   /** Creates the report of a part that polls this API. */
   report(api: ApiConfig, options: PullReportOptions): PullReport {
     const former = this.#formerReports.get(partOf(options));
-    const report = new PullReport(options, this.#key(api).watch, former);
+    this.#formerReports.delete(partOf(options));
+    const report = new PullReport(options, this.#key(api).hold, former);
     this.reports.push(report);
     return report;
-  }
-
-  /** Watches refused keys, so that waiting parts try again once a key is accepted. Runs until `stop`. */
-  async run(stop: AbortSignal): Promise<void> {
-    this.#formerReports.clear();
-    await Promise.all([...this.#keys.values()].map(({ watch }) => watch.run(stop)));
   }
 
   async close(): Promise<void> {
@@ -107,8 +106,8 @@ export class ServiceClients {
     const { clock } = this.#options;
     const origin = URL.parse(api.baseUrl)?.origin ?? '';
     const identity = digest([origin, api.key.reveal()]);
-    const known = this.#keys.get(identity);
-    const key = known ?? { pause: { untilMs: -Infinity }, watch: new KeyWatch(clock) };
+    const known = this.#keys.get(identity) ?? this.#formerKeys.get(identity);
+    const key = known ?? { pause: { untilMs: -Infinity }, hold: new KeyHold(clock) };
     this.#keys.set(identity, key);
     return key;
   }

@@ -127,6 +127,7 @@ function backupsOfService(backups: ServiceBackups, nowMs: number): ServiceBackup
 /** By reason, the words for a failure; the origin follows them. */
 const CAUSES: Readonly<Record<string, string>> = {
   auth: 'key refused by',
+  right: 'the key lacks a right at',
   timeout: 'no answer within the timeout from',
   connect_timeout: 'no connection to',
   refused: 'connection refused by',
@@ -143,23 +144,27 @@ const CAUSES: Readonly<Record<string, string>> = {
   empty: 'an empty page from',
 };
 
-const KEY_HINT =
-  'Replace the key in the file that api.key names: it is read again within seconds, and everything is tried at once. A key in a variable takes a restart. If it is the right one, look at its permissions.';
+/** By reason, what to do; for the others the failure says it. */
+const HINTS: Readonly<Record<string, string>> = {
+  auth: 'Replace the key in the file that api.key names: it is read again within seconds. A key in a variable takes a restart. If it is the right one, look at its rights and its expiry date.',
+  right:
+    'The key works for other requests. Let the provider give it the right to read this, or do not ask for it.',
+};
 
 /** The failed pulls. Those of one origin with one reason have the same cause, and so become one problem. */
 export function pullFindings({ pulls }: Pick<PullStatus, 'pulls'>): readonly Finding[] {
   const failed = pulls.filter(({ state }) => state === 'failed');
-  const groups = Map.groupBy(failed, ({ origin, reason }) => `${reason} ${origin}`);
+  const causeOf = ({ reason, isKeyRefused }: PullReportStatus): string =>
+    reason === 'auth' && !isKeyRefused ? 'right' : reason;
+  const groups = Map.groupBy(failed, pull => `${causeOf(pull)} ${pull.origin}`);
   return [...groups].flatMap(([cause, group]) => {
     const [first] = group;
     if (first === undefined) return [];
-    const { reason, origin, hint } = first;
+    const { origin, hint } = first;
+    const reason = causeOf(first);
     const what = whatFails(group);
     const words = `${CAUSES[reason] ?? `${reason} at`} ${origin}`;
-    const advice = {
-      message: `${what}: ${first.message}`,
-      hint: reason === 'auth' ? KEY_HINT : sentence(hint),
-    };
+    const advice = { message: `${what}: ${first.message}`, hint: HINTS[reason] ?? sentence(hint) };
     const title = `${words} {since}: ${what}`;
     return group.map(({ failingSinceAt: since, lastAttemptAt: lastSeen }) =>
       problem('error', words, advice, { cause, title, since, lastSeen }),

@@ -3,7 +3,7 @@
 
 import type { FamilyDrift } from '../catalog/drift.ts';
 import type { Daemon } from '../daemon/daemon.ts';
-import { type Change, HELD_BACK, LEFT_OUT } from '../daemon/discovery.ts';
+import { type Change, LEFT_OUT } from '../daemon/discovery.ts';
 import {
   CLOCK_SKEWED,
   isSkewed,
@@ -62,9 +62,8 @@ export interface DiscoveryReport {
   }[];
   /** The latest changes, newest first. */
   readonly changes: readonly Shown<Change>[];
-  /** The numbers of newcomers on the last page that are not taken, and of absent services that stay for now. */
+  /** The number of newcomers on the last page that are not taken. */
   readonly leftOut: number;
-  readonly heldBack: number;
 }
 
 /** An address that is scraped with one key, for one or more services. */
@@ -128,7 +127,6 @@ export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
         .slice(0, UNCONFIGURED_SHOWN_MAX),
       changes: discovery.changes.map(shown),
       leftOut: discovery.leftOut,
-      heldBack: discovery.heldBack,
     },
   };
 }
@@ -360,13 +358,9 @@ function dropWarnings({ name, droppedByReason }: ServiceReport): readonly Findin
 const UNCONFIGURED_LISTED_MAX = 10;
 
 function discoveryWarnings({ discovery }: ScrapeStatus): readonly Finding[] {
-  if (discovery === null) return [];
-  const warning = (count: number, advice: Advice, cause: string): readonly Finding[] =>
-    count === 0 ? [] : [problem('warning', counted(count, 'service'), advice, { cause })];
-  return [
-    ...warning(discovery.leftOut, LEFT_OUT, 'services left out'),
-    ...warning(discovery.heldBack, HELD_BACK, 'services held back'),
-  ];
+  if (discovery === null || discovery.leftOut === 0) return [];
+  const about = { cause: 'services left out' };
+  return [problem('warning', counted(discovery.leftOut, 'service'), LEFT_OUT, about)];
 }
 
 /** None with `services: auto`: the services that it leaves out are excluded on purpose, or have a warning. */

@@ -1,4 +1,4 @@
-// The table of docs/backups.md, row by row.
+// The table of docs/use/backups.md, row by row.
 
 import { describe, expect, test } from 'vitest';
 import {

@@ -6,7 +6,7 @@ import { LATEST, readResults } from '../../bench/report/results.ts';
 import { DOCUMENTS, problemsOf, withTables } from '../../bench/report/tables.ts';
 import { scenarios } from '../../bench/scenarios.ts';
 
-test('README and docs/performance.md agree with the results: npm run bench -- --table', () => {
+test('README and docs/how-it-works/performance.md agree with the results: npm run bench -- --table', () => {
   const results = readResults();
   for (const file of Object.keys(DOCUMENTS))
     expect(withTables(file, results)).toBe(readFileSync(file, 'utf8'));

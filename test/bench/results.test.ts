@@ -71,7 +71,7 @@ test('a run replaces only the scenarios that it has brought to their end', () =>
   const all = merged(before, { ...run, paced: [...run.paced, brokenOff] });
   expect(all.paced).toEqual([paced('fleet', 'ours'), paced('targets', 'ours', { samples: 5 })]);
   expect(all.failures.map(({ words }) => words)).toEqual(['kept']);
-  expect(withTables('docs/performance.md', all)).toContain(
+  expect(withTables('docs/how-it-works/performance.md', all)).toContain(
     'Measured on 2026-01-01 at commit 1 on 2 cores (one) with 0 GiB and Node v24 (fleet); on 2026-01-02 at commit 2 on 2',
   );
 });

@@ -1,4 +1,4 @@
-// The texts that follow from the declarations of the verbs: the help of every verb and action, docs/cli.md, the man
+// The texts that follow from the declarations of the verbs: the help of every verb and action, docs/use/cli.md, the man
 // page and the completion. Bash completes here as for a user; the other shells, if installed, only parse their script.
 
 import { execFileSync } from 'node:child_process';
@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { completionScript } from '../../src/cli/completion.ts';
 import { actionHelp, programHelp, verbHelp } from '../../src/cli/help.ts';
 import { findAction, runVerb, type VerbContext } from '../../src/cli/verb.ts';
-import { loadVerbs, readRequest } from '../../src/cli/verbs.ts';
+import { loadVerbs } from '../../src/cli/verbs.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { cliDocuments } from '../../tools/cli-docs.ts';
 import { shellWords } from '../support/service-shell.ts';
@@ -15,11 +15,6 @@ import { shellWords } from '../support/service-shell.ts';
 const style = { width: 100, isColoured: false };
 const verbs = await loadVerbs();
 const actions = verbs.flatMap(verb => verb.actions.map(action => ({ verb, action })));
-
-async function textOf(...argv: string[]): Promise<string> {
-  const request = await readRequest(argv, style);
-  return request.kind === 'text' ? request.text : `runs ${request.verb.name}`;
-}
 
 test.each(Object.entries(await cliDocuments()))(
   '%s is current (`node tools/cli-docs.ts` writes it)',
@@ -43,18 +38,6 @@ describe('help', () => {
     const [texts = ''] = help.split('\nExamples:');
     const long = texts.split('\n').filter(line => line.length > style.width);
     expect(long).toEqual([]);
-  });
-
-  test('is found wherever it is asked for', async () => {
-    const drain = await textOf('queue', 'drain', '--help');
-    expect(drain).toMatch(/^Usage: prom2otlp queue drain \[options\]\n/);
-    expect(await textOf('help', 'queue', 'drain')).toBe(drain);
-    expect(await textOf('queue', 'drain', '--endpoint', 'x', '-h')).toBe(drain);
-    expect(await textOf('queue', '--help')).toMatch(/^Usage: prom2otlp queue ACTION/);
-    expect(await textOf('help')).toBe(await textOf());
-    expect(await textOf('agent', 'chat', '--', '--help')).toBe('runs agent');
-    for (const argv of [['--version'], ['-V'], ['queue', 'drain', '--version']])
-      expect(await textOf(...argv)).toMatch(/^prom2otlp \d+\.\d+\.\d+ \(node v/);
   });
 
   test('has bold titles where colour is wanted', () => {

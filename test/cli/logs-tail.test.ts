@@ -1,5 +1,4 @@
 // `logs tail` against a service that fails, and whose archives grow and are replaced between two looks.
-// `logs retention` against a service that does not do what it was asked.
 
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
@@ -178,25 +177,5 @@ describe('logs tail --follow', () => {
     };
     const printed = await tail(service, [() => undefined], { stop });
     expect(printed).toEqual({ code: 0, out: '', err: '' });
-  });
-});
-
-describe('logs retention --set-days', () => {
-  test.each([
-    ['{"retention_policy_days":3}', 0, /^$/],
-    ['{"bucket_name":"b","retention_policy_days":"3"}', 0, /^$/],
-    ['{"retention_policy_days":7}', 1, /the service keeps logs for 7 days, not 3/],
-    ['', 0, /compare with `logs retention`/],
-    ['{}', 0, /compare with `logs retention`/],
-    ['null', 0, /compare with `logs retention`/],
-    ['{"status":"accepted"}', 0, /compare with `logs retention`/],
-  ])('says only what the service says: %j', async (answer, code, words) => {
-    await using server = await startHttpServer((_, response) => void response.end(answer));
-    const change = '--set-days 3 --bucket b --provider p --confirm b'.split(' ');
-    const args = ['retention', '--base-url', server.origin, ...change];
-    const printed = await callVerb(logs, args, { environment });
-    expect([printed.code, printed.err]).toEqual([code, expect.stringMatching(words)]);
-    if (printed.err === '') expect(printed.out).toContain('RETENTION_POLICY_DAYS');
-    expect(server.requests).toHaveLength(1);
   });
 });

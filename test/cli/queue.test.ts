@@ -1,4 +1,6 @@
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+// `queue` where a daemon, a full disk or a signal gets in its way; all else is in test/transcripts/queue.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -94,39 +96,6 @@ const WAITING = [
 ];
 
 describe('inspect', () => {
-  test('shows sizes and ages by signal and service, and the account', async () => {
-    await fill(...WAITING);
-    const { code, out } = await queue('inspect', [], { clock: new FakeClock(NOW_MS) });
-    expect(code).toBe(0);
-    const lines = out.split('\n').map(line => line.trim().replaceAll(/ {2,}/g, '|'));
-    expect(out).toMatch(/^metrics +2 +9 +\d+ B +1\.0 GiB +1 h ago +1 s ago$/m);
-    expect(lines).toContain('orders|metrics|2|7|1 h ago|1 s ago');
-    expect(lines).toContain('billing|metrics|1|2|1 h ago|1 h ago');
-    expect(lines).toContain('orders|logs|1|2|1 s ago|1 s ago');
-    expect(lines).toContain('total|0|0|11|0|0|0|0|11');
-  });
-
-  test('prints the same as JSON', async () => {
-    await fill(...WAITING);
-    const [oldestAt, newestAt] = [HOUR_MS, 1000].map(ms => new Date(NOW_MS - ms).toISOString());
-    const times = { maxBytes: 2 ** 30, oldestAt, newestAt };
-    expect(await inspection()).toMatchObject({
-      directory: join(directory.path, 'queue'),
-      corruptFiles: [],
-      signals: [
-        { signal: 'metrics', requests: 2, points: 9, ...times },
-        { signal: 'logs', requests: 1, points: 2 },
-      ],
-      services: [
-        { service: 'orders', signal: 'metrics', requests: 2, points: 7 },
-        { service: 'billing', signal: 'metrics', requests: 1, points: 2 },
-        { service: 'orders', signal: 'logs', requests: 1, points: 2 },
-      ],
-      setAside: [],
-      account: { total: { points: { made: 11, queued: 11 } } },
-    });
-  });
-
   test('shows refused points with the back end’s words and a sample', async () => {
     const daemon = open();
     await commit(daemon, metricsBatch({ orders: 3 }, NOW_MS));
@@ -163,51 +132,10 @@ describe('inspect', () => {
     }
     await daemon.close();
   });
-
-  test('names damaged files', async () => {
-    await fill(...WAITING);
-    directory.write('queue/queue-20260304T090000Z.corrupt', '');
-    expect((await queue('inspect')).out).toContain('kept: queue-20260304T090000Z.corrupt');
-  });
-
-  test('shows a queue with a damaged time', async () => {
-    await fill(...WAITING);
-    damage('UPDATE batch SET made_at_ms = 8700000000000000 WHERE id = 2');
-    const metrics = { requests: 2, points: 9, newestAt: null };
-    expect(await inspection()).toMatchObject({ signals: [metrics, {}] });
-    expect(await queue('inspect')).toMatchObject({ code: 0 });
-  });
 });
 
 describe('export', () => {
   beforeEach(() => fill(...WAITING));
-
-  test('prints every request as OTLP/JSON, one per line, oldest first, and removes nothing', async () => {
-    const { code, out, err } = await queue('export');
-    expect(code).toBe(0);
-    const lines = out.trimEnd().split('\n');
-    expect(lines.map(line => JSON.parse(line) as object)).toEqual([
-      ...WAITING.slice(0, 2).map(({ payload }) => oracleDecodeMetrics(payload)),
-      expect.objectContaining({ resourceLogs: expect.any(Array) }),
-    ]);
-    expect(err).toBe('3 requests exported; nothing was removed from the queue\n');
-    expect(await inspection()).toMatchObject({ signals: [{ requests: 2 }, { requests: 1 }] });
-  });
-
-  test('prints one signal alone', async () => {
-    const { out } = await queue('export', ['--signal', 'logs', '-o', '-']);
-    expect(lineCount(out)).toBe(1);
-    expect(out).toContain('"resourceLogs"');
-  });
-
-  test('writes a file that nobody else may read, and overwrites none', async () => {
-    const output = join(directory.path, 'out.jsonl');
-    expect(await queue('export', ['--output', output])).toMatchObject({ code: 0, out: '' });
-    expect(lineCount(readFileSync(output, 'utf8'))).toBe(3);
-    expect(statSync(output).mode & 0o777).toBe(0o600);
-    const refused = { code: null, err: expect.stringMatching(/cannot write .*: it exists; name/) };
-    expect(await queue('export', ['--output', output])).toMatchObject(refused);
-  });
 
   const fail = (): never => {
     throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
@@ -233,13 +161,6 @@ describe('export', () => {
     expect(existsSync(output)).toBe(false);
   });
 
-  test('leaves out damaged rows, and reports them', async () => {
-    damage('UPDATE batch SET body = zeroblob(40) WHERE id = 1');
-    const { code, out, err } = await queue('export');
-    expect([code, lineCount(out)]).toEqual([1, 2]);
-    expect(err).toMatch(/^2 requests exported.*\n1 requests are damaged and were left out\n$/);
-  });
-
   test('stops after a signal, also without a file', async () => {
     const stop = new AbortController();
     const onLine = (): boolean => stop.abort() === undefined;
@@ -254,62 +175,11 @@ describe('export', () => {
 });
 
 describe('drain', () => {
-  const received = (): number =>
-    backEnd.requests.reduce(
-      (sum, { raw }) =>
-        sum + (JSON.stringify(oracleDecodeMetrics(raw)).match(/asDouble/g)?.length ?? 0),
-      0,
-    );
-
-  test('delivers everything of any age, and leaves nothing', async () => {
-    await fill(metricsBatch({ orders: 5 }, NOW_MS - 71 * HOUR_MS), WAITING[1] ?? expect.fail());
-    file = configFile({ queue: { directory: 'queue', metrics: { max_age: '1h' } } });
-    const { code, out } = await queue('drain');
-    expect(out).toMatch(/^accepted 9 points in .*, rejected 0, set aside 0, left 0\n$/);
-    expect(code).toBe(0);
-    expect(received()).toBe(9);
-    expect(backEnd.requests.map(({ headers }) => headers['x-key'])).toEqual([KEY, KEY]);
-    const account = { total: { points: { made: 9, accepted: 9, evicted: 0, queued: 0 } } };
-    expect(await inspection()).toMatchObject({ account });
-  });
-
-  test('sends no configured headers to another receiver', async () => {
-    await fill(...WAITING);
-    const other = await BackEnd.start();
-    const { code, err } = await queue('drain', ['--endpoint', `${other.url}/otlp/`]);
-    expect(code).toBe(0);
-    expect(err).toContain('otlp.headers are not sent to another origin');
-    expect(backEnd.requests).toEqual([]);
-    expect(other.requests.map(({ path }) => path).sort()).toEqual([
-      '/otlp/v1/logs',
-      '/otlp/v1/metrics',
-      '/otlp/v1/metrics',
-    ]);
-    for (const { headers } of other.requests) expect(headers).not.toHaveProperty('x-key');
-    await fill(...WAITING);
-    other.answer = () => ({ status: 404 });
-    const refused = await queue('drain', ['--endpoint', other.url]);
-    expect(refused.err).toContain('check --endpoint');
-    expect(refused.err).not.toContain('otlp.endpoint');
-    await other.stop();
-  });
-
   test('is refused while a daemon holds the queue', async () => {
     const daemon = open();
     const held = { code: null, err: expect.stringMatching(/another process is using it/) };
     expect(await queue('drain')).toMatchObject(held);
     await daemon.close();
-  });
-
-  test('exits with 1 and the reason if the back end refuses the settings', async () => {
-    await fill(...WAITING);
-    backEnd.answer = () => ({ status: 401 });
-    const { code, out, err } = await queue('drain');
-    expect(out).toMatch(/^accepted 0 points .* left 11\n$/);
-    expect(err).toContain(
-      `metrics to ${backEnd.url}/v1/metrics: holding: the back end answered 401`,
-    );
-    expect(code).toBe(1);
   });
 
   test('exits with 1 at its deadline or on a signal; the rest stays', async () => {
@@ -325,27 +195,6 @@ describe('drain', () => {
     expect(await queue('drain')).toMatchObject({ code: 0 });
   });
 
-  test('exits with 1 if all points are refused, which stay in the queue', async () => {
-    await fill(WAITING[1] ?? expect.fail());
-    backEnd.answer = ({ raw }) => ({ status: raw.length > 0 ? 400 : 200 });
-    const left = { code: 1, out: expect.stringMatching(/set aside 0, left 4/) };
-    expect(await queue('drain')).toMatchObject(left);
-  });
-
-  test.each([
-    ['a body', 5, 'body = zeroblob(40) WHERE id = 1'],
-    ['the last body', 2, 'body = zeroblob(40) WHERE id = 3'],
-    ['what shows when the file is opened', 4, `checksum = ${2n ** 60n} WHERE id = 2`],
-  ])('exits with 1 if points were lost because of damage: %s', async (_, lost, sql) => {
-    await fill(...WAITING);
-    damage(`UPDATE batch SET ${sql}`);
-    expect(await queue('drain')).toEqual({
-      code: 1,
-      out: expect.stringMatching(`^accepted ${11 - lost} points in .*, left 0\n$`),
-      err: `${lost} points are lost: their requests in the queue were damaged\n`,
-    });
-  });
-
   test('repairs the file as the daemon does', async () => {
     await fill(...WAITING);
     const path = join(directory.path, 'queue', 'queue.sqlite');
@@ -353,36 +202,5 @@ describe('drain', () => {
     header.fill(0, 0, 16);
     writeFileSync(path, header);
     expect(await queue('drain')).toMatchObject({ code: 0, out: expect.stringMatching(/left 0/) });
-  });
-});
-
-describe('a mistake is reported', () => {
-  const check = async (args: readonly string[], words: RegExp): Promise<void> => {
-    const [action = '', ...rest] = args;
-    const mistake = { code: null, err: expect.stringMatching(words) };
-    expect(await queue(action, rest)).toMatchObject(mistake);
-  };
-
-  test('in the address of another receiver, without its secrets', async () => {
-    await fill(...WAITING);
-    await check(['drain', '--endpoint', 'localhost:4318'], /--endpoint as http/);
-    await check(['drain', '--endpoint', 'http://user:canary@localhost'], /^(?!.*canary)/s);
-    // The path of a signal cannot follow a query.
-    const query = `${backEnd.url}/otlp?tenant=canary`;
-    await check(['drain', '--endpoint', query], /or a query;(?!.*canary)/s);
-    expect(backEnd.requests).toEqual([]);
-  });
-
-  test("in the queue's location", async () => {
-    for (const action of ['inspect', 'export', 'drain']) {
-      await check([action], /cannot read the queue in .*there is none/);
-      rmSync(join(directory.path, 'queue'), { recursive: true, force: true });
-    }
-  });
-
-  test("in the queue's file", async () => {
-    await fill(...WAITING);
-    directory.write('queue/queue.sqlite', 'not a database, but long enough to look like one');
-    await check(['inspect'], /cannot read the queue in .*not a database/);
   });
 });

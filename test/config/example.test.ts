@@ -64,7 +64,7 @@ describe('the example', () => {
         shown.add(keys.join('.'));
       },
     });
-    // The example lists its services; docs/configuration.md describes `auto`, which replaces the list.
+    // The example lists its services; docs/use/configuration.md describes `auto`, which replaces the list.
     const optional = /^(?:services\.(?:api\.|auto\b)|metrics\.(?:overrides|rename)\.)/;
     const missing = [...keysByLevel(CONFIG)]
       .flatMap(([level, keys]) => keys.map(key => `${level}.${key}`))

@@ -165,35 +165,17 @@ describe('a service goes', () => {
     expect(idsOf(discovery)).toEqual(['db1', 'db2']);
   });
 
-  test('with at most a fifth of all within an hour, the longest absent first', async () => {
+  test('with all others that have been absent for as long', async () => {
     const discovery = await seen(many(100));
     await pages(discovery, 10, many(99));
-    await pages(discovery, HOUR, ['db00000']);
-    expect(discovery.services).toHaveLength(80);
-    expect(idsOf(discovery)).not.toContain('db00099');
-    expect(discovery.heldBack).toBe(79);
-    expect(JSON.stringify(recorded.log)).toContain('many services are missing');
-    await pages(discovery, HOUR - 1, ['db00000']);
-    expect(discovery.services.length).toBeGreaterThanOrEqual(79);
+    await pages(discovery, HOUR - 11, ['db00000']);
+    expect(discovery.services).toHaveLength(100);
+    await pages(discovery, 1, ['db00000']);
+    expect(idsOf(discovery)).toEqual(many(99));
+    await pages(discovery, 10, ['db00000']);
+    expect(idsOf(discovery)).toEqual(['db00000']);
     await pages(discovery, 1, many(100));
     expect(discovery.services).toHaveLength(100);
-    expect(discovery.heldBack).toBe(0);
-  });
-
-  test('though a page shrinks step by step', async () => {
-    const discovery = await open();
-    for (let left = 100; left > 0; left--) await pages(discovery, 1, many(left));
-    // 99 minutes after the first page, 40 services are due to go, but only a fifth of all has gone.
-    expect(discovery.services).toHaveLength(80);
-    expect(discovery.heldBack).toBe(20);
-  });
-
-  test('also if it is one of few: one within an hour', async () => {
-    const discovery = await seen(['db1', 'db2', 'db3']);
-    await pages(discovery, HOUR, ['db3']);
-    expect(idsOf(discovery)).toEqual(['db2', 'db3']);
-    await pages(discovery, HOUR, ['db3']);
-    expect(idsOf(discovery)).toEqual(['db3']);
   });
 
   test('at once if the configuration excludes it, and returns with its pages', async () => {
@@ -206,9 +188,9 @@ describe('a service goes', () => {
 });
 
 describe('a name', () => {
-  test('changes after an hour without the former one', async () => {
+  test('changes with the first complete page without the former one', async () => {
     const discovery = await seen(['db1=orders']);
-    await pages(discovery, HOUR - 1, ['db1=sales']);
+    await pages(discovery, 1, ['db1=sales'], false);
     expect(discovery.services[0]?.name).toBe('orders');
     await pages(discovery, 1, ['db1=sales']);
     expect(discovery.services[0]?.name).toBe('sales');
@@ -224,7 +206,7 @@ describe('a name', () => {
 
   test('that is excluded ends the service', async () => {
     const discovery = await seen(['db1=orders', 'db2=x'], { exclude: [/^old-.*$/u] });
-    await pages(discovery, HOUR, ['db1=old-orders', 'db2=x']);
+    await pages(discovery, 1, ['db1=old-orders', 'db2=x']);
     expect(idsOf(discovery)).toEqual(['db2']);
   });
 

@@ -1,5 +1,5 @@
-// The objects that the chart renders are valid for the API of Kubernetes, in each variant that docs/install.md names,
-// and have the properties of the kustomizations.
+// The objects that the chart renders are valid for the API of Kubernetes, in each variant that
+// docs/operate/install.md names, and have the properties of the kustomizations.
 
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ type Objects = CheckedObjects['objects'];
 
 const kindsOf = (objects: Objects): string[] => objects.map(({ kind }) => String(kind)).sort();
 
-/** The values of docs/install.md: the chart has no default for these. */
+/** The values of docs/operate/install.md: the chart has no default for these. */
 const own = parse(yamlWith('repository: registry.example.com')) as { config: object };
 const checkChart = (
   path: string,
@@ -264,7 +264,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('is a sidecar in the chart of a workload, as docs/install.md shows', async () => {
+  test('is a sidecar in the chart of a workload, as docs/operate/install.md shows', async () => {
     const shop = await runFolder('helm-shop');
     cpSync(join(import.meta.dirname, 'fixtures/shop'), shop, { recursive: true });
     mkdirSync(join(shop, 'charts'));

@@ -1,5 +1,6 @@
-// Runs the commands of docs/install.md for npm, Docker, Helm and Kubernetes exactly as printed; systemd.test.ts runs
-// those for systemd. Docker is podman here. There is no cluster: kubectl's arguments are compared with the manifests.
+// Runs the commands of docs/operate/install.md for npm, Docker, Helm and Kubernetes exactly as printed;
+// systemd.test.ts runs those for systemd. Docker is podman here. There is no cluster: kubectl's arguments are
+// compared with the manifests.
 
 import { chown, readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -20,7 +21,7 @@ import { checkObjects, kubecheck } from './support/kubecheck.ts';
 const noContainers = await reasonToSkip([containers]);
 const noKubecheck = await reasonToSkip([kubecheck]);
 
-const runbooks = await readFile(join(checkoutFolder, 'docs/runbooks.md'), 'utf8');
+const runbooks = await readFile(join(checkoutFolder, 'docs/operate/runbooks.md'), 'utf8');
 const KEY = 'key-of-the-install-test';
 
 let simulator: Simulator;

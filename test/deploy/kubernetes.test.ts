@@ -1,5 +1,5 @@
 // The objects of the kustomizations are valid for the API of Kubernetes, to the last field, and have the properties
-// that docs/install.md promises. Objects with mistakes show that the check finds them.
+// that docs/operate/install.md promises. Objects with mistakes show that the check finds them.
 
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 // The systemd unit is valid, denies the daemon nearly everything that it does not need, and starts. The start is a real
-// one, by the commands of docs/install.md, on a machine that runs its own systemd.
+// one, by the commands of docs/operate/install.md, on a machine that runs its own systemd.
 
 import {
   copyFileSync,
@@ -26,8 +26,8 @@ import { type Machine, machinePart, startMachine } from './support/machine.ts';
 const skip = await reasonToSkip([machinePart]);
 const unit = join(checkoutFolder, 'deploy/systemd/prom2otlp.service');
 
-/** docs/runbooks.md, which has the commands to run beside the stopped unit. */
-const runbooks = readFileSync(join(checkoutFolder, 'docs/runbooks.md'), 'utf8');
+/** docs/operate/runbooks.md, which has the commands to run beside the stopped unit. */
+const runbooks = readFileSync(join(checkoutFolder, 'docs/operate/runbooks.md'), 'utf8');
 
 /** On systemd's scale from 0 (locked down) to 10. */
 const EXPOSURE_MAX = 1.5;
@@ -63,7 +63,7 @@ describe.skipIf(skip !== null)('the unit', () => {
   });
 });
 
-describe.skipIf(skip !== null)('on a machine, by the commands of docs/install.md', () => {
+describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/install.md', () => {
   let machine: Machine;
   let clone: Clone;
 

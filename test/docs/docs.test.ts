@@ -60,12 +60,13 @@ function commandsIn(text: string): string[] {
   ].map(([, verb = '']) => verb);
 }
 
-// The decisions are numbered without gaps, each number once. A link shows the number of the decision that it leads to.
-describe('docs/decisions', () => {
-  const names = readdirSync(join(root, 'docs/decisions'))
+// Each decision has a number of its own; the numbers of deleted ones are not used again. A link shows the number of
+// the decision that it leads to.
+describe('docs/how-it-works/decisions', () => {
+  const names = readdirSync(join(root, 'docs/how-it-works/decisions'))
     .filter(name => /^\d{4}-/.test(name))
     .sort();
-  const textOf = (name: string): string => read(`docs/decisions/${name}`);
+  const textOf = (name: string): string => read(`docs/how-it-works/decisions/${name}`);
 
   test('each has a number of its own, in its name and in its title', () => {
     expect(new Set(names.map(name => name.slice(0, 4))).size).toBe(names.length);
@@ -84,8 +85,8 @@ describe('docs/decisions', () => {
 
 // Its defaults are those of the program, its table follows from its formula, and the window that it sets for Prometheus
 // is as long as the queue keeps metrics.
-describe('docs/delivery.md', () => {
-  const text = read('docs/delivery.md');
+describe('docs/how-it-works/delivery.md', () => {
+  const text = read('docs/how-it-works/delivery.md');
   const { otlp, queue } = defaultConfig();
   const GIB = 2 ** 30;
   const HOUR_MS = 3_600_000;
@@ -119,7 +120,8 @@ describe('docs/delivery.md', () => {
   });
 
   test('the window for Prometheus is as long as the queue keeps metrics', () => {
-    const [, yaml = ''] = /```yaml\n(storage:[^`]*)```/.exec(text) ?? [];
+    const settings = read('docs/back-ends/settings.md');
+    const [, yaml = ''] = /```yaml\n(storage:[^`]*)```/.exec(settings) ?? [];
     const { storage } = parse(yaml) as {
       storage: { tsdb: { out_of_order_time_window: string } };
     };
@@ -128,11 +130,11 @@ describe('docs/delivery.md', () => {
 });
 
 // Each alert has a section, which says what the alert means, how to see it and what to do. There are no other sections.
-describe('docs/runbooks.md', () => {
+describe('docs/operate/runbooks.md', () => {
   const alerts = shippedRules();
 
   const sections = new Map(
-    read('docs/runbooks.md')
+    read('docs/operate/runbooks.md')
       .split('\n### ')
       .slice(1)
       .map(text => {
@@ -146,7 +148,7 @@ describe('docs/runbooks.md', () => {
   });
 
   test.each(alerts)('$alert links to its section', ({ alert, annotations }) => {
-    expect(annotations.runbook_url).toBe(`docs/runbooks.md#${alert.toLowerCase()}`);
+    expect(annotations.runbook_url).toBe(`docs/operate/runbooks.md#${alert.toLowerCase()}`);
   });
 
   test.each([...sections])('%s says what it means, how to see it and what to do', (_, text) => {

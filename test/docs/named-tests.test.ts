@@ -1,5 +1,6 @@
-// The tests that docs/mapping.md and docs/service-coverage.md name exist. A test is a file and how titles begin:
-// `[start](../test/….test.ts) “F5:”, “F5b:”`, or a script of the rules. Every rule and every section of the specification has its row.
+// The tests that docs/how-it-works/mapping.md and docs/how-it-works/service-coverage.md name exist. A test is a file
+// and how titles begin: `[start](../../test/….test.ts) “F5:”, “F5b:”`; in a transcript (`.txt`), `# ` begins the line of
+// a title, in a script of the rules `== `. Every rule and every section of the specification has its row.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,18 +16,19 @@ interface NamedTest {
 }
 
 function testsNamed(text: string): readonly NamedTest[] {
-  return [...text.matchAll(/\]\(\.\.\/(test\/[^)]+(?:\.test\.ts|\.txt))\)((?:,? “[^”]+”)*)/g)].map(
-    ([, file = '', quotes = '']) => ({
-      file,
-      titles: [...quotes.matchAll(/“([^”]+)”/g)].map(([, title = '']) => title),
-    }),
-  );
+  return [
+    ...text.matchAll(/\]\(\.\.\/\.\.\/(test\/[^)]+(?:\.test\.ts|\.txt))\)((?:,? “[^”]+”)*)/g),
+  ].map(([, file = '', quotes = '']) => ({
+    file,
+    titles: [...quotes.matchAll(/“([^”]+)”/g)].map(([, title = '']) => title),
+  }));
 }
 
 function titlesIn(file: string): readonly string[] {
   const text = readFileSync(join(ROOT, file), 'utf8');
+  // A title of a transcript, or of a script of the rules.
   if (file.endsWith('.txt'))
-    return [...text.matchAll(/^== (.*)$/gm)].map(([, title = '']) => title);
+    return [...text.matchAll(/^(?:#|==) (.*)$/gm)].map(([, title = '']) => title);
   return [...text.matchAll(/\btest(?:\.(?:for|each)\b.*?\))?\(\s*(['"`])(.*?)\1,/gs)].map(
     ([, , title = '']) => title,
   );
@@ -54,7 +56,7 @@ const RULES = ['A1-7', 'B', 'C', 'D', 'E', 'F1-8', 'G1-4', 'H', 'I1-5', 'J1-7'].
   );
 });
 
-const mapping = readFileSync(join(ROOT, 'docs/mapping.md'), 'utf8');
+const mapping = readFileSync(join(ROOT, 'docs/how-it-works/mapping.md'), 'utf8');
 
 /** The rows of the rules: `| **F5** | … |`. */
 const rows = new Map(
@@ -64,7 +66,7 @@ const rows = new Map(
   ]),
 );
 
-describe('docs/mapping.md', () => {
+describe('docs/how-it-works/mapping.md', () => {
   test('has a row for every rule, each with tests', () => {
     expect([...rows.keys()]).toEqual(RULES);
     for (const [rule, row] of rows) expect(testsNamed(row).length, rule).toBeGreaterThan(0);
@@ -91,16 +93,16 @@ describe('docs/mapping.md', () => {
 
   test('every golden folder is linked, and every link leads somewhere', () => {
     const folders = readdirSync(join(ROOT, 'test/golden'));
-    const linked = [...mapping.matchAll(/\(\.\.\/test\/golden\/([^)]+)\)/g)].map(
+    const linked = [...mapping.matchAll(/\(\.\.\/\.\.\/test\/golden\/([^)]+)\)/g)].map(
       ([, name = '']) => name,
     );
     expect(linked.sort()).toEqual(folders.sort());
     for (const [, target = ''] of mapping.matchAll(/\]\(((?:\.\.\/|decisions\/)[^)]+)\)/g))
-      expect(existsSync(join(ROOT, 'docs', target)), target).toBe(true);
+      expect(existsSync(join(ROOT, 'docs/how-it-works', target)), target).toBe(true);
   });
 });
 
-const document = readFileSync(join(ROOT, 'docs/service-coverage.md'), 'utf8');
+const document = readFileSync(join(ROOT, 'docs/how-it-works/service-coverage.md'), 'utf8');
 const sections = [...document.matchAll(/^\| \*\*([\d.]+)[^*]*\*\* \|(.*)$/gm)].map(
   ([line, section = '', row = '']) => ({ line, section, row }),
 );
@@ -110,7 +112,7 @@ const SECTIONS = '2.1 2.2 2.3 2.4 2.5 2.6 2.7 3 4 5 6 7 8 9'.split(' ');
 
 const KEY = /`((?:api|metrics|logs|backups|otlp)\.[\w.]+)`/g;
 
-describe('docs/service-coverage.md', () => {
+describe('docs/how-it-works/service-coverage.md', () => {
   test('has a row for every section', () => {
     const there = new Set(sections.map(({ section }) => section));
     expect(SECTIONS.filter(section => !there.has(section))).toEqual([]);

@@ -67,7 +67,8 @@ test('a refused key, an empty page and a failing API remove nothing', async () =
   await new Promise(resolve => setTimeout(resolve, 4500));
   expect(idsOf(await daemon.status())).toEqual(rig.ids.toSorted());
   rig.simulator.resetFaults();
-  await until('`up` 1', () => ups(rig.ids[0] ?? '').at(-1) === 1, 20_000);
+  // A refused key holds the scrapes for a minute.
+  await until('`up` 1', () => ups(rig.ids[0] ?? '').at(-1) === 1, 90_000);
 });
 
 test('a start without the API knows the services of the last run', async () => {

@@ -41,7 +41,7 @@ test('the demo ends by itself', async () => {
   expect(code).toBe(0);
 });
 
-/** The kind of an entry's points, by docs/decisions/0002-guesses-make-no-counters.md and the table of types. */
+/** The kind of an entry's points, by decision 2 (guesses make no counters) and the table of types. */
 function expectedKind(entry: CatalogEntry): string {
   if (entry.type === 'counter')
     return entry.isGuess && entry.declared !== 'counter' ? 'gauge' : 'sum';

@@ -39,7 +39,7 @@ test('the image runs it, and it asks the default address', () => {
   expect(readFileSync('Dockerfile', 'utf8')).toMatch(
     /^ {2}CMD \["node", .*"bin\/healthcheck\.js"\]$/m,
   );
-  const samples = readFileSync('docs/configuration.md', 'utf8');
+  const samples = readFileSync('docs/use/configuration.md', 'utf8');
   const [listen] = /127\.0\.0\.1:\d+/.exec(readFileSync(SCRIPT, 'utf8')) ?? ['?'];
   expect(samples).toContain(listen);
 });

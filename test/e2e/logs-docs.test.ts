@@ -1,4 +1,4 @@
-// docs/logs.md as a reader follows it: its configuration is good, and its commands do what it says.
+// docs/use/logs.md as a reader follows it: its configuration is good, and its commands do what it says.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { startSimulator } from '../../src/simulator/simulator.ts';
 import { Receiver } from '../support/receiver.ts';
 import { run, tempDirectory } from '../support/program.ts';
 
-const text = readFileSync(new URL('../../docs/logs.md', import.meta.url), 'utf8');
+const text = readFileSync(new URL('../../docs/use/logs.md', import.meta.url), 'utf8');
 const [, yaml = ''] = /```yaml\n([^]*?)```/.exec(text) ?? [];
 const [, shell = ''] = /```sh\n([^]*?)```/.exec(text) ?? [];
 

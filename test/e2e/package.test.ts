@@ -73,7 +73,7 @@ test('the package has the program, its documents and the files for deployment, a
       'deploy/helm/dashboards/services.json',
       'deploy/helm/templates/stateful-set.yaml',
       'deploy/kubernetes/base/stateful-set.yaml',
-      'docs/install.md',
+      'docs/operate/install.md',
     ]),
   );
 });
@@ -115,8 +115,8 @@ test('the packed program brings all that it uses, in few bytes, with the licence
 
 describe('one version', () => {
   const files = [
-    'docs/install.md',
-    'docs/release.md',
+    'docs/operate/install.md',
+    'docs/operate/release.md',
     'Dockerfile',
     ...globSync('deploy/{helm,kubernetes,compose}/**/*.yaml', { cwd: root }),
   ];

@@ -139,7 +139,7 @@ test('a rotated key is used once its file changes, and appears nowhere', async (
 test('a rotated key that cannot be used is reported, and the former one stays in use', async () => {
   configure(1);
   const running = await runScraping();
-  // The daemon reads the file again every two seconds while the key is refused.
+  // While the key is refused, each attempt reads the file again.
   rig.simulator.key = ROTATED;
   await isUp(running, false);
   rotate('\n');

@@ -1,5 +1,5 @@
 // `services`, `backups` and `restores` as a user types them, run with the real program. Their good and bad inputs are
-// tested in test/cli/.
+// tested in test/transcripts/.
 
 import { expect, test } from 'vitest';
 import { run, until } from '../support/program.ts';

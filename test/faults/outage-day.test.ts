@@ -1,6 +1,6 @@
 // An outage of a day: 10 services with 1,000 series each, polled once a minute, on a clock that runs fast. Afterwards,
 // all points arrive, whole, in order and with their own times, while scraping continues; memory does not grow much. The
-// full size is OUTAGE_POLLS=1440; the figures of docs/delivery.md were measured with it.
+// full size is OUTAGE_POLLS=1440; the figures of docs/how-it-works/delivery.md were measured with it.
 
 import { expect, test } from 'vitest';
 import { formatBytes } from '../../src/lib/format.ts';

@@ -1,6 +1,6 @@
 // A random life of a service's logs: lines that are written late, out of order or into an archive that is rewritten,
-// archives that break, lists that change while they are read, wrong clocks, processes that stop halfway. A life is plain
-// data that fast-check makes and shrinks; `act` runs one step of it.
+// archives that break, lists that change while they are read, wrong clocks, processes that stop halfway. A life is
+// plain data that fast-check makes and shrinks; `act` runs one step of it.
 
 import * as fc from 'fast-check';
 import { AUDIT, ERRORS, HOUR, type LogSite, MINUTE, OTHER } from '../support/log-site.ts';
@@ -131,7 +131,7 @@ export class LogHistory {
       const archive = this.#today(action.place);
       if (archive === undefined) return;
       this.broken.add(archive);
-      // A cut plain file looks whole: nothing would show the cut (docs/logs.md).
+      // A cut plain file looks whole: nothing would show the cut (docs/use/logs.md).
       const isSeen = action.how !== 'cut' || this.#life.archiveForm !== 'plain';
       simulator.setFaults({ archives: { [archive]: isSeen ? action.how : 'missing' } });
     } else {
@@ -183,7 +183,7 @@ export class LogHistory {
     if (!lines.every(({ text }) => arrived.has(text))) return;
     this.isRewritten = true;
     book.rewrite(archive, () => []);
-    // The size differs each time: the list shows a rewritten archive only by its size (docs/logs.md).
+    // The size differs each time: the list shows a rewritten archive only by its size (docs/use/logs.md).
     this.#write(place, [`rotated${'.'.repeat(this.#number)}`], 0);
     // After midnight the new line is in another archive, and this one is gone.
     if (this.#today(place) !== archive) this.broken.add(archive);

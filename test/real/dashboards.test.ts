@@ -1,6 +1,6 @@
-// Runs every query of the dashboards and the alert rules on a real Prometheus and a real VictoriaMetrics. A daemon fills
-// them from the simulated service: Prometheus through a real Collector, both with the files of deploy/compose. A query
-// fails here if it is wrong, or if nobody sends its metric.
+// Runs every query of the dashboards and the alert rules on a real Prometheus and a real VictoriaMetrics. A daemon
+// fills them from the simulated service: Prometheus through a real Collector, both with the files of deploy/compose.
+// A query fails here if it is wrong, or if nobody sends its metric.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const KEY = 'key-of-the-dashboards-test';
 const deploy = join(checkoutFolder, 'deploy');
 const read = (file: string): string => readFileSync(join(deploy, file), 'utf8');
 
-/** Metrics that appear with the first trouble of their kind; docs/telemetry.md has them all. */
+/** Metrics that appear with the first trouble of their kind; docs/operate/telemetry.md has them all. */
 const ONLY_IN_TROUBLE = [
   'prom2otlp_backup_last_finished_age_seconds',
   'prom2otlp_logs_gaps_total',

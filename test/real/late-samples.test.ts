@@ -23,10 +23,10 @@ proxy_threads_stack_size{namespace="${SERVICE}",server_name="b"} 262144 <now-3>
 `;
 const POLLS = 10;
 
-/** The configuration of Prometheus that docs/delivery.md requires. */
+/** The configuration of Prometheus that docs/back-ends/settings.md requires. */
 const documented =
   /```yaml\n(storage:[^`]*)```/.exec(
-    readFileSync(join(checkoutFolder, 'docs/delivery.md'), 'utf8'),
+    readFileSync(join(checkoutFolder, 'docs/back-ends/settings.md'), 'utf8'),
   )?.[1] ?? '';
 
 interface Stored {

@@ -11,7 +11,7 @@ import { askPromql } from './support/promql.ts';
 
 const MINUTE_MS = 60_000;
 
-/** The names that Prometheus makes by default; docs/mapping.md has the whole list. */
+/** The names that Prometheus makes by default; docs/back-ends/names.md has the whole list. */
 const TRANSLATED: ReadonlyMap<string, string> = new Map([
   ['engine_global_status_queries', 'engine_global_status_queries_total'],
   ['engine_global_status_slow_queries', 'engine_global_status_slow_queries_total'],

@@ -82,6 +82,19 @@ describe('what cannot be read', () => {
     expect(found[0]?.hint).toMatch(/^Replace the key/);
   });
 
+  test('is a right that the key lacks if the key works for others', () => {
+    const found = findProblems(
+      sampleReport({
+        pulls: [samplePull(), failedPull('auth', { kind: 'logs', isKeyRefused: false })],
+      }),
+    );
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatchObject({
+      title: 'the key lacks a right at api.example.com since 09:20:00: logs of 2 services',
+      hint: expect.stringContaining('The key works for other requests.'),
+    });
+  });
+
   test('is told by its reason, with the names of single services', () => {
     const one = { serviceCount: 1, firstService: 'orders' };
     expect(titles(failedPull('timeout', one), failedPull('timeout', { kind: 'logs' }))).toEqual([

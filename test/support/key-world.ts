@@ -12,7 +12,8 @@ import type { Commit } from '../../src/pipeline/queue/commit.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import type { ServiceClients } from '../../src/service/clients.ts';
 import type { ServiceHttp } from '../../src/service/http-client.ts';
-import { KeyWatch, PullReport, type PullReportOptions } from '../../src/service/pull-report.ts';
+import { KeyHold } from '../../src/service/key-hold.ts';
+import { PullReport, type PullReportOptions } from '../../src/service/pull-report.ts';
 import { requestError, type RequestReason, type Result } from '../../src/service/service-error.ts';
 import { FakeClock } from './fake-clock.ts';
 import type { StateKind } from '../../src/pipeline/queue/commit.ts';
@@ -38,7 +39,9 @@ const REASONS: Readonly<Record<number, RequestReason>> = {
 
 export class KeyWorld {
   readonly clock: FakeClock = new FakeClock();
-  readonly watch: KeyWatch = new KeyWatch(this.clock);
+  readonly hold: KeyHold = new KeyHold(this.clock);
+  /** True if the key's source has another one than was refused. */
+  isKeyNew = false;
   readonly reports: PullReport[] = [];
   /** Each request, with the time and the status of its answer. */
   readonly requests: { readonly what: string; readonly atMs: number; readonly status: number }[] =
@@ -67,7 +70,7 @@ export class KeyWorld {
   } as unknown as Queue;
   readonly #http = {
     host: 'api.example.com',
-    isKeyNew: () => false,
+    isKeyNew: () => this.isKeyNew,
     requestJson: (_method: string, path: string, options: RequestOptions) =>
       this.request(`${path} ${JSON.stringify(options.query ?? {})}`, options.signal),
   } as unknown as ServiceHttp;
@@ -76,9 +79,8 @@ export class KeyWorld {
     report: (_api: unknown, options: PullReportOptions) => this.#join(options),
   } as unknown as ServiceClients;
 
-  /** Starts the probes of the key, and `parts`. */
   start(...parts: readonly { run(stop: AbortSignal): Promise<void> }[]): void {
-    for (const part of [this.watch, ...parts]) void part.run(this.stop.signal);
+    for (const part of parts) void part.run(this.stop.signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -106,14 +108,13 @@ export class KeyWorld {
       client: this.#http,
       clock: this.clock,
       holdOff: { firstMs: intervalMs, maxMs: 300_000, dueEveryMs: intervalMs },
-      probe: signal => this.request(`probe of metrics ${name}`, signal),
     });
     void this.#poll(report, intervalMs, phaseMs);
     return report;
   }
 
   get areAllWell(): boolean {
-    return this.reports.every(({ isWell }) => isWell);
+    return this.reports.every(({ status }) => status.state === 'ok');
   }
 
   /** Lets time pass, in steps, until the promise is settled. */
@@ -150,7 +151,7 @@ export class KeyWorld {
     let [count, refusedMs, was] = [0, 0, false];
     for (let passed = 0; passed < ms; passed += stepMs) {
       await this.clock.advance(stepMs);
-      const is = this.watch.isRefused;
+      const is = this.hold.isRefused;
       if (is && !was) count++;
       if (is) refusedMs += stepMs;
       was = is;
@@ -186,23 +187,22 @@ export class KeyWorld {
     const { signal: stop } = this.stop;
     await clock.sleep(phaseMs, stop);
     for (let dueMs = clock.monotonicMs(); !stop.aborted; ) {
-      const seen = report.looks.rings;
       const startedMs = clock.monotonicMs();
       if (report.held() === null) {
         const result = await this.request(`metrics ${report.options.id}`, stop);
-        if (result.ok) report.succeeded(startedMs);
+        if (result.ok) report.succeeded();
         else {
           const isRefused = result.error.reason === 'auth';
           report.failed(result.error, { isRefused, startedMs });
         }
       }
       while (dueMs <= clock.monotonicMs()) dueMs += intervalMs;
-      await report.looks.wait(seen, stop, { clock, ms: dueMs - clock.monotonicMs() });
+      await clock.sleep(dueMs - clock.monotonicMs(), stop);
     }
   }
 
   #join(options: PullReportOptions): PullReport {
-    const report = new PullReport(options, this.watch);
+    const report = new PullReport(options, this.hold);
     this.reports.push(report);
     return report;
   }

@@ -2,16 +2,13 @@
 
 import type { Clock } from '../../src/lib/clock.ts';
 import { AFTER_REFUSAL } from '../../src/lib/hold-off.ts';
-import {
-  type KeyWatch,
-  PullReport,
-  type PullReportOptions,
-} from '../../src/service/pull-report.ts';
+import type { KeyHold } from '../../src/service/key-hold.ts';
+import { PullReport, type PullReportOptions } from '../../src/service/pull-report.ts';
 
 export function testReport(
   clock: Clock,
   changes: Partial<PullReportOptions> = {},
-  watch: KeyWatch | null = null,
+  key: KeyHold | null = null,
   former?: PullReport,
 ): PullReport {
   const options: PullReportOptions = {
@@ -22,8 +19,7 @@ export function testReport(
     client: { host: 'api.example.com', isKeyNew: () => false },
     clock,
     holdOff: AFTER_REFUSAL,
-    probe: () => Promise.resolve({ ok: true }),
     ...changes,
   };
-  return new PullReport(options, watch, former);
+  return new PullReport(options, key, former);
 }

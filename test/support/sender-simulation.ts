@@ -153,12 +153,12 @@ export interface Outcome {
 
 const LATENCY_MS = 20;
 const TIMEOUT_MS = 10_000;
-const SETTLE_MS = 4 * 3_600_000;
+const SETTLE_MS = 8 * 3_600_000;
 const MINUTE_MS = 60_000;
 /** `otlp.stuck_after`. */
 const STUCK_MS = 15 * MINUTE_MS;
 /** The limit for sending everything once the back end is well: a test for each row. */
-const DRAINED_MS_MAX = 24 * STUCK_MS;
+const DRAINED_MS_MAX = 32 * STUCK_MS;
 /** The service of the pages that come after the script. */
 const LATER = 9;
 /** How much older the second points of a page are. */

@@ -100,23 +100,6 @@ export class ServiceShell implements Disposable {
   async json<T = unknown>(command: string): Promise<T> {
     return JSON.parse(await this.shows(`${command} --json`)) as T;
   }
-
-  /** Expects the command to exit with 1 and a message that contains `words`. */
-  async fails(command: string, words: string, options?: CallOptions): Promise<Printed> {
-    const printed = await this.type(command, options);
-    expect([printed.code, printed.err]).toEqual([1, expect.stringContaining(words)]);
-    return printed;
-  }
-
-  /** Expects the command to be a mistake: exit 2, one line for each of `messages`, and no request. */
-  async mistypes(command: string, ...messages: string[]): Promise<void> {
-    const before = this.simulator.requests.count;
-    const { code, out, err } = await this.type(command);
-    for (const message of messages) expect(err).toContain(message);
-    expect(err.trim().split('\n')).toHaveLength(messages.length);
-    expect([code, out]).toEqual([2, '']);
-    expect(this.simulator.requests.count).toBe(before);
-  }
 }
 
 /** A shell for all tests of a file. */
@@ -132,7 +115,7 @@ export async function useShell(): Promise<ServiceShell> {
 
 /** The wait of `restores create` between two looks, which the test clock skips; timeouts are longer. */
 const LOOK_APART_MS = 5000;
-const HASTY_CLOCK: Clock = {
+export const HASTY_CLOCK: Clock = {
   ...systemClock,
   sleep: (ms, signal) => systemClock.sleep(ms === LOOK_APART_MS ? 1 : ms, signal),
 };

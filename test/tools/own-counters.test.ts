@@ -13,17 +13,17 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const counters = COUNTER_SECTIONS.flatMap(section => section.counters);
 const labelsByName = new Map(counters.map(({ name, labelNames }) => [name, labelNames]));
 
-/** The gauges of backups belong to a database service: docs/backups.md has their table. */
+/** The gauges of backups belong to a database service: docs/use/backups.md has their table. */
 const BACKUP_ROW = /^\| `(prom2otlp_backup_\w+)` \| (?:\w+ )?\| ([^|]*)\|/gm;
-const backupGauges = [...read('docs/backups.md').matchAll(BACKUP_ROW)];
+const backupGauges = [...read('docs/use/backups.md').matchAll(BACKUP_ROW)];
 for (const [, name = '', labels = ''] of backupGauges)
   labelsByName.set(
     name,
     [...labels.matchAll(/\w+/g)].map(([label]) => label),
   );
 
-test('docs/telemetry.md is current (`node tools/telemetry-docs.ts` writes it)', () => {
-  expect(telemetryDocument()).toBe(read('docs/telemetry.md'));
+test('docs/operate/telemetry.md is current (`node tools/telemetry-docs.ts` writes it)', () => {
+  expect(telemetryDocument()).toBe(read('docs/operate/telemetry.md'));
 });
 
 test('the list has every metric that the sources name', () => {
@@ -46,7 +46,7 @@ const FOREIGN_LABELS = ['instance', 'job'];
 
 test.each([
   ...globSync('deploy/helm/{alerts,dashboards}/*', { cwd: root }),
-  ...globSync('docs/*.md', { cwd: root }),
+  ...globSync('docs/*/*.md', { cwd: root }),
 ])('%s names metrics that exist', file => {
   const names = read(file).match(NAME) ?? [];
   if (!file.startsWith('docs/')) expect(names.length).toBeGreaterThan(2);

@@ -1,5 +1,5 @@
-// Builds the dashboards as Grafana's JSON: rows of panels, each with its queries. This file defines what all panels share;
-// services.ts and prom2otlp.ts define the panels.
+// Builds the dashboards as Grafana's JSON: rows of panels, each with its queries. This file defines what all panels
+// share; services.ts and prom2otlp.ts define the panels.
 
 import { CATALOG } from '../../src/catalog/all.ts';
 import { COUNTER_SECTIONS } from '../own-counters.ts';
@@ -162,7 +162,7 @@ function panelJson(panel: Panel): Record<string, unknown> {
   };
 }
 
-/** Describes the metrics of a panel in the words of the catalog and of docs/telemetry.md. */
+/** Describes the metrics of a panel in the words of the catalog and of docs/operate/telemetry.md. */
 function describe(queries: readonly Query[]): string {
   const names = new Set(queries.flatMap(({ expr }) => expr.match(/[a-z]\w+/g) ?? []));
   const texts = [...names].flatMap(name => {

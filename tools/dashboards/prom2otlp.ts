@@ -156,7 +156,8 @@ const running: readonly Panel[] = [
 export const prom2otlp: DashboardSpec = {
   uid: 'prom2otlp-daemon',
   title: 'prom2otlp',
-  description: 'prom2otlp itself, from its own telemetry; docs/telemetry.md explains each metric.',
+  description:
+    'prom2otlp itself, from its own telemetry; docs/operate/telemetry.md explains each metric.',
   variable: {
     name: 'daemon',
     label: 'Daemon',

@@ -11,7 +11,6 @@
 // counts: nothing drifts, and setting the wall clock has no effect. Every call receives the time.
 
 import { hash } from 'node:crypto';
-import { Bell } from '../../lib/bell.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
@@ -36,8 +35,6 @@ interface Entry {
   /** The place as an offset, on the monotonic clock. */
   readonly phaseMs: number;
   isRunning: boolean;
-  /** When the target was hastened during its running scrape (monotonic); NaN if it was not. */
-  hastenedAtMs: number;
 }
 
 const PLACES_MAX = 12;
@@ -58,8 +55,6 @@ export const SCHEDULE_COUNTERS = {
 } as const;
 
 export class Schedule {
-  /** Rings when a target has become due before its time. */
-  readonly hastened: Bell = new Bell();
   readonly #entries: readonly Entry[];
   readonly #counters: CountersOf<typeof SCHEDULE_COUNTERS>;
 
@@ -78,7 +73,6 @@ export class Schedule {
         intervalMs,
         phaseMs: monotonicMs - (nowMs % intervalMs) + place * placeMs,
         isRunning: false,
-        hastenedAtMs: Number.NaN,
       };
     });
     this.#counters = counters.of(SCHEDULE_COUNTERS);
@@ -105,23 +99,7 @@ export class Schedule {
   /** Reports that a target's scrape is over and its page used; until then the target is skipped. */
   finish(index: number): void {
     const entry = this.#entries[index];
-    if (entry === undefined) return;
-    const { hastenedAtMs } = entry;
-    entry.isRunning = false;
-    entry.hastenedAtMs = Number.NaN;
-    if (!Number.isNaN(hastenedAtMs)) this.hasten(index, hastenedAtMs);
-  }
-
-  /** Makes a target due at this time (monotonic), or once its running scrape is over. */
-  hasten(index: number, monotonicMs: number): void {
-    const entry = this.#entries[index];
-    if (entry === undefined || entry.dueMs <= monotonicMs) return;
-    if (entry.isRunning) {
-      entry.hastenedAtMs = monotonicMs;
-      return;
-    }
-    entry.dueMs = monotonicMs;
-    this.hastened.ring();
+    if (entry !== undefined) entry.isRunning = false;
   }
 
   dueMs(index: number): number {

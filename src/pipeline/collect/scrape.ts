@@ -3,7 +3,6 @@
 // reasons, and never throws. A poll that is held off is a failure too, so that `up` becomes 0.
 
 import { bug } from '../../errors.ts';
-import type { Bell } from '../../lib/bell.ts';
 import type { BodyBuffer, BodyBufferPool } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters, CountersOf } from '../../lib/counters.ts';
@@ -66,7 +65,6 @@ export const SCRAPE_COUNTERS = {
 } as const;
 
 export class Scraper {
-  readonly looks: Bell;
   readonly #options: ScraperOptions;
   readonly #report: PullReport;
   readonly #counters: CountersOf<typeof SCRAPE_COUNTERS>;
@@ -76,7 +74,6 @@ export class Scraper {
   constructor(options: ScraperOptions) {
     this.#options = options;
     this.#report = options.report ?? new PullReport(scrapeReport(options.target, options));
-    this.looks = this.#report.looks;
     this.#counters = options.counters.of(SCRAPE_COUNTERS);
   }
 
@@ -149,7 +146,7 @@ export class Scraper {
     const time = { startedAtMs, monotonicMs, durationMs, serverAtMs };
     const recognized = recognize(bytes, answer.contentType);
     if (recognized.kind === 'page') {
-      this.#report.answered(monotonicMs);
+      this.#report.answered();
       const page = { bytes, format: recognized.format, wireBytes, ...time };
       return { kind: 'page', page };
     }
@@ -171,21 +168,13 @@ export class Scraper {
   }
 }
 
-/** The limit of a probe's answer. A longer answer also shows that the key is accepted. */
-const PROBE_BYTES_MAX = 1024;
-
 /** The options for the report of a target's scrapes. */
 export function scrapeReport(
   target: Target,
   { client, clock }: Pick<ScraperOptions, 'client' | 'clock'>,
 ): PullReportOptions {
-  const { id, name, services, path, intervalMs } = target;
+  const { id, name, services, intervalMs } = target;
   const maxMs = Math.max(HOLD_MS_MAX, intervalMs);
-  const asked = {
-    accept: PAGE_ACCEPT,
-    maxBodyBytes: PROBE_BYTES_MAX,
-    part: 'metrics',
-  } as const;
   return {
     kind: 'metrics',
     id,
@@ -194,7 +183,6 @@ export function scrapeReport(
     client,
     clock,
     holdOff: { firstMs: intervalMs, maxMs, dueEveryMs: intervalMs },
-    probe: signal => client.get(path, { ...asked, signal }),
   };
 }
 

@@ -1,6 +1,6 @@
 // The full function of decode: reads a page of text 0.0.4 or OpenMetrics 1.0 into the columns of
 // the SeriesTable. In: a Page and the target's table. Out: key, metric, role, value, timeMs, seen
-// and line of each row on the page, new rows, and a PageReport. It is lenient (docs/mapping.md A6):
+// and line of each row on the page, new rows, and a PageReport. It is lenient (docs/how-it-works/mapping.md A6):
 // it drops, counts and names bad lines and keeps the others. It works in slices and never throws on
 // input.
 
@@ -19,7 +19,7 @@ import { ExpectedRows } from './expected-rows.ts';
 import { LastTime } from './same-text.ts';
 import { type FamilyLines, type NamePlace, PageMetadata } from './metadata.ts';
 import { passPlainValue, readMilliseconds, readSeconds, readValue } from './number.ts';
-import { LayoutBuilder } from './layout.ts';
+import { LayoutBuilder } from './replay.ts';
 import { compactKeys, findRow, insertRow } from './row-index.ts';
 import { SampleLine } from './sample-line.ts';
 import {

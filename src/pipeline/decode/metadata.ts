@@ -1,5 +1,5 @@
 // Comment lines (HELP, TYPE, UNIT, EOF) of a page. They determine the metric and role of each
-// sample name (docs/mapping.md A4, A5, B). In: comment lines of one page. Out: metrics in the
+// sample name (docs/how-it-works/mapping.md A4, A5, B). In: comment lines of one page. Out: metrics in the
 // SeriesTable, whose declared half is updated at the end of the page.
 
 import { isIncluded, type NameFilters } from '../../config/rename.ts';

@@ -1,6 +1,6 @@
 // Reads the numbers of exposition text, mostly without making strings. Each decimal that the
 // formats allow becomes the nearest double, bit for bit; hex, `0b`, `_` and empty text are refused
-// (docs/mapping.md A2). Number() alone would accept '' and 0x1 and refuse Inf.
+// (docs/how-it-works/mapping.md A2). Number() alone would accept '' and 0x1 and refuse Inf.
 
 const ZERO = 0x30;
 const NINE = 0x39;

@@ -1,7 +1,8 @@
 // Reads a series key (`name{label="value"}`, as on its page), which has passed SampleLine.scan(), so that its syntax is
 // valid. decode usually finds known rows without it. Most keys need no strings: KeyLabels gives offsets, including those
 // of labels with an empty value. Keys with an escape or a quoted name need parseSeriesKey(), which makes strings of any
-// key. The label *set* is checked here.
+// key. The label *set* is checked here. The order of labels defines nothing: otherwise a page with
+// another order after a restart would end every series.
 
 import { resized, type SeriesTable } from '../../model/series-table.ts';
 

@@ -1,4 +1,4 @@
-// Histograms and summaries: several rows of the page form one point of OTLP (docs/mapping.md D, E).
+// Histograms and summaries: several rows of the page form one point of OTLP (docs/how-it-works/mapping.md D, E).
 // This file assigns rows to points and judges whether the rows of a page form a valid point.
 
 import { OUTCOME, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';

@@ -1,7 +1,7 @@
 // derive determines the type, unit, time, start and staleness of samples, and whether they are
 // sent. In: the table after decode. Out: outcome, block, head, startMs, timeMs and value of each row
 // as sent, and the outcome of each service. The files of this folder implement each rule of
-// docs/mapping.md B to I once; this file sets their order. derive works in slices and never throws
+// docs/how-it-works/mapping.md B to I once; this file sets their order. derive works in slices and never throws
 // on input.
 
 import type { SampleCount } from '../../model/batch.ts';
@@ -16,8 +16,7 @@ import { readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
 import { resolveRows } from './resolve.ts';
 import { restoreRows, setStartMode } from './state.ts';
-import { setScrapeSeries } from './scrape-series.ts';
-import { countAdded, readsOf, samplesOf, tallyPage } from './tally.ts';
+import { countAdded, readsOf, samplesOf, setScrapeSeries, tallyPage } from './tally.ts';
 import { settleDuplicates } from './duplicates.ts';
 import { countLostUptimes } from './uptimes.ts';
 

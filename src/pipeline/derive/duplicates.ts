@@ -1,4 +1,4 @@
-// Series that differ only in labels that are not sent (docs/mapping.md I1, drop_labels) are one
+// Series that differ only in labels that are not sent (docs/how-it-works/mapping.md I1, drop_labels) are one
 // series to the back end: with both, the request would contain a point twice and be refused as a
 // whole. The first on each page is sent, the others are dropped as duplicates. Nothing passes from
 // one to another but the time of the last point: another sender is another counter. In: new heads
@@ -91,6 +91,17 @@ function isSentAsIs(table: SeriesTable, row: number): boolean {
   return metric.sentName === metric.name && metric.labelRules === null;
 }
 
+/** Makes a head that the previous process sent the sender of its identity, so that the one sent from now on comes after it. */
+export function continueSender(table: SeriesTable, head: number): void {
+  const { lastTimeMs } = table;
+  const identity = table.identityOf.get(head);
+  if (identity === undefined || identity.sender === head || Number.isNaN(lastTimeMs[head]!)) return;
+  const isNewer = !(lastTimeMs[identity.sender]! >= lastTimeMs[head]!);
+  forgetSeries(table, isNewer ? identity.sender : head);
+  if (isNewer) identity.sender = head;
+  table.orderVersion++;
+}
+
 const AFTER_ALL_LINES = 2 ** 32;
 
 /** Finds the first point of each identity on this page, and hides the others. Call this before judging a page. */
@@ -111,8 +122,8 @@ export function settleDuplicates(table: SeriesTable): void {
 }
 
 /**
- * Where a point stands on this page; Infinity if it is absent. A series that metrics.rename has renamed comes after those
- * that have the name on the page.
+ * Where a point stands on this page; Infinity if it is absent. A series that metrics.rename has renamed comes after
+ * those that have the name on the page.
  */
 function placeOf(table: SeriesTable, head: number): number {
   const { name, sentName, labelRules } = table.metrics[table.metric[head]!]!;

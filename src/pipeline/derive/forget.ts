@@ -46,6 +46,7 @@ export function forgetRows(table: SeriesTable, gone: readonly number[]): void {
   for (const row of placed) {
     const isHead = table.head[row] === row;
     if (isHead) noteForgotten(table, row);
+    if (isCounting(table.metrics[table.metric[row]!]!)) table.startsVersion++;
     const next = unfile(table, row, leaving);
     if (isHead && next !== NO_ROW) {
       moveIdentity(table, row, next);
@@ -70,7 +71,6 @@ export function releaseUnused(table: SeriesTable): void {
   dropLinks(table);
   // The layout refers to rows, and to keys that are about to move.
   table.layout = null;
-  table.startsVersion++;
   cutFreeEnd(table);
   rebuildIndex(table, slotsFor(table.count));
   compactKeys(table);

@@ -1,4 +1,4 @@
-// The OTLP form of a metric: name, kind, unit, description (docs/mapping.md B, C). In: the declared
+// The OTLP form of a metric: name, kind, unit, description (docs/how-it-works/mapping.md B, C). In: the declared
 // half of a Metric. Out: its derived half. In strict mode only the page decides; in semantic mode
 // an override wins over the catalog, and the catalog over the page.
 
@@ -8,7 +8,7 @@ import type { OverrideConfig } from '../../config/config.ts';
 import { isSummable, renamed } from '../../config/rename.ts';
 import { type DeclaredType, isCounting, type Metric, type PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
-import { SCRAPE_SERIES } from './scrape-series.ts';
+import { SCRAPE_SERIES } from './tally.ts';
 
 const DECLARED_KINDS: Readonly<Record<DeclaredType, PointKind>> = {
   counter: 'sum',

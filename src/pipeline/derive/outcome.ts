@@ -1,7 +1,7 @@
 // Accepts one sample of a series: judges its time, updates its start, and notes what the next page
 // is compared with. In: a row with value and timeMs from decode. Out: its outcome; value, timeMs and
-// startMs as sent. Implements docs/mapping.md F for scalars, and for the heads and parts of
-// histograms and summaries. The end of the file has staleness (docs/mapping.md G): a series that is
+// startMs as sent. Implements docs/how-it-works/mapping.md F for scalars, and for the heads and parts of
+// histograms and summaries. The end of the file has staleness (docs/how-it-works/mapping.md G): a series that is
 // absent, or whose timestamps do not move, gets one point without a value, so that back ends stop
 // showing its last value.
 

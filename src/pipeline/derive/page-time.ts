@@ -1,7 +1,7 @@
-// The time of a page (docs/mapping.md F1): the time of samples without their own, the limit beyond
+// The time of a page (docs/how-it-works/mapping.md F1): the time of samples without their own, the limit beyond
 // which timestamps are refused, and the clock for ages. The machine's clock may be set by days at
 // any time. Then the service's clock, from the Date of its answers, decides whether the old or the
-// new time holds. See docs/decisions/0009-clocks.md.
+// new time holds. See docs/how-it-works/decisions/0009-clocks.md.
 
 import type { ScrapeTime } from '../../model/page.ts';
 import type { PageClock } from '../../model/memory.ts';
@@ -14,7 +14,7 @@ const STEP_MS_MAX: number = 10 * 60_000;
 
 /**
  * A larger difference between our clock and the service's is reported: an answer never takes this
- * long. See docs/decisions/0026-a-clock-wrong-from-the-start.md.
+ * long. It is not corrected: the Date may come from a cache or a proxy with a wrong clock.
  */
 export const SKEW_MS_MAX: number = 5 * 60_000;
 

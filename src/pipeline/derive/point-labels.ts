@@ -1,4 +1,4 @@
-// Which labels of a series are attributes of its points (docs/mapping.md I). The others identify
+// Which labels of a series are attributes of its points (docs/how-it-works/mapping.md I). The others identify
 // the source, in the Resource or the scope: series that differ only in these are one series to a
 // back end.
 

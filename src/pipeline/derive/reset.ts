@@ -1,4 +1,4 @@
-// Decides about restarts (docs/mapping.md F4 to F7). No other file does: judge.ts skips this one only
+// Decides about restarts (docs/how-it-works/mapping.md F4 to F7). No other file does: judge.ts skips this one only
 // for rows that certainly continue. Does a counter, histogram or summary continue, has it begun
 // again, or is its growth since the previous sample unknown? In: a sample in time order, whether it
 // fell, its creation time if the page has one, and the uptime of its component. Out: one of STREAM,

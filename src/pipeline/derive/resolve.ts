@@ -1,6 +1,6 @@
 // Places each new row (service, component, block, head of its point) and resolves its metric. In:
 // the rows that decode put into table.fresh. Out: the columns block and head, compounds, rows of
-// uptimes. Runs once per series, not per page (docs/mapping.md A4, D, I). Plain rows take a faster
+// uptimes. Runs once per series, not per page (docs/how-it-works/mapping.md A4, D, I). Plain rows take a faster
 // path at the end of this file.
 
 import type { PageReport } from '../../model/page.ts';
@@ -62,7 +62,6 @@ export function* resolveRows(
   }
   if (turned.length > 0) forgetStreams(table, turned);
   if (table.fresh.length === 0) return;
-  table.startsVersion++;
   const placing = new Placing(table, options, report);
   for (const [index, row] of table.fresh.entries()) {
     if (isScraped(table, row)) placing.place(row);

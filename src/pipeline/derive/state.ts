@@ -5,7 +5,7 @@
 // page after loading it replaces it by the *starts* alone, and so does each page that changes a
 // start, in the page's own transaction. A process that was killed leaves only the starts: its
 // successor continues cumulative streams, knows nothing of the values, and begins deltas with a
-// baseline (docs/mapping.md F8).
+// baseline (docs/how-it-works/mapping.md F8).
 //
 //   header │ id │ start │ service │      and in the whole state:  time │ value │ uptime, since │ flags
 //
@@ -18,6 +18,7 @@ import { isCounting } from '../../model/metric.ts';
 import { keepMsOf, releaseUnused } from './forget.ts';
 import type { DeriveOptions, Judge } from './options.ts';
 import { moveSeries, rowsOf } from './compound.ts';
+import { continueSender } from './duplicates.ts';
 import { componentOf, isScraped, serviceOf, serviceOfRow } from './places.ts';
 import { laterMs } from './reset.ts';
 import { SeriesIds } from './series-id.ts';
@@ -274,7 +275,10 @@ export function* restoreRows(
     if (index % RESTORED_SLICE === RESTORED_SLICE - 1) yield;
     restoreRow(judge, restored, row, ids);
   }
-  for (const head of new Set(rows.map(row => table.head[row]!))) settleParts(table, head);
+  for (const head of new Set(rows.map(row => table.head[row]!))) {
+    settleParts(table, head);
+    continueSender(table, head);
+  }
   const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
   if (isPatient && restored.indexById.size > 0 && table.services.some(isAwaited)) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);

@@ -1,5 +1,5 @@
-// The identity of points in OTLP: Resource, scope, attributes (docs/mapping.md I). This file knows the field numbers
-// of resource.proto and common.proto; wire.ts knows the bytes.
+// The identity of points in OTLP: Resource, scope, attributes (docs/how-it-works/mapping.md I). This file knows the
+// field numbers of resource.proto and common.proto; wire.ts knows the bytes.
 
 import { ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { isText, KeyLabels, parseSeriesKey } from '../decode/series-key.ts';

@@ -1,5 +1,5 @@
-// Classifies an answer as one of the kinds of SendResult: the one table of section J3 of the mapping. gRPC's codes count
-// as the HTTP status in the same line (otlp-grpc.ts).
+// Classifies an answer as one of the kinds of SendResult: the one table of section J3 of the mapping. gRPC's codes
+// count as the HTTP status in the same line (otlp-grpc.ts).
 //
 //   HTTP                                          kind
 //   2xx                                           accepted   with the partial success of its body (J4)
@@ -67,12 +67,12 @@ const HINTS: Readonly<Record<number, string>> = {
 };
 
 /**
- * By default Prometheus refuses samples older than its newest. It also derives a series per Resource from all points, so
- * a sample that lags behind other series can be too old although its own series is in order.
+ * By default Prometheus refuses samples older than its newest. It also derives a series per Resource from all points,
+ * so a sample that lags behind other series can be too old although its own series is in order.
  */
 const TOO_OLD = /out of order|too old sample|out of bounds(?!.*future)/i;
 const TOO_OLD_HINT =
-  'if this is Prometheus, set storage.tsdb.out_of_order_time_window there, see docs/delivery.md';
+  'if this is Prometheus, set storage.tsdb.out_of_order_time_window there, see docs/back-ends/settings.md';
 
 export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): SendResult {
   const { status, body } = answer;

@@ -1,6 +1,6 @@
-// Replaces `docker` in the tests of docs/install.md and docs/release.md. It takes the arguments of a user's command
-// line as they are. `build`, and `buildx build` with one image per platform, need no container engine and no registry
-// here; podman does everything else.
+// Replaces `docker` in the tests of docs/operate/install.md and docs/operate/release.md. It takes the arguments of a
+// user's command line as they are. `build`, and `buildx build` with one image per platform, need no container engine
+// and no registry here; podman does everything else.
 
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';

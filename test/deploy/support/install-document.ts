@@ -1,5 +1,5 @@
-// Reads docs/install.md as its readers do: the commands of a section, and the configuration with their own values.
-// Reads the commands of docs/release.md, too.
+// Reads docs/operate/install.md as its readers do: the commands of a section, and the configuration with their own
+// values. Reads the commands of docs/operate/release.md, too.
 
 import { readFileSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
@@ -7,8 +7,8 @@ import { dirname, join } from 'node:path';
 import { checkoutFolder } from '../../real/support/folder.ts';
 import { run } from '../../real/support/process.ts';
 
-const document = readFileSync(join(checkoutFolder, 'docs/install.md'), 'utf8');
-const release = readFileSync(join(checkoutFolder, 'docs/release.md'), 'utf8');
+const document = readFileSync(join(checkoutFolder, 'docs/operate/install.md'), 'utf8');
+const release = readFileSync(join(checkoutFolder, 'docs/operate/release.md'), 'utf8');
 
 /** The shell commands of a section, one each, in their order. */
 export function commandsOf(section: string): string[] {
@@ -21,11 +21,11 @@ export function commandsOf(section: string): string[] {
   return commands;
 }
 
-/** The command of docs/release.md that begins with these words. */
+/** The command of docs/operate/release.md that begins with these words. */
 export function releaseCommand(words: string): string {
   const lines = release.replaceAll('\\\n', ' ').split('\n');
   const found = lines.map(line => line.trim()).find(line => line.startsWith(words));
-  if (found === undefined) throw new Error(`cannot find ${words} in docs/release.md`);
+  if (found === undefined) throw new Error(`cannot find ${words} in docs/operate/release.md`);
   return found;
 }
 

@@ -219,22 +219,6 @@ test('at any times of calls, no target runs twice and none is forgotten', () => 
   );
 });
 
-test('a target that is hastened while it is scraped is due again directly after that', async () => {
-  const { clock, schedule, skipped } = setUp(['a'], 60_000);
-  const dueMs = schedule.nextDueMs();
-  await clock.advance(dueMs - clock.monotonicMs());
-  expect(schedule.takeDue(dueMs)).toEqual([0]);
-  await clock.advance(5000);
-  schedule.hasten(0, clock.monotonicMs());
-  expect(schedule.takeDue(clock.monotonicMs())).toEqual([]);
-  await clock.advance(5000);
-  schedule.finish(0);
-  expect(schedule.takeDue(clock.monotonicMs())).toEqual([0]);
-  schedule.finish(0);
-  expect(schedule.nextDueMs()).toBeGreaterThan(clock.monotonicMs());
-  expect(skipped('overlap')).toBe(0);
-});
-
 describe('targets of a tick are scraped in turns', () => {
   const targets = [...MANY.keys()];
 

@@ -1,5 +1,5 @@
-// Bounds and quantiles belong to the point (docs/mapping.md, D2 and E2): a page that changes only these must
-// not be sent with the template's. The usual page comes several times first, to make a template.
+// Bounds and quantiles belong to the point (docs/how-it-works/mapping.md, D2 and E2): a page that changes only these
+// must not be sent with the template's. The usual page comes several times first, to make a template.
 
 import { describe, expect, test } from 'vitest';
 import { Target } from '../../support/target.ts';

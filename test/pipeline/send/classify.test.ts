@@ -63,7 +63,7 @@ test("the reason has the status, the back end's words in one line, and a hint", 
   check(302, 'moved', 'the back end answered 302: redirects are not followed; check otlp.endpoint');
   check(503, '', 'the back end answered 503');
   const hint =
-    'if this is Prometheus, set storage.tsdb.out_of_order_time_window there, see docs/delivery.md';
+    'if this is Prometheus, set storage.tsdb.out_of_order_time_window there, see docs/back-ends/settings.md';
   for (const words of ['out of order sample', 'too old sample', 'out of bounds'])
     check(400, words, `the back end answered 400: ${words}; ${hint}`);
   const future = 'out of bounds: timestamp is too far in the future';
