@@ -10,34 +10,20 @@
 //     [1]                      the exit code, unless it is 0
 //
 // Each file has a directory, a simulated service ($SERVICE, also the address of verbs that are given none), another
-// server ($OTHER) and a clock of its own; $RANDOM is the last random id that was printed. COMMANDS has what can be typed besides prom2otlp, FILTERS what can follow a
-// pipe; COLUMNS makes stdout a terminal. A mistake (exit 2) must not have sent a request, and no output may hold a
-// secret (support/service-shell.ts).
+// server ($OTHER) and a clock of its own; $RANDOM is the last random id that was printed. Besides prom2otlp one can type
+// COMMANDS (support/transcript-stage.ts), and FILTERS after a pipe; COLUMNS makes stdout a terminal. A mistake (exit 2)
+// must not have sent a request, and no output may hold a secret (support/service-shell.ts).
 
-import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { loadConfig } from '../../src/config/load.ts';
-import type { Clock } from '../../src/lib/clock.ts';
-import { Counters } from '../../src/lib/counters.ts';
-import { silentLogger } from '../../src/lib/log.ts';
-import type { Batch } from '../../src/model/batch.ts';
-import { openQueue } from '../../src/pipeline/queue/queue.ts';
 import { startSimulator } from '../../src/simulator/simulator.ts';
-import { type RecordedRequest, startHttpServer } from '../support/http-server.ts';
-import { logsBatch, metricsBatch } from '../support/otlp-requests.ts';
-import {
-  HASTY_CLOCK,
-  ServiceShell,
-  SHELL_ENVIRONMENT,
-  SHELL_KEY,
-} from '../support/service-shell.ts';
+import { startHttpServer } from '../support/http-server.ts';
+import { ServiceShell, SHELL_ENVIRONMENT, SHELL_KEY } from '../support/service-shell.ts';
+import { COMMANDS, type Stage, StageClock } from '../support/transcript-stage.ts';
 import type { Printed } from '../support/verb-context.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const START_MS = Date.UTC(2026, 2, 4, 9);
-const MINUTE_MS = 60_000;
 /** A pod: there, a localhost in the configuration is no reason for a warning, on whatever machine the tests run. */
 const ENVIRONMENT = { ...SHELL_ENVIRONMENT, KUBERNETES_SERVICE_HOST: '10.0.0.1' };
 const ADDRESSES = ['SERVICE', 'OTHER', 'DIRECTORY', 'LOCALHOST', 'HOST'];
@@ -49,45 +35,6 @@ test.each(globSync('*/*.txt', { cwd: import.meta.dirname }).sort())('%s', async 
   if (process.env['UPDATE'] === '1') writeFileSync(file, found);
   else expect(found).toBe(expected);
 });
-
-/** Stands still unless the transcript lets time pass; waits take as long as they do for the other tests of verbs. */
-class StageClock implements Clock {
-  #nowMs = START_MS;
-
-  nowMs(): number {
-    return this.#nowMs;
-  }
-
-  monotonicMs(): number {
-    return HASTY_CLOCK.monotonicMs();
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return HASTY_CLOCK.sleep(ms, signal);
-  }
-
-  after(ms: number, run: () => void): () => void {
-    return HASTY_CLOCK.after(ms, run);
-  }
-
-  forward(ms: number): void {
-    this.#nowMs += ms;
-  }
-}
-
-/** The world of one transcript. */
-interface Stage {
-  readonly shell: ServiceShell;
-  readonly clock: StageClock;
-  /** What stands for `$NAME`, before a line is split into words: addresses, and what the transcript has set. */
-  readonly variables: Map<string, string>;
-  /** What $OTHER answers next; the last answer is repeated. A verb forgets those before it. */
-  readonly answers: { readonly status: number; readonly body: string }[];
-  /** The requests to $OTHER. */
-  readonly received: RecordedRequest[];
-  /** How many requests to the simulator `requests` has shown. */
-  shown: number;
-}
 
 /** The text with the output of its commands as it is now. */
 async function play(text: string): Promise<string> {
@@ -161,6 +108,7 @@ function settle({ variables }: Stage, line: string): string {
       return '$RANDOM';
     })
     .replace(/prom2otlp \S+ \(node v[^)]*\)/, 'prom2otlp <version>')
+    .replace(/saves .* KiB(?= \()/, 'saves <size>')
     .replace(/[\d.]+ \w+(?= on disk)|(?<="diskBytes": )\d+/, '<size>')
     .replace(/(?<=\.zip: )\d+ B$/, '<size>')
     .replaceAll(/(?<= in )\d[\d.]* m?s\b/g, '<time>')
@@ -209,14 +157,6 @@ async function runVerb(stage: Stage, line: string, input: string): Promise<Print
 
 const PIPE = /^(.*?)(?: \| (head|grep|wc) (.*))?$/s;
 
-async function fillQueue(clock: Clock, batch: Batch): Promise<void> {
-  const config = loadConfig({ file: 'queue.yaml', environment: {} });
-  const queue = openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
-  const stored = await queue.commit({ batches: [batch], state: [], reads: [] });
-  await queue.close();
-  expect(stored.kind).toBe('stored');
-}
-
 const FILTERS: Readonly<Record<string, (text: string, argument: string) => string>> = {
   head: (text, count) => text.split('\n').slice(0, -Number(count)).join('\n'),
   grep: (text, word) =>
@@ -225,81 +165,4 @@ const FILTERS: Readonly<Record<string, (text: string, argument: string) => strin
       .filter(line => line.includes(word))
       .join('\n'),
   wc: text => String(text.split('\n').length - 1),
-};
-
-type Command = (
-  stage: Stage,
-  rest: string,
-  input: string,
-) => Partial<Printed> | Promise<Partial<Printed>>;
-
-const COMMANDS: Readonly<Record<string, Command>> = {
-  /** Writes a file. */
-  write: ({ shell }, name, input) => {
-    shell.files.write(name, input);
-    return {};
-  },
-  cat: (_, name) => ({ out: readFileSync(name, 'utf8') }),
-  /** Shows who may read a file. */
-  mode: (_, name) => ({ out: (statSync(name).mode & 0o777).toString(8) }),
-  /** Sets the faults of the simulated service, in place of those before. */
-  faults: ({ shell }, json) => {
-    shell.simulator.resetFaults();
-    shell.simulator.setFaults(JSON.parse(json));
-    return {};
-  },
-  /** `answer STATUS BODY`: a further answer of $OTHER to the next verb; a long body follows, as in a file. */
-  answer: ({ answers }, rest, input) => {
-    const [, status = '', body = ''] = /^(\d+) ?(.*)$/.exec(rest) ?? [];
-    answers.push({ status: Number(status), body: body + input });
-    return {};
-  },
-  /** Shows the kinds of requests to $OTHER since the last time: several may be under way at once. */
-  received: ({ received }) => {
-    const lines = received.splice(0).map(({ method, path, headers }) => {
-      const key = headers['x-key'] === undefined ? '' : ' with x-key';
-      return `${method} ${path}${key}`;
-    });
-    return { out: [...new Set(lines)].sort().join('\n') };
-  },
-  /** Changes the key that the simulated service accepts. */
-  key: ({ shell }, key) => {
-    shell.simulator.key = key === '' ? SHELL_KEY : key;
-    return {};
-  },
-  /** `fill SERVICE=POINTS,… MINUTES`: puts a request, made so long ago, into the queue of queue.yaml. */
-  fill: async ({ clock }, rest) => {
-    const [parts = '', minutes] = rest.split(' ');
-    const points = [...parts.matchAll(/(\w+)=(\d+)/g)].map(([, id, n]) => [id, Number(n)]);
-    const madeAtMs = clock.nowMs() - Number(minutes) * MINUTE_MS;
-    await fillQueue(clock, metricsBatch(Object.fromEntries(points), madeAtMs));
-    return {};
-  },
-  /** `fill-logs SERVICE RECORDS MINUTES`: the same with log records. */
-  'fill-logs': async ({ clock }, rest) => {
-    const [service = '', records, minutes] = rest.split(' ');
-    const bodies = Array.from({ length: Number(records) }, (_, i) => `record ${i}`);
-    const madeAtMs = clock.nowMs() - Number(minutes) * MINUTE_MS;
-    await fillQueue(clock, logsBatch(service, bodies, madeAtMs));
-    return {};
-  },
-  /** Changes the file of the queue as another program would. */
-  sql: (_, statement) => {
-    const database = new DatabaseSync('queue/queue.sqlite');
-    database.exec(statement);
-    database.close();
-    return {};
-  },
-  /** Lets minutes pass. */
-  wait: ({ clock }, minutes) => {
-    clock.forward(Number(minutes) * MINUTE_MS);
-    return {};
-  },
-  /** Shows the requests to the simulated service since the last time. */
-  requests: stage => {
-    const { latest, count } = stage.shell.simulator.requests;
-    const recent = latest.slice(latest.length - (count - stage.shown));
-    stage.shown = count;
-    return { out: recent.map(({ method, url }) => `${method} ${url}`).join('\n') };
-  },
 };

@@ -9,8 +9,8 @@ import type { CountedServer } from './counted-server.ts';
 import type { Switchboard, TruthFront } from './truth-front.ts';
 
 export const CRASHES_A_ROUND = 3;
-/** The error of a start that is derived from whole seconds, plus the jitter that the rules allow (F5). */
-const DOUBT_MS = 4_000;
+/** The error of a start that is derived from whole seconds, plus the tolerance of the rules (F5). */
+const DOUBT_MS = 12_000;
 const PATIENCE_MS = 60_000;
 
 export const FAILOVERS = [
