@@ -297,7 +297,7 @@ function printAnswer(
     const parts = [
       response === '' ? '' : printableText(response),
       sql === null ? '' : `SQL: ${printableText(sql)}`,
-      data.length === 0 ? '' : renderTable(rowsOf(inOrder(data, columns)), out.columns),
+      data.length === 0 ? '' : renderTable(rowsOf(inOrder(data, columns)), out.columns, -1),
     ].filter(part => part !== '');
     if (parts.length > 0) out.line(parts.join('\n\n'));
   }

@@ -181,7 +181,7 @@ async function showDerive(
     return 1;
   }
   if (values.jsonl) for (const one of series) out.line(printableJson(one, 0));
-  else printTable(out, tableOf(series, out.columns));
+  else printTable(out, tableOf(series, out.columns), { key: HEAD.indexOf('NAME') });
   return exitCode;
 }
 
@@ -230,24 +230,24 @@ async function deriveLive(
   return { series, exitCode: 1 };
 }
 
-/** On a terminal with fewer columns, the first seven columns of the table are all that fits. */
-const NARROW = 110;
-const HEAD = ['TYPE', 'FROM', 'NAME', 'LABELS', 'VALUE', 'UNIT', 'START', 'FAMILY', 'SERVICE'];
+const HEAD = ['TYPE', 'NAME', 'VALUE', 'FROM', 'LABELS', 'UNIT', 'START', 'FAMILY', 'SERVICE'];
+
+/** How many columns of the table fit beside a whole name: labels that are cut to a few letters say nothing. */
+const fitting = (width: number): number => (width < 100 ? 4 : width < 140 ? 5 : HEAD.length);
 
 function tableOf(series: readonly SeriesReport[], columns: number): Rows {
   const rows = series.map(one => [
     one.type,
-    one.typeSource,
     one.name,
-    labelsText(one),
     valueText(one),
+    one.typeSource,
+    labelsText(one),
     one.unit,
     one.start?.replace(/\.\d+Z$/, 'Z') ?? '',
     one.family,
     one.service,
   ]);
-  const shown = columns < NARROW ? 7 : HEAD.length;
-  return [HEAD, ...rows].map(row => row.slice(0, shown));
+  return [HEAD, ...rows].map(row => row.slice(0, fitting(columns)));
 }
 
 // `show encode`: the OTLP/JSON that a sequence of pages would be sent as, one line per page.

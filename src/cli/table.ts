@@ -1,4 +1,5 @@
-// Tables for terminals: columns of plain text, with numbers aligned to the right, cut to the width of the terminal.
+// Tables for terminals: columns of plain text, with numbers aligned to the right, cut to the width of the terminal. The
+// column that tells the rows apart is cut last: half an id cannot be copied.
 // Cells may come from the service or the back end, so control characters never reach the terminal.
 
 import type { Config } from '../config/config.ts';
@@ -14,6 +15,9 @@ interface Column {
   readonly widthMin: number;
   width: number;
 }
+
+/** The column that tells the rows apart, unless the caller names another; -1 for none. */
+const KEY_COLUMN = 0;
 
 const GAP = '  ';
 /** Texts are not cut shorter than this: a line that is still too long wraps. */
@@ -33,10 +37,16 @@ const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
  * The rows as lines, without a line break at the end. The first row is the head. A line takes at most `width` columns of
  * the terminal, as far as its texts can be shortened.
  */
-export function renderTable(rows: Rows, width: number = Infinity): string {
+export function renderTable(
+  rows: Rows,
+  width: number = Infinity,
+  key: number = KEY_COLUMN,
+): string {
   const cells = rows.map(row => row.map(printableLine));
   const columns = measure(cells);
-  shrink(columns, width);
+  const others = columns.filter((_, i) => i !== key);
+  shrink(others, width, columns);
+  shrink(columns, width, columns);
   return cells
     .map(row => columns.map((column, i) => setCell(row[i] ?? '', column)).join(GAP))
     .map(line => line.trimEnd())
@@ -67,11 +77,12 @@ export function yesOrNo(is: boolean): string {
 export function printTable(
   out: TextSink,
   [head = [], ...rows]: Rows,
-  { empty, isWhole = false }: { readonly empty?: string; readonly isWhole?: boolean } = {},
+  options: { readonly empty?: string; readonly isWhole?: boolean; readonly key?: number } = {},
 ): void {
+  const { empty, isWhole = false, key } = options;
   if (rows.length === 0 && empty !== undefined) return out.line(empty);
   const width = isWhole ? Infinity : out.columns;
-  const [first = '', ...lines] = renderTable([head, ...rows], width).split('\n');
+  const [first = '', ...lines] = renderTable([head, ...rows], width, key).split('\n');
   out.line([paint(out, 'bold', first), ...lines].join('\n'));
 }
 
@@ -102,12 +113,12 @@ function areNumbers(texts: readonly string[]): boolean {
   return filled.length > 0 && filled.every(text => NUMBER.test(text));
 }
 
-/** Narrows the widest text column, step by step, until the line fits or no text can be shortened. */
-function shrink(columns: readonly Column[], widthMax: number): void {
-  const gaps = GAP.length * Math.max(0, columns.length - 1);
-  let excess = columns.reduce((sum, { width }) => sum + width, gaps) - widthMax;
+/** Narrows the widest text column of `some`, step by step, until the line fits or no text can be shortened. */
+function shrink(some: readonly Column[], widthMax: number, all: readonly Column[]): void {
+  const gaps = GAP.length * Math.max(0, all.length - 1);
+  let excess = all.reduce((sum, { width }) => sum + width, gaps) - widthMax;
   for (; excess > 0; excess--) {
-    const widest = columns
+    const widest = some
       .filter(column => !column.isRight && column.width > column.widthMin)
       .reduce<Column | null>((a, b) => (a === null || b.width > a.width ? b : a), null);
     if (widest === null) return;

@@ -8,14 +8,13 @@
 
 import type { ServiceConfig } from '../config/config.ts';
 import { bug } from '../errors.ts';
-import type { StateChange } from '../pipeline/queue/commit.ts';
+import type { StateChange, StateKind } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { type ArchiveState, isBehind, newArchive } from './archive-state.ts';
 import { type Cursor, startCursor } from './cursor.ts';
 import { type Descriptor, type Partition, partitionKey } from './item.ts';
-import { readArchivesState, readServiceState, stateBlob } from './stored-state.ts';
+import { ARCHIVES_STATE, SERVICE_STATE, STATE_KIND, stateBlob } from './stored-state.ts';
 
-const STATE_KIND = 'logs';
 /** More partitions than this cannot be real sources: they are ignored and counted. */
 const PARTITIONS_MAX = 10_000;
 
@@ -85,8 +84,6 @@ export interface LedgerOptions {
   readonly services: readonly ServiceConfig[];
   /** The cursor of a service that has never been pulled. */
   readonly start: Cursor;
-  /** Called when a stored state is not readable: it counts as none. `type` '' means that of the whole service. */
-  readonly lost?: (service: ServiceConfig, partition: Pick<Partition, 'source' | 'type'>) => void;
 }
 
 interface KnownPartition {
@@ -97,7 +94,9 @@ interface KnownPartition {
 
 export class Ledger {
   readonly #queue: Queue;
-  readonly #options: LedgerOptions;
+  readonly #start: Cursor;
+  /** The keys of everything that is stored, even if it is damaged. */
+  readonly #storedKeys: ReadonlySet<string>;
   /** By service. */
   readonly #tracks = new Map<string, Track>();
   readonly #partitions = new Map<string, KnownPartition>();
@@ -107,15 +106,16 @@ export class Ledger {
   readonly #changed = new Map<string, () => Buffer | null>();
   #isReadable = true;
 
-  private constructor(queue: Queue, options: LedgerOptions) {
+  private constructor(queue: Queue, start: Cursor) {
     this.#queue = queue;
-    this.#options = options;
+    this.#start = start;
+    this.#storedKeys = new Set(queue.stateKeys(STATE_KIND));
   }
 
   /** Null while the queue cannot be read: a pull must not begin as if there had never been one. */
-  static async load(queue: Queue, options: LedgerOptions): Promise<Ledger | null> {
-    const ledger = new Ledger(queue, options);
-    for (const service of options.services) await ledger.#load(service);
+  static async load(queue: Queue, { services, start }: LedgerOptions): Promise<Ledger | null> {
+    const ledger = new Ledger(queue, start);
+    for (const service of services) await ledger.#load(service);
     return ledger.#isReadable ? ledger : null;
   }
 
@@ -227,12 +227,11 @@ export class Ledger {
   }
 
   async #load(service: ServiceConfig): Promise<void> {
-    const blob = await this.#blob(serviceKey(service));
-    const stored = blob && readServiceState(blob);
+    const key = serviceKey(service);
+    const stored = await this.#restore(SERVICE_STATE, key);
     if (stored === null) {
-      if (blob !== null) this.#options.lost?.(service, { source: '', type: '' });
-      const isNew = blob === null ? 'never_pulled' : 'state_lost';
-      const cursor = this.#options.start;
+      const isNew = this.#storedKeys.has(key) ? 'state_lost' : 'never_pulled';
+      const cursor = this.#start;
       const track = { service, isNew, cursor, listedMs: {}, unlistedMs: {}, lateMs: null } as const;
       this.#tracks.set(service.id, track);
       return this.#noteTrack(track);
@@ -246,9 +245,7 @@ export class Ledger {
 
   async #loadArchives(partition: Partition): Promise<void> {
     const key = partitionKey(partition);
-    const blob = await this.#blob(archivesKey(key));
-    const known = blob && readArchivesState(blob);
-    if (blob !== null && known === null) this.#options.lost?.(partition.service, partition);
+    const known = await this.#restore(ARCHIVES_STATE, archivesKey(key));
     const archives = Object.entries(known?.archives ?? {}).map(
       ([id, state]) => [id, openArchive(partition, id, state)] as const,
     );
@@ -263,11 +260,11 @@ export class Ledger {
     this.#partitions.set(key, known);
   }
 
-  /** Null when there is none. */
-  async #blob(key: string): Promise<Buffer | null> {
-    const blob = await this.#queue.readState(STATE_KIND, key);
-    if (blob === undefined) this.#isReadable = false;
-    return blob ?? null;
+  /** Null when there is none, or when it is lost. */
+  async #restore<State>(kind: StateKind<State>, key: string): Promise<State | null> {
+    const state = await this.#queue.restoreState(kind, key);
+    if (state === undefined) this.#isReadable = false;
+    return state ?? null;
   }
 }
 

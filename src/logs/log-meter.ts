@@ -32,15 +32,6 @@ export interface GivenUpStatus {
   readonly atMs: number;
 }
 
-/** A stored state that was not readable. */
-export interface LostStateStatus {
-  readonly service: string;
-  /** '' for the state of the whole service. */
-  readonly type: string;
-  readonly source: string;
-  readonly atMs: number;
-}
-
 export interface PullProgress {
   readonly name: string;
   readonly dueCount: number;
@@ -82,11 +73,6 @@ export const LOG_COUNTERS = {
     name: 'prom2otlp_logs_gaps_total',
     help: 'Gaps in the logs: time ranges that were skipped.',
     labels: ['service', 'type', 'reason'],
-  },
-  lostStates: {
-    name: 'prom2otlp_logs_lost_states_total',
-    help: 'Stored states of logs that were not readable: reading began anew.',
-    labels: ['service', 'type'],
   },
   errors: {
     name: 'prom2otlp_logs_errors_total',
@@ -136,8 +122,6 @@ export class LogMeter {
   #pulledAtMs: number | null = null;
   /** The last archives that this process gave up, newest first. */
   givenUp: readonly GivenUpStatus[] = [];
-  /** The last stored states that were not readable, newest first. */
-  lostStates: readonly LostStateStatus[] = [];
 
   /** Continues the lags of a replaced daemon, for each service and type that is still pulled (`isPulled`). */
   constructor(
@@ -239,17 +223,6 @@ export class LogMeter {
     this.#log.plain.error(
       { service, type, archive, reason, cause },
       'a log archive is given up: its records may be missing',
-    );
-  }
-
-  /** A stored state is not readable. */
-  lostState(service: string, { source, type }: Pick<Partition, 'source' | 'type'>): void {
-    this.counters.lostStates.add(1, service, type);
-    const shown = { service, type, source, atMs: this.#clock.nowMs() };
-    this.lostStates = [shown, ...this.lostStates].slice(0, SHOWN_MAX);
-    this.#log.plain.error(
-      { service, source, type },
-      'the stored state of logs is lost: they are read anew',
     );
   }
 

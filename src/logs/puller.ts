@@ -99,7 +99,6 @@ export class LogPuller {
     const ledger = await Ledger.load(this.#options.queue, {
       services: api.items.services,
       start: startCursor(firstStartMs(config.firstStart, api.nowMs())),
-      lost: ({ id }, partition) => meter.lostState(id, partition),
     });
     if (ledger === null) throw new PullEnded({ kind: 'failed' });
     await this.#findBeginning(ledger);

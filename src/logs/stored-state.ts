@@ -5,6 +5,7 @@ import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { DAY_MS } from '../lib/clock.ts';
 import { parseJson } from '../lib/json.ts';
+import type { StateKind } from '../pipeline/queue/commit.ts';
 import type { Span } from './cursor.ts';
 
 /** How far an entry has been read. */
@@ -134,13 +135,19 @@ export function savedReader(reader: string): Pick<EntryProgress, 'reader' | 'rea
   return { reader, readerSum: crc32(reader) };
 }
 
-export function readServiceState(blob: Buffer): ServiceState | null {
-  return SERVICE.safeParse(parseJson(blob.toString())).data ?? null;
-}
+export const STATE_KIND = 'logs';
 
-export function readArchivesState(blob: Buffer): ArchivesState | null {
-  return ARCHIVES.safeParse(parseJson(blob.toString())).data ?? null;
-}
+export const SERVICE_STATE: StateKind<ServiceState> = {
+  kind: STATE_KIND,
+  lost: 'the position in the logs of a service is lost: they are read anew from logs.first_start on',
+  read: blob => SERVICE.safeParse(parseJson(blob.toString())).data ?? null,
+};
+
+export const ARCHIVES_STATE: StateKind<ArchivesState> = {
+  kind: STATE_KIND,
+  lost: 'the state of open log archives is lost: they are read again, and records may arrive twice',
+  read: blob => ARCHIVES.safeParse(parseJson(blob.toString())).data ?? null,
+};
 
 export function stateBlob(state: ServiceState | ArchivesState): Buffer {
   return Buffer.from(JSON.stringify({ version: STATE_VERSION, ...state }));

@@ -15,6 +15,8 @@ export interface Component {
   tornMs: number;
   /** By the name of the uptime series. */
   readonly uptimes: Map<string, Uptime>;
+  /** The newest page that repeated its samples; see derive/outcome.ts. */
+  repeatedPage: number;
 }
 
 /** What one uptime series shows; see derive/uptimes.ts. Times in ms, NaN where there is none. */

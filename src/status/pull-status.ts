@@ -5,12 +5,7 @@ import { nextFullRunMs } from '../backups/known-backups.ts';
 import type { ServiceBackups } from '../backups/service-backups.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
-import type {
-  GivenUpStatus,
-  LostStateStatus,
-  PartitionStatus,
-  PullProgress,
-} from '../logs/log-meter.ts';
+import type { GivenUpStatus, PartitionStatus, PullProgress } from '../logs/log-meter.ts';
 import type { PullKind, PullReport, PullStatus as PullPart } from '../service/pull-report.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
@@ -45,8 +40,6 @@ export interface LogsReport {
   readonly catchUp: readonly Shown<PullProgress>[];
   /** The last archives that were given up, newest first. */
   readonly givenUp: readonly Shown<GivenUpStatus>[];
-  /** The last stored states that were not readable, newest first. */
-  readonly lostStates: readonly Shown<LostStateStatus>[];
   readonly nextPullAt: string | null;
 }
 
@@ -97,7 +90,6 @@ export function pullStatus(daemon: Daemon, nowMs: number): PullStatus {
       partitions: logs.meter.partitions.map(shown),
       catchUp: logs.meter.progress.filter(({ dueCount }) => dueCount > 0).map(shown),
       givenUp: logs.meter.givenUp.map(shown),
-      lostStates: logs.meter.lostStates.map(shown),
       nextPullAt: nextOf('logs'),
     },
     backups: backups && {
@@ -219,17 +211,6 @@ export function pullProblems({
     const shared = `archives were given up: ${reason}`;
     const about = { cause: `given up: ${reason}`, shared, since: at, lastSeen: at };
     found.push(problem('warning', subjectOf(service, type), advice, about));
-  }
-  for (const { at, service, type, source } of logs?.lostStates ?? []) {
-    const isWhole = type === '';
-    const advice = {
-      message: `the state of ${isWhole ? 'the logs' : source} is lost; it begins anew`,
-      hint: isWhole
-        ? 'Earlier records may be missing; a gap record in the back end reports it.'
-        : 'Its open archives are read again: their records may arrive twice.',
-    };
-    const about = { cause: advice.message, since: at, lastSeen: at };
-    found.push(problem('warning', subjectOf(service, type || 'logs'), advice, about));
   }
   const apart = (backups?.services ?? []).map(one =>
     known.has(one.lastError ?? '') ? { ...one, lastError: null } : one,

@@ -59,7 +59,6 @@ export function partOf(report: StatusReport, id: string, target: string): Status
       ...logs,
       partitions: logs.partitions.filter(isOwn),
       givenUp: logs.givenUp.filter(isOwn),
-      lostStates: logs.lostStates.filter(isOwn),
       catchUp: [],
     },
     backups: backups && { ...backups, services: backups.services.filter(isOwn) },

@@ -49,6 +49,21 @@ test('long texts are cut to the available width, the longest first; numbers neve
   expect(table(rows, 500)).toEqual(table(rows));
 });
 
+test('the column that tells the rows apart is cut last', () => {
+  const rows = [
+    ['ID', 'MESSAGE', 'NOTE'],
+    ['2026-03-02.orders-0', 'a message of some length', 'a note'],
+  ];
+  expect(table(rows, 45)).toEqual([
+    'ID                   MESSAGE           NOTE',
+    '2026-03-02.orders-0  a message of so…  a note',
+  ]);
+  expect(table(rows, 35)).toEqual([
+    'ID                 MESSAGE   NOTE',
+    '2026-03-02.order…  a messa…  a note',
+  ]);
+});
+
 test('wide characters take two columns', () => {
   const check = (text: string, want: number): void => expect(textWidth(text)).toBe(want);
   check('abc', 3);

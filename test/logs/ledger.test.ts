@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { DAY_MS } from '../../src/lib/clock.ts';
-import { dropRecordsState, Ledger, type LedgerOptions } from '../../src/logs/ledger.ts';
+import { dropRecordsState, Ledger } from '../../src/logs/ledger.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { testService } from '../support/log-api.ts';
 import type { LogPlace } from '../support/log-book.ts';
@@ -34,8 +34,8 @@ async function store(queue: Queue, state: Readonly<Record<string, string | Buffe
   });
 }
 
-async function load(queue: Queue, lost: LedgerOptions['lost'] = vi.fn()): Promise<Ledger> {
-  const options = { services: [testService('dbpgf1')], start: START, lost };
+async function load(queue: Queue): Promise<Ledger> {
+  const options = { services: [testService('dbpgf1')], start: START };
   return (await Ledger.load(queue, options)) ?? expect.fail('no ledger');
 }
 
@@ -110,7 +110,7 @@ describe('the state of an earlier version', () => {
     site.clock.forward(2 * HOUR);
     site.write(ERRORS, 'new', 'end');
     await site.pulls(4);
-    expect(site.logs.meter.lostStates).toEqual([]);
+    expect(site.lostStates).toBe(0);
     expect(site.bodies.toSorted()).toEqual(['end', 'end', 'more', 'new', 'open', 'other']);
     expect(site.count('rewritten_entries_total')).toBe(0);
     expect(site.gaps).toEqual([]);
@@ -134,7 +134,7 @@ test('while the queue cannot be read, a pull waits; then it continues', async ()
   // A first start would skip this line.
   site.writeOld(ERRORS, 2 * HOUR, 'b');
   await site.restart({ first_start: '1h' });
-  const unreadable = vi.spyOn(site.queue, 'readState').mockResolvedValue(undefined);
+  const unreadable = vi.spyOn(site.queue, 'restoreState').mockResolvedValue(undefined);
   expect(await site.pull()).toEqual({ kind: 'failed' });
   unreadable.mockRestore();
   await site.pulls(3);
@@ -176,10 +176,16 @@ describe('a state that does not fit', () => {
   ])('of a service is lost: %s', async (_, from, to) => {
     await using site = await LogSite.open();
     await store(site.queue, changed(SERVICE, from, to));
-    const lost = vi.fn();
-    const ledger = await load(site.queue, lost);
+    const ledger = await load(site.queue);
     expect(ledger.tracks).toMatchObject([{ isNew: 'state_lost', cursor: START }]);
-    expect(lost.mock.calls).toMatchObject([[{ id: 'dbpgf1' }, { source: '', type: '' }]]);
+    expect(site.lostStates).toBe(1);
+  });
+
+  test('of a service is lost if its blob is damaged', async () => {
+    await using site = await LogSite.open();
+    await store(site.queue, ARCHIVES);
+    vi.spyOn(site.queue, 'restoreState').mockResolvedValue(null);
+    expect((await load(site.queue)).tracks).toMatchObject([{ isNew: 'state_lost' }]);
   });
 
   test.each([
@@ -191,12 +197,9 @@ describe('a state that does not fit', () => {
   ])('of a partition is lost, and the others are not: %s', async (_, from, to) => {
     await using site = await LogSite.open();
     await store(site.queue, changed(ERROR_LOG, from, to));
-    const lost = vi.fn();
-    const ledger = await load(site.queue, lost);
+    const ledger = await load(site.queue);
     expect(ledger.archives().map(({ partition: { type } }) => type)).toEqual(['audit-log']);
-    expect(lost.mock.calls).toMatchObject([
-      [{ id: 'dbpgf1' }, { source: 'dbpgf1/orders-0', type: 'error-log' }],
-    ]);
+    expect(site.lostStates).toBe(1);
   });
 
   test('is counted, shown and reported as a gap, and pulling goes on', async () => {
@@ -205,13 +208,13 @@ describe('a state that does not fit', () => {
     site.write(ERRORS, 'one', 'end');
     await site.pulls(2);
     expect(site.bodies).toEqual(['one']);
-    expect(site.count('lost_states_total', 'dbpgf1', '')).toBe(1);
-    expect(site.logs.meter.lostStates).toMatchObject([{ service: 'dbpgf1', type: '' }]);
+    expect(site.lostStates).toBe(1);
+    expect(site.queue.notes()).toMatchObject([expect.stringContaining('logs.first_start')]);
     expect(site.gaps).toMatchObject([{ service: 'dbpgf1', reason: 'state_lost' }]);
     await site.restart();
     await site.pulls(2);
     expect(site.gaps).toHaveLength(1);
-    expect(site.logs.meter.lostStates).toEqual([]);
+    expect(site.lostStates).toBe(0);
   });
 
   test('of a partition costs duplicates with the same ids, and no line', async () => {
@@ -237,10 +240,11 @@ test.each(Object.keys(ARCHIVES))(
       const bad = Buffer.from(blob);
       bad.writeUInt8((bad[bit >> 3] ?? 0) ^ (1 << (bit & 7)), bit >> 3);
       await store(site.queue, { ...ARCHIVES, [key]: bad });
-      const lost = vi.fn();
-      const ledger = await load(site.queue, lost);
+      const lostBefore = site.lostStates;
+      const ledger = await load(site.queue);
       expect(ledger.tracks).toHaveLength(1);
-      expect(ledger.archives().length + lost.mock.calls.length).toBeGreaterThanOrEqual(1);
+      const lostCount = site.lostStates - lostBefore;
+      expect(ledger.archives().length + lostCount).toBeGreaterThanOrEqual(1);
     }
   },
 );

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { newArchive } from '../../src/logs/archive-state.ts';
 import { createLineReader } from '../../src/logs/formats/reader.ts';
-import { readArchivesState, savedReader, stateBlob } from '../../src/logs/stored-state.ts';
+import { ARCHIVES_STATE, savedReader, stateBlob } from '../../src/logs/stored-state.ts';
 import { rawLine, TEST_OPTIONS } from '../support/log-reading.ts';
 
 const LINES = [
@@ -25,12 +25,12 @@ test.each([false, true])(
     const progress = { bytes: 1, lines: 5, hash: '', hasTail: false, ...saved };
     const state = { ...newArchive({ dayMs: 0, endMs: 1 }), entries: { entry: progress } };
     const blob = stateBlob({ archives: { a: state } });
-    expect(readArchivesState(blob)).toMatchObject({ archives: { a: state } });
+    expect(ARCHIVES_STATE.read(blob)).toMatchObject({ archives: { a: state } });
     let lost = 0;
     for (let bit = 0; bit < blob.length * 8; bit++) {
       const bad = Buffer.from(blob);
       bad.writeUInt8(bad.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-      const read = readArchivesState(bad);
+      const read = ARCHIVES_STATE.read(bad);
       if (read === null) lost++;
       for (const archive of Object.values(read?.archives ?? {}))
         for (const entry of Object.values(archive.entries)) expect(entry.reader).toBe(saved.reader);

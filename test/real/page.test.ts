@@ -90,7 +90,6 @@ function troubled(): StatusReport {
           reason: HOSTILE,
         },
       ],
-      lostStates: [{ at: secondsAgo(60), service: 'dbpgf1', type: 'error-log', source: HOSTILE }],
       partitions: [samplePartition({ state: 'failed', lastError: HOSTILE })],
     },
     notes: ['a note'],

@@ -151,7 +151,6 @@ const everything: Partial<StatusReport> = {
     partitions: [samplePartition({ state: 'failed', lastError: 'no' })],
     catchUp: [{ name: 'a', doneCount: 1, dueCount: 2 }],
     givenUp: [{ at: secondsAgo(1), service: 'a', type: 'b', archive: 'c', reason: 'd' }],
-    lostStates: [{ at: secondsAgo(1), service: 'a', type: 'b', source: 'c' }],
     nextPullAt: secondsAgo(-5),
   },
   backups: {

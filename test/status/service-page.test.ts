@@ -75,7 +75,6 @@ test('problems, logs and backups are those of the service and of what it is read
       partitions: [log, { ...log, type: 'slow-log' }, { ...log, service: 'dbpgf2', type: 'audit' }],
       catchUp: [],
       givenUp: [],
-      lostStates: [],
       nextPullAt: null,
     },
     backups: {

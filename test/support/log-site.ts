@@ -10,6 +10,7 @@ import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { Logs } from '../../src/logs/logs.ts';
 import type { PullEnd } from '../../src/logs/pull.ts';
 import type { CreateLineReader } from '../../src/logs/record.ts';
+import { QUEUE_COUNTERS } from '../../src/pipeline/queue/account.ts';
 import { openQueue, type Queue } from '../../src/pipeline/queue/queue.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import type { PullStatus } from '../../src/service/pull-report.ts';
@@ -282,6 +283,11 @@ export class LogSite implements AsyncDisposable {
     const counter = this.counters.list().find(one => one.name === `prom2otlp_logs_${name}`);
     if (counter === undefined) throw new Error(`there is no counter ${name}`);
     return counter.get(...labels);
+  }
+
+  /** How many stored states of logs were lost. */
+  get lostStates(): number {
+    return this.counters.of(QUEUE_COUNTERS).lostStates.get('logs');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -22,7 +22,7 @@ export interface Score {
   claimed: number;
   /** Growth of the interval in which a kill of prom2otlp lay. */
   killed: number;
-  /** Points whose process and flush are those of the point before, and the starts that moved there. */
+  /** Observations whose process and flush are those of the one before, and the starts that moved there. */
   calm: number;
   falseStarts: number;
   /** Negative deltas and overlapping streams: the first ones, in words. */
@@ -134,6 +134,8 @@ function read(
   const pageMs = isStamped ? atMs : timeMs;
   if (!(pageMs <= (track.truths.at(-1)?.[0] ?? 0))) track.truths.push([pageMs, shown]);
   if (track.truths.length > 2 * TRUTHS) track.truths.splice(0, TRUTHS);
+  // Without stamps, a repeat is an observation that moves nothing.
+  if (table.outcome[row] === OUTCOME.repeated && !isStamped && track.timeMs > 0) score.calm++;
   if (table.outcome[row] !== OUTCOME.point) return;
   const startMs = table.startMs[row] ?? 0;
   const value = table.value[row] ?? 0;

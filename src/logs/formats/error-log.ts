@@ -55,7 +55,24 @@ interface Header extends LineHeader {
   readonly thread: string | null;
 }
 
+interface Found {
+  readonly text: string;
+  readonly header: Header | null;
+}
+
+/** The last two lines: each is asked for several times, the first again when the second completes its record. */
+let newest: Found = { text: '', header: null };
+let older: Found = newest;
+
 function headerOf(text: string): Header | null {
+  if (text === newest.text) return newest.header;
+  if (text === older.text) return older.header;
+  older = newest;
+  newest = { text, header: findHeader(text) };
+  return newest.header;
+}
+
+function findHeader(text: string): Header | null {
   const own = ownHeader(text);
   if (own !== null) return own;
   const header = readLineHeader(text);

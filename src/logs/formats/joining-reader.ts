@@ -3,7 +3,7 @@
 //
 // A statement in a message may contain any line, even headers. So after a record that ends within a string, a comment or
 // a quotation, the next records may be text of it: of those only the header is sent, until one ends closed however it is
-// read, as a record and as such text.
+// read, as a record and as such text, or until they are beyond what the engine shows of the statement.
 
 import {
   type LineReader,
@@ -23,7 +23,14 @@ import {
   toParsedRecord,
 } from './record-lines.ts';
 import { PLACEHOLDER } from './redact.ts';
-import { endOfMessage, isMessageOpen, type MessageContext, redactRest } from './redact-message.ts';
+import {
+  endOfMessage,
+  isMessageOpen,
+  type MessageContext,
+  readMessage,
+  type RedactedMessage,
+  redactRest,
+} from './redact-message.ts';
 
 /** The fields that a continuation inherits from its record; a time of null means NaN. */
 interface Inherited {
@@ -47,9 +54,15 @@ interface State {
   rest: Rest | null;
   /** What may be open at the beginning of the next record. */
   open: readonly MessageContext[];
+  /** How many characters may belong to what is open; null if that is unknown. */
+  room: number | null;
 }
 
-const NEW: Readonly<State> = { inherited: null, rest: null, open: [] };
+type RecordEnd = Pick<RedactedMessage, 'end' | 'room'>;
+
+const NEW: Readonly<State> = { inherited: null, rest: null, open: [], room: null };
+const BEGINS: OpenEnd<MessageContext> = { contexts: ['code'], carry: '' };
+const CLOSED: RecordEnd = { end: 'code', room: null };
 const NO_RECORDS: readonly ParsedRecord[] = [];
 /** The marks of a record without a header. */
 const ORPHAN = MARK.unparsed | MARK.continuation;
@@ -59,8 +72,8 @@ export class JoiningReader implements LineReader {
   readonly #reading: Reading;
   readonly #lines: RecordLines;
   #state: State = { ...NEW };
-  /** The context at the end of the last record, if it was read. */
-  #end: MessageContext | null = null;
+  /** The end of the last record, if it was read. */
+  #end: RecordEnd | null = null;
 
   constructor(format: HeaderFormat, reading: Reading, recordBytesMax: number) {
     this.#format = format;
@@ -140,7 +153,7 @@ export class JoiningReader implements LineReader {
     }
     const end = openEnd(contexts, carry, false, endOfMessage);
     this.#state.rest = { ...rest, ...end, isWithinLine: false };
-    this.#state.open = end.contexts.filter(context => isMessageOpen(context));
+    this.#setOpen(end.contexts, null);
     return NO_RECORDS;
   }
 
@@ -176,7 +189,7 @@ export class JoiningReader implements LineReader {
   #begins(): OpenEnd<MessageContext> {
     const { rest, open } = this.#state;
     if ((this.#lines.marks & ORPHAN) !== 0 && rest !== null) return rest;
-    return { contexts: ['code', ...open], carry: '' };
+    return open.length === 0 ? BEGINS : { contexts: ['code', ...open], carry: '' };
   }
 
   #complete(): ParsedRecord {
@@ -186,16 +199,30 @@ export class JoiningReader implements LineReader {
     this.#end = null;
     const fields = this.#fields(lines, isDoubtful);
     // Most records were read when they were redacted; without that, nothing need be known.
-    if (!this.#reading.isRedacting) this.#end = 'code';
+    if (!this.#reading.isRedacting) this.#end = CLOSED;
     const isRead = this.#end !== null && contexts.length === 1;
     const ends: readonly MessageContext[] = isRead
-      ? [this.#end ?? 'code']
+      ? [this.#end?.end ?? 'code']
       : contextsAfter(contexts, `${carry}${lines.raw}\n`, endOfMessage);
-    this.#state.open = ends.filter(context => isMessageOpen(context));
+    this.#setOpen(ends, isDoubtful ? this.#roomAfter(lines.raw) : (this.#end?.room ?? null));
     if (this.#isHidden(lines.marks) && this.#state.rest !== null)
       this.#state.rest = { ...this.#state.rest, contexts: ends, carry: '' };
     if (!isDoubtful) return toParsedRecord(lines, fields);
     return toParsedRecord({ ...lines, marks: lines.marks | MARK.doubtful }, fields);
+  }
+
+  #setOpen(contexts: readonly MessageContext[], room: number | null): void {
+    const isPast = room !== null && room <= 0;
+    this.#state.open = isPast ? [] : contexts.filter(context => isMessageOpen(context));
+    this.#state.room = this.#state.open.length === 0 ? null : room;
+  }
+
+  /** What is left of the room after a doubtful record, which may itself open more. */
+  #roomAfter(text: string): number | null {
+    const { end, room } = readMessage(text);
+    const own = isMessageOpen(end) ? room : 0;
+    const before = this.#state.room;
+    return before === null || own === null ? null : Math.max(before - text.length - 1, own);
   }
 
   #fields(lines: CompleteLines, isDoubtful: boolean): LogRecord {
@@ -217,10 +244,10 @@ export class JoiningReader implements LineReader {
 
   #redact({ raw, marks, wholeTo }: CompleteLines): string {
     const isCut = (marks & (MARK.recordCut | MARK.lineOpen)) !== 0 || wholeTo < raw.length;
-    const { text, end } = this.#format.redact(raw.slice(0, wholeTo), isCut);
-    if (wholeTo < raw.length) return `${text}\n${redactRest(raw.slice(wholeTo + 1))}`;
-    this.#end = end;
-    return text;
+    const read = this.#format.redact(raw.slice(0, wholeTo), isCut);
+    if (wholeTo < raw.length) return `${read.text}\n${redactRest(raw.slice(wholeTo + 1))}`;
+    this.#end = read;
+    return read.text;
   }
 
   #orphan({ raw, marks }: CompleteLines): LogRecord {

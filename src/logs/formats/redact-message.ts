@@ -18,6 +18,8 @@ export type MessageContext = SqlContext | 'sql' | 'quoted';
 export interface RedactedMessage {
   readonly text: string;
   readonly end: MessageContext;
+  /** How many characters after it may belong to what is open; null if that is unknown. */
+  readonly room: number | null;
 }
 
 /** The message without the literals of the statements and rows that it quotes. */
@@ -38,14 +40,15 @@ export function readMessage(message: string, isCut = false): RedactedMessage {
   const place = MAY_ANNOUNCE.test(text) ? placeOf(text, QUOTED_STATEMENT, isCut) : null;
   if (place === null) {
     const read = redactStatements(text);
-    return { text: read.text, end: end === 'code' ? read.end : end };
+    return end === 'code' ? read : { text: read.text, end, room: null };
   }
   const before =
     redactStatements(text.slice(0, place.from)).text + text.slice(place.from, place.start);
   const statement = redactSql(text.slice(place.start, place.end), true);
   const after = redactStatements(text.slice(place.end));
   if (!place.isClosed) end = 'quoted';
-  return { text: before + statement + after.text, end: end === 'code' ? after.end : end };
+  const all = before + statement + after.text;
+  return end === 'code' ? { ...after, text: all } : { text: all, end, room: null };
 }
 
 /** Whether a statement or value goes on in the next line. */
@@ -72,8 +75,9 @@ function ofSql(end: SqlContext): MessageContext {
 export function readProxyMessage(message: string, isCut = false): RedactedMessage {
   if (!message.includes('\\')) return readMessage(message, isCut);
   const blank = message.replaceAll(ESCAPE, escape => BLANKS.get(escape) ?? escape);
-  const { text, end } = readMessage(blank, isCut);
-  return { text: text.replaceAll(BLANK, blanks => ESCAPES.get(blanks) ?? blanks), end };
+  const read = readMessage(blank, isCut);
+  const text = read.text.replaceAll(BLANK, blanks => ESCAPES.get(blanks) ?? blanks);
+  return { ...read, text };
 }
 
 const ESCAPE = /\\[^]/g;
@@ -115,7 +119,12 @@ const ROW = /\b((?:TUPLE|RECORD) ?\(info_bits=).*/g;
 /** A line of a page in hexadecimal, after the name of the part. */
 const PAGE_LINE = /((?:\] |^|\d {1,2})\w+: )[\da-f]{64}$/gim;
 
+const PAGE_TEXT = /[\da-f]{64}/i;
+
 function redactRows(text: string): string {
+  // Most messages show no rows: cheap tests.
+  if (!text.includes('; hex ') && !text.includes('(info_bits=') && !PAGE_TEXT.test(text))
+    return text;
   return text
     .replace(COLUMN, COLUMN_REDACTED)
     .replace(ROW, `$1${PLACEHOLDER}`)
@@ -201,10 +210,16 @@ function closingLineEnd(text: string, start: number): number {
   return !OPENS.test(quoted) && !isOpen(redactSqlFrom('code', quoted).end) ? end : -1;
 }
 
+/** The engine shows at most 1023 bytes of a transaction's statement, and cuts it anywhere: here is room for more. */
+const DUMPED_LENGTH_MAX = 4096;
+const DUMP = String.raw`, query id \d+ [^\n]{0,1000}\n`;
+const DUMPED = new RegExp(DUMP, 'gi');
+const ANNOUNCED_OTHERWISE = new RegExp(ANNOUNCER, 'i');
+
 /** A statement begins after an announcement, or with its first words. */
 const ANNOUNCED = [
   ANNOUNCER,
-  String.raw`, query id \d+ [^\n]{0,1000}\n`,
+  DUMP,
   // A line of the general log: the statement, or the command that has one.
   String.raw`\t *\d+ (?:Query|Execute|Prepare|Field List|Long Data|Create DB|Drop DB)\t`,
 ];
@@ -235,38 +250,76 @@ function redactStatements(text: string): RedactedMessage {
   let redacted = '';
   let copiedLength = 0;
   let end: MessageContext = 'code';
+  let room: number | null = null;
   STATEMENT.lastIndex = 0;
   for (;;) {
     const match = STATEMENT.exec(text);
     if (match === null) break;
     const announcement = match[1] ?? '';
     const start = match.index + announcement.length;
-    const statement = statementEnd(text, start);
-    redacted += text.slice(copiedLength, start) + redactSql(text.slice(start, statement.at), true);
+    const isDumped = announcement.startsWith(', ');
+    const statement = isDumped ? dumpedEnd(text, start) : statementEnd(text, start);
+    const { readTo, at } = statement;
+    redacted += text.slice(copiedLength, start) + redactSql(text.slice(start, readTo), true);
     // Words that only look like a statement leave nothing open.
-    if (announcement !== '') end = statement.end;
-    copiedLength = statement.at;
-    STATEMENT.lastIndex = statement.at;
+    if (announcement !== '') ({ end, room } = statement);
+    copiedLength = at;
+    STATEMENT.lastIndex = at;
   }
-  return { text: copiedLength === 0 ? text : redacted + text.slice(copiedLength), end };
+  return { text: copiedLength === 0 ? text : redacted + text.slice(copiedLength), end, room };
+}
+
+interface StatementEnd extends Pick<RedactedMessage, 'end' | 'room'> {
+  /** What follows it, up to `at`, is not sent: it may be text of a string. */
+  readonly readTo: number;
+  readonly at: number;
 }
 
 /** The statement ends before the next part of the dump; a string in it may look like such a part. */
-function statementEnd(text: string, start: number): { at: number; end: MessageContext } {
+function statementEnd(text: string, start: number): StatementEnd {
+  const toEnd = (end: SqlContext): StatementEnd => {
+    return { readTo: text.length, at: text.length, end: ofSql(end), room: null };
+  };
   let at = start;
   let context: SqlContext = 'code';
-  let nextAt = start;
-  for (;;) {
-    AFTER_STATEMENT.lastIndex = nextAt;
-    const match = AFTER_STATEMENT.exec(text);
-    const { end, isMisread } = redactSqlFrom(context, text.slice(at, match?.index));
-    if (match === null) return { at: text.length, end: ofSql(end) };
+  for (let next = nextPart(text, start); ; next = nextPart(text, next + 1)) {
+    const { end, isMisread } = redactSqlFrom(context, text.slice(at, next));
+    if (next === text.length) return toEnd(end);
     // Then a string may still be open.
-    if (isMisread)
-      return { at: text.length, end: ofSql(redactSqlFrom(end, text.slice(match.index)).end) };
-    if (!isOpen(end)) return { at: match.index, end: 'code' };
+    if (isMisread) return toEnd(redactSqlFrom(end, text.slice(next)).end);
+    if (!isOpen(end)) return { readTo: next, at: next, end: 'code', room: null };
     context = end;
-    at = match.index;
-    nextAt = at + 1;
+    at = next;
   }
+}
+
+/**
+ * The same of a statement that the engine may have cut. If a string is open where the next part begins, nothing more is
+ * read up to the end of the longest statement: the statements of other transactions may follow.
+ */
+function dumpedEnd(text: string, start: number): StatementEnd {
+  const readTo = Math.min(nextPart(text, start), start + DUMPED_LENGTH_MAX);
+  const { end, isMisread } = redactSqlFrom('code', text.slice(start, readTo));
+  if (!isOpen(end) && !isMisread) return { readTo, at: readTo, end: ofSql(end), room: null };
+  const to = dumpsEnd(text, start);
+  const lineEnd = text.indexOf('\n', to);
+  const at = lineEnd < 0 ? text.length : lineEnd;
+  return { readTo, at, end: isOpen(end) ? ofSql(end) : "'", room: to - text.length };
+}
+
+/** Where the statements of dumps end that begin before the end of this one. */
+function dumpsEnd(text: string, start: number): number {
+  let to = start + DUMPED_LENGTH_MAX;
+  DUMPED.lastIndex = start;
+  for (;;) {
+    const match = DUMPED.exec(text);
+    if (match === null || match.index >= to) break;
+    to = DUMPED.lastIndex + DUMPED_LENGTH_MAX;
+  }
+  return ANNOUNCED_OTHERWISE.test(text.slice(start, to)) ? Math.max(to, text.length) : to;
+}
+
+function nextPart(text: string, start: number): number {
+  AFTER_STATEMENT.lastIndex = start;
+  return AFTER_STATEMENT.exec(text)?.index ?? text.length;
 }

@@ -19,6 +19,7 @@ import { restoreRows, setStartMode } from './state.ts';
 import { countAdded, readsOf, samplesOf, setScrapeSeries, tallyPage } from './tally.ts';
 import { settleDuplicates } from './duplicates.ts';
 import { countLostUptimes } from './uptimes.ts';
+import { findRepeated } from './outcome.ts';
 
 /** Rows judged before the event loop gets a turn. */
 const SLICE_ROWS = 1024;
@@ -91,6 +92,7 @@ export function* derive(
   const tallies = tallyPage(judge, report, scrape.reason);
   countAdded(table, tallies, addedRows);
   settleDuplicates(table);
+  if (report !== null) findRepeated(judge);
   const judging: Judging = {
     ...judge,
     tallies,

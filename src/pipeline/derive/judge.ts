@@ -51,6 +51,8 @@ interface Surroundings {
   /** The outcome of all its rows, or OUTCOME.none. */
   readonly barrier: number;
   readonly tally: Tally;
+  /** Whether its component's samples are those of the page before. */
+  readonly isRepeated: boolean;
   /**
    * The quiet kind looked up last, and the uptime of its counters: how they are judged, the reading
    * of their previous sample, and that of this page; see askUptime().
@@ -116,7 +118,9 @@ function lookAround(judging: Judging, row: number): Surroundings {
       stampMs <= time.futureMs;
     component.firstTimeMs = isRecent ? stampMs : time.nowMs;
   }
-  const around = { block, barrier, tally, kind: NEVER, course: COURSE.doubt, ...NO_READINGS };
+  const isRepeated = component?.repeatedPage === table.page;
+  const course = COURSE.doubt;
+  const around = { block, barrier, tally, isRepeated, kind: NEVER, course, ...NO_READINGS };
   judging.surroundings[index] = around;
   return around;
 }
@@ -257,7 +261,7 @@ function judgeQuietRows(judging: Judging, from: number, to: number): number {
   for (let row = from; row < to; ) {
     const block = blockOf[row]!;
     const around = surroundings[block];
-    if (around === undefined || around.barrier !== OUTCOME.none) return row;
+    if (around === undefined || around.isRepeated || around.barrier !== OUTCOME.none) return row;
     const end = judgeRun(judging, row, to, { block, around });
     if (end > row) countPoints(judging.table, around, end - row);
     // The run ended at another block, or at a row that is not quiet.

@@ -6,11 +6,11 @@
 // showing its last value.
 
 import { isCompound } from '../../model/metric.ts';
-import { OUTCOME, NO_ROW, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
-import type { Compound } from '../../model/memory.ts';
+import { OUTCOME, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
+import type { Component, Compound } from '../../model/memory.ts';
 import { rowsOf } from './compound.ts';
 import type { Judge } from './options.ts';
-import { componentOfRow } from './places.ts';
+import { componentOfRow, isScraped } from './places.ts';
 import {
   forgetAbsentParts,
   isFirst,
@@ -19,6 +19,7 @@ import {
   STREAM,
   streamByCounts,
 } from './reset.ts';
+import { CACHED_READINGS } from './uptimes.ts';
 
 /** Judges a scalar's sample; the outcome is point, repeated, baseline or a time reason. */
 export function outcomeOfScalar(judge: Judge, row: number): number {
@@ -75,6 +76,8 @@ export function outcomeOfCompound(
   if (Number.isNaN(table.lastTimeMs[head])) takeLastTime(table, head, parts);
   const isSame = isSameDistribution(table, parts);
   let outcome = judgeRowTime(judge, head, isSame);
+  if (outcome === OUTCOME.repeated)
+    for (const row of parts) table.lastTimeMs[row] = table.lastTimeMs[head]!;
   if (outcome !== OUTCOME.point) return outcome;
   const isNew = isFirst(table, head);
   const { kind } = table.metrics[table.metric[head]!]!;
@@ -161,6 +164,12 @@ function judgeRowTime(judge: Judge, row: number, isSame: boolean): number {
     forgetSamples(table, row);
     return judgeTime(timeMs, Number.NaN, false, time.futureMs);
   }
+  const isAgain = componentOfRow(table, row)?.repeatedPage === table.page;
+  if (isAgain && !isExplicit && timeMs > lastMs) {
+    // For what follows, the sample is from now (F7).
+    table.lastTimeMs[row] = timeMs;
+    return OUTCOME.repeated;
+  }
   // A marker's time is 1 ms after the sample that it ended: this may be that sample.
   const hasMarker = options.staleMarkers && (flags & ROW_FLAG.staleSent) !== 0;
   const isEnded = hasMarker && isExplicit && timeMs === lastMs - 1;
@@ -211,6 +220,58 @@ export function judgeTime(
   if (Number.isNaN(lastTimeMs) || timeMs > lastTimeMs) return OUTCOME.point;
   if (timeMs < lastTimeMs) return OUTCOME.timeBackwards;
   return isSame ? OUTCOME.repeated : OUTCOME.timeConflict;
+}
+
+/**
+ * F7: finds the components whose samples are those of the page before, because a cache answered.
+ * With stamps, each sample shows that by itself. Without, all values have to be the same, and the
+ * uptime too: an idle server's uptime moves. Call this before judging a page.
+ */
+export function findRepeated(judge: Judge): void {
+  const { table } = judge;
+  const { components, page } = table;
+  if (table.repeats.length > 0) return;
+  let isAny = false;
+  for (const component of components) {
+    if (!isCached(judge, component)) continue;
+    component.repeatedPage = page;
+    isAny = true;
+  }
+  if (!isAny) return;
+  for (let row = 0; row < table.count; row++) {
+    const component = isScraped(table, row) ? componentOfRow(table, row) : undefined;
+    if (component?.repeatedPage === page && !isAsBefore(judge, row)) component.repeatedPage = 0;
+  }
+  for (const { repeatedPage, uptimes } of components)
+    if (repeatedPage === page)
+      for (const uptime of uptimes.values()) uptime.stood = CACHED_READINGS;
+}
+
+/** Whether the uptimes on the page stand, without stamps. Notes those that stand with stamps. */
+function isCached({ table, options }: Judge, { uptimes }: Component): boolean {
+  let standing = 0;
+  let moving = 0;
+  for (const uptime of uptimes.values())
+    for (const row of uptime.rows) {
+      if (table.seen[row] !== table.page) continue;
+      const isSame = table.value[row] === uptime.value;
+      const stampMs = table.timeMs[row]!;
+      const isStamped = options.honorTimestamps && !Number.isNaN(stampMs);
+      if (isSame && isStamped && stampMs === uptime.timeMs) uptime.stood = CACHED_READINGS;
+      if (isSame && !isStamped) standing++;
+      else moving++;
+    }
+  return standing > 0 && moving === 0;
+}
+
+/** Whether nothing shows that the row is not as on the page before. Of rows that are not sent, nothing is known. */
+function isAsBefore({ table, options }: Judge, row: number): boolean {
+  const { seen, page, role, flags, timeMs, value } = table;
+  if (seen[row] !== page) return !isOpen(flags[row]!);
+  const isSent = role[row] !== ROLE.metadata && role[row] !== ROLE.created;
+  if (!isSent || !table.metrics[table.metric[row]!]!.isIncluded) return true;
+  if (options.honorTimestamps && !Number.isNaN(timeMs[row])) return false;
+  return (flags[row]! & ROW_FLAG.staleSent) === 0 && isSameSample(table, row, value[row]!);
 }
 
 /** Whether the row's newest sample had this value. */

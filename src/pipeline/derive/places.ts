@@ -97,7 +97,7 @@ export function componentOf(
   if (known !== undefined) return known;
   const index = table.spare.components.pop() ?? table.components.length;
   const times = { firstTimeMs: Number.NaN, tornMs: table.releasedMs };
-  table.components[index] = { service, uptimes: new Map(), ...times };
+  table.components[index] = { service, uptimes: new Map(), repeatedPage: 0, ...times };
   table.componentByKey.set(id, index);
   return index;
 }

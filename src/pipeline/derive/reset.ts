@@ -108,10 +108,7 @@ function judgeReading(judge: Judge, row: number, byCounts: number, now: Reading)
   const fall = table.falls.get(row);
   // The restart that the counter has shown before.
   const isKnown = fall !== undefined && beginMs >= fall.fromMs - tol && beginMs <= fall.toMs + tol;
-  if (isKnown && byCounts === STREAM.goesOn) {
-    table.falls.delete(row);
-    return STREAM.goesOn;
-  }
+  if (isKnown && byCounts === STREAM.goesOn) return STREAM.goesOn;
   // Else a failover: the process had counted for others before.
   return beginMs >= previousMs - tol ? begin(judge, row, beginMs) : lose(judge, row);
 }

@@ -215,17 +215,16 @@ export function ownState(state: RestoredState, isOwn: (id: string) => boolean): 
 }
 
 /**
- * Limits a state to `rowsMax` rows. Drops ended rows before open ones, and older rows before newer
- * ones. The counts of dropped rows were sent: if they return, these are not growth.
+ * Limits a state to `rowsMax` rows; drops those that were sent longest ago. The counts of dropped
+ * rows were sent: if they return, these are not growth.
  */
 export function limitRestored(state: RestoredState, rowsMax: number): RestoredState {
-  const { indexById, savedMs, flags, lastTimeMs } = state;
+  const { indexById, savedMs, lastTimeMs } = state;
   const excess = indexById.size - Math.max(rowsMax, 0);
   if (excess <= 0) return state;
-  const isOpen = (place: number): number => ((flags[place]! & ROW_FLAG.staleSent) === 0 ? 1 : 0);
-  const rows = [...indexById].sort(
-    ([, a], [, b]) => isOpen(a) - isOpen(b) || (lastTimeMs[a] || 0) - (lastTimeMs[b] || 0),
-  );
+  const timeOf = ([, place]: readonly [id: number, place: number]): number =>
+    lastTimeMs[place] || 0;
+  const rows = [...indexById].sort((a, b) => timeOf(a) - timeOf(b));
   for (const [id] of rows.slice(0, excess)) indexById.delete(id);
   const components = state.components.map(component => ({
     ...component,

@@ -21,7 +21,7 @@ export const SHOWS = {
 /** So many pages in a row may lack an uptime before its counters are judged without it. */
 const MISSED_MAX = 3;
 /** An uptime that stood still tells of a cached page; so does each of this many readings after it. */
-const CACHED_READINGS = 20;
+export const CACHED_READINGS = 20;
 
 /** The uptime of a counter's process, read from this page; undefined if it has none. */
 export function uptimeOf(judge: Judge, row: number): Uptime | undefined {

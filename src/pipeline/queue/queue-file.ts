@@ -42,6 +42,9 @@ const SET_ASIDE_BYTES_MAX = 16 * 1024 * 1024;
 const LOG_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
+/** After an eviction of many rows, giving back all pages at once would block the event loop for seconds. */
+export const SHRINK_PAGES_MAX = 4096;
+
 /** Omits stored numbers that can be computed: damage could make the two differ. `length` does not read the body. */
 const HEAD_COLUMNS = 'id, signal, made_at_ms, parts, length(body) AS body_bytes';
 
@@ -128,11 +131,11 @@ export class QueueFile {
     }
   }
 
-  /** Gives unused pages beyond `keptPages` back to the disk; false when there are none. */
+  /** Gives some of the unused pages beyond `keptPages` back to the disk; false when there are none. */
   shrink(keptPages: number): boolean {
     const pages = Number(this.#get('PRAGMA freelist_count')?.['freelist_count']) - keptPages;
     if (pages <= 0) return false;
-    this.#db.exec(`PRAGMA incremental_vacuum(${String(pages)})`);
+    this.#db.exec(`PRAGMA incremental_vacuum(${String(Math.min(pages, SHRINK_PAGES_MAX))})`);
     return true;
   }
 
@@ -179,6 +182,12 @@ export class QueueFile {
     const sql = 'SELECT id FROM batch WHERE signal = ? AND id > ? ORDER BY id';
     const rows = this.#prepare(sql).iterate(signal, afterId);
     for (const row of rows) yield Number(row['id']);
+  }
+
+  /** The same, newest first. */
+  *newestIds(signal: Signal): IterableIterator<number> {
+    const sql = 'SELECT id FROM batch WHERE signal = ? ORDER BY id DESC';
+    for (const row of this.#prepare(sql).iterate(signal)) yield Number(row['id']);
   }
 
   has(id: number): boolean {

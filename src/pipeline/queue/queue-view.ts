@@ -60,12 +60,6 @@ export class QueueView {
     return account;
   }
 
-  /** A state blob; null when there is none or it is damaged. */
-  state(kind: string, key: string): Buffer | null {
-    const blob = this.#read(() => this.#file.readState(kind, key));
-    return blob === 'damaged' ? null : blob;
-  }
-
   setAside(count: number): readonly SetAside[] {
     return this.#read(() => this.#file.setAside(count));
   }

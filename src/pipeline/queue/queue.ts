@@ -125,15 +125,15 @@ export class Queue {
 
   #showGauges(): void {
     const { rows, bytes, points, maxBytes, oldestAge, trouble } = this.#counters;
-    const bySignal = (of: (stats: QueueStats) => number) => (): readonly CounterSeries[] =>
-      SIGNALS.map(signal => ({ labelValues: [signal], value: of(this.stats(signal)) }));
-    rows.follow(bySignal(stats => stats.rows));
-    bytes.follow(bySignal(stats => stats.bytes));
-    points.follow(bySignal(stats => stats.points));
-    maxBytes.follow(bySignal(stats => stats.maxBytes));
+    const bySignal = (of: (signal: Signal) => number) => (): readonly CounterSeries[] =>
+      SIGNALS.map(signal => ({ labelValues: [signal], value: of(signal) }));
+    rows.follow(bySignal(signal => this.size(signal).rows));
+    bytes.follow(bySignal(signal => this.size(signal).bytes));
+    points.follow(bySignal(signal => this.size(signal).points));
+    maxBytes.follow(bySignal(signal => this.size(signal).maxBytes));
     const ageMs = ({ oldestAtMs }: QueueStats): number =>
       oldestAtMs === null ? 0 : this.#options.clock.nowMs() - oldestAtMs;
-    oldestAge.follow(bySignal(stats => ageMs(stats) / 1000));
+    oldestAge.follow(bySignal(signal => ageMs(this.stats(signal)) / 1000));
     trouble.follow(() => (this.trouble() === null ? 0 : 1));
   }
 
@@ -183,14 +183,17 @@ export class Queue {
   newest(signal: Signal, count: number, skip: ReadonlySet<number>): Promise<readonly QueueRow[]> {
     if (this.#isClosed || this.size(signal).rows === 0) return Promise.resolve([]);
     const isWanted = (id: number): boolean => !skip.has(id) && !this.#unwritten.isSettled(id);
-    const stored = this.#read(file => {
-      const ids = [...file.ids(signal)].filter(isWanted);
-      return ids.slice(-count).flatMap(id => file.read(id) ?? []);
-    });
+    // Rows in memory are newer than all rows in the file.
     const waiting = signal === 'logs' ? [] : [...this.#unwritten.rows()];
-    const rows = (stored ?? []).filter(({ isSound }) => isSound).map(({ row }) => row);
-    rows.push(...waiting.filter(({ id }) => isWanted(id)));
-    return Promise.resolve(rows.slice(-count).toReversed());
+    const rows = waiting.filter(({ id }) => isWanted(id)).toReversed();
+    this.#read(file => {
+      for (const id of file.newestIds(signal)) {
+        if (rows.length >= count) break;
+        const found = isWanted(id) ? file.read(id) : null;
+        if (found?.isSound === true) rows.push(found.row);
+      }
+    });
+    return Promise.resolve(rows.slice(0, count));
   }
 
   /**
@@ -502,16 +505,19 @@ export class Queue {
     const stored = file.counts();
     // A new file gets the numbers of this process.
     if (stored.length === 0 && file.lastId() === 0) this.#unwritten.recount(this.account.counts());
-    const heads = [
-      ...[...file.heads()].filter(({ id }) => !this.#unwritten.isSettled(id)),
-      ...this.#unwritten.heads(),
-    ];
-    const correction = this.account.load([...stored, ...this.#unwritten.counts()], heads);
+    const counts = [...stored, ...this.#unwritten.counts()];
+    const correction = this.account.load(counts, this.#heads(file));
     this.#unwritten.count(correction.counts());
     this.#apply(correction);
     this.#lastId = Math.max(this.#lastId, file.lastId());
     for (const id of this.#pinned.keys())
       if (!file.has(id) && this.#unwritten.head(id) === null) this.#pinned.delete(id);
+  }
+
+  /** The rows that wait; read lazily, because there may be a hundred thousand. */
+  *#heads(file: QueueFile): IterableIterator<RowHead> {
+    for (const head of file.heads()) if (!this.#unwritten.isSettled(head.id)) yield head;
+    yield* this.#unwritten.heads();
   }
 
   /** Runs `work` as one transaction on the file, and writes its counts. Throws SQLite's errors, having changed nothing. */

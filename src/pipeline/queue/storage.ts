@@ -256,7 +256,7 @@ export class Storage {
     this.#disk?.reserve.hold();
   }
 
-  /** Gives the space of removed rows back, except for `keptPages`. */
+  /** Gives space of removed rows back, except for `keptPages`. */
   #giveBack(keptPages: number): void {
     try {
       const file = this.#current();

@@ -11,7 +11,7 @@ import { failpoint } from '../../lib/failpoint.ts';
 import type { Signal } from '../../model/batch.ts';
 import { type Account, Change } from './account.ts';
 import type { Commit, QueueRow, RowTimes, SetAside, StateChange } from './commit.ts';
-import { type Count, MEMORY, QueueFile, type RowHead } from './queue-file.ts';
+import { type Count, MEMORY, QueueFile, type RowHead, SET_ASIDE_ROWS_MAX } from './queue-file.ts';
 import { rowBytes } from './rows.ts';
 import {
   evictExpired,
@@ -204,6 +204,8 @@ export class Unwritten {
 
   #addAside(aside: readonly SetAside[]): void {
     this.#aside.push(...aside);
+    // The file would not keep more.
+    this.#aside.splice(0, this.#aside.length - SET_ASIDE_ROWS_MAX);
     let bytes = this.#aside.reduce((sum, { sample }) => sum + sample.length, 0);
     while (this.#aside.length > 1 && bytes > BYTES_MAX)
       bytes -= this.#aside.shift()?.sample.length ?? 0;

@@ -143,8 +143,8 @@ export class Sender {
   #acceptances = 0;
   /** The last test showed that content is the cause, so the next row is tested without a wait. */
   #mayTestAtOnce = false;
-  /** The newest row that was sent in a test: only a later one proves something new. */
-  #newestTested = -Infinity;
+  /** The newest row that was accepted in a test: no older one may pass the rows before it as well. */
+  #newestPassed = -Infinity;
   #learned: Learned | null = null;
   /** Monotonic: the back end asked to wait until then. */
   #notBeforeMs = -Infinity;
@@ -285,8 +285,7 @@ export class Sender {
       : await queue.newest(signal, LOOK_MAX, this.#taken());
     const row = rows.find(({ parts }) => hasDatabasePoints(parts));
     if (row === undefined || this.#taken().has(row.id)) return null;
-    if (!isNext && row.id <= this.#newestTested) return null;
-    this.#newestTested = Math.max(this.#newestTested, row.id);
+    if (!isNext && row.id <= this.#newestPassed) return null;
     return await this.#begin(lane, row);
   }
 
@@ -430,6 +429,7 @@ export class Sender {
     this.#mayTestAtOnce = false;
     const before = this.#acceptances;
     const answer = await this.#trySend(lane, other);
+    if (this.#acceptances > before) this.#newestPassed = Math.max(this.#newestPassed, other.row.id);
     if (this.#acceptances === before || this.#notForMs() > 0)
       return answer === null || answer.kind === 'accepted' ? result : answer;
     // Not the piece that was refused last, if that was the last one of a trial.

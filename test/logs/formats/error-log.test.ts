@@ -214,3 +214,52 @@ test('marks and the stream of lines are kept', () => {
   expect(first).toMatchObject({ stream: 'stderr', marks: MARK.badUtf8 });
   expect(second?.marks).toBe(0);
 });
+
+describe('after a statement that the engine has cut within a string', () => {
+  const DUMP = `2026-03-04  9:06:10 0 [Note] engine: *** (1) TRANSACTION:
+TRANSACTION 4711, ACTIVE 3 sec
+thread id 41, OS thread handle 5, query id 99 localhost app Updating
+UPDATE t SET a = '${'SEKRET '.repeat(120)}`;
+  const ABORTED =
+    "2026-03-04  9:07:10 41 [Warning] Aborted connection 41 to db: 'shop' user: 'app' host: 'web-1' (Got timeout)";
+  const marksOf = (text: string, options: ReadingOptions = {}): readonly number[] =>
+    readLog('error-log', text, options).map(({ marks }) => marks);
+
+  test('the next records are doubtful up to the length that it shows of a statement', () => {
+    const text = [DUMP, ...Array<string>(60).fill(ABORTED)].join('\n');
+    const records = readLog('error-log', text);
+    expect(JSON.stringify(records.map(({ body }) => body))).not.toContain('SEKRET');
+    const doubtful = records.filter(({ marks }) => marks === MARK.doubtful).length;
+    const room = 4096 - (DUMP.length - DUMP.indexOf('UPDATE'));
+    expect(doubtful).toBe(Math.ceil(room / (ABORTED.length + 1)));
+    expect(records.at(-1)).toMatchObject({ marks: 0, body: ABORTED });
+    const resumed = { resumedAt: [4, 20], flushedAt: [10] };
+    expect(marksOf(text, resumed)).toEqual(marksOf(text));
+  });
+
+  test('the statement of another transaction in the same record loses its literals, too', () => {
+    const part = '*** (2) TRANSACTION:\nthread id 42, query id 100 localhost app Updating\n';
+    const second = "UPDATE t SET b = ' SEKRET ' WHERE c = ' SEKRET '";
+    for (const between of [0, 315, 390].map(count => 'LOCK WAIT\n'.repeat(count))) {
+      const text = `${DUMP}\n${between}${part}${second}\n${'rest of it\n'.repeat(1000)}`;
+      const [record, ...others] = readLog('error-log', `${text}${ABORTED}`);
+      expect(record?.body).not.toContain('SEKRET');
+      expect(record?.body).toContain('rest of it');
+      expect(others).toMatchObject([{ marks: 0 }]);
+    }
+  });
+
+  test('the rest of a long record is sent', () => {
+    const rest = '*** WAITING FOR THIS LOCK\n'.repeat(200);
+    const [record, next] = readLog('error-log', `${DUMP}\n${rest}\n${ABORTED}`);
+    expect(record?.body).not.toContain('SEKRET');
+    expect(record?.body).toContain('*** WAITING FOR THIS LOCK');
+    expect(next).toMatchObject({ marks: 0, body: ABORTED });
+  });
+
+  test('a statement of unknown length has no such end', () => {
+    const query = `2026-03-04  9:06:10 0 [ERROR] Query: update t set a='SEKRET`;
+    const text = [query, DUMP, ...Array<string>(60).fill(ABORTED)].join('\n');
+    expect(marksOf(text)).toEqual([0, ...Array<number>(61).fill(MARK.doubtful)]);
+  });
+});

@@ -81,10 +81,10 @@ describe('series', () => {
           `engine_info_schema_table_size{server_name="db-0",schema="tenant_${i}",component="${part}"} ${i}\n`,
       ),
     );
-    const kept =
-      'engine_global_status_queries{server_name="db-0"} 5\nengine_global_status_uptime{server_name="db-0"} 500\n';
+    const kept = (uptime: number): string =>
+      `engine_global_status_queries{server_name="db-0"} 5\nengine_global_status_uptime{server_name="db-0"} ${uptime}\n`;
     for (const seconds of [0, 60]) {
-      const seen = target.page(seconds, kept + tables.join(''));
+      const seen = target.page(seconds, kept(500 + seconds) + tables.join(''));
       expect(seen.reads).toEqual({ used: 2, excluded: 60_000 });
       expect(seen.translated.derived.services).toMatchObject([{ isUp: true }]);
       expect(seen.translated.path).toBe(seconds === 0 ? 'full' : 'repeating');
@@ -247,7 +247,7 @@ describe('memory', () => {
   });
 });
 
-test('a restored state is limited to the available room: ended series are dropped first', () => {
+test('a restored state is limited to the available room: what was sent longest ago is dropped', () => {
   const former = targetOf({});
   former.page(0, gauges(0, 3));
   former.page(60, gauges(3, 6));

@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { Counters } from '../../../src/lib/counters.ts';
-import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
+import { QueueFile, SHRINK_PAGES_MAX } from '../../../src/pipeline/queue/queue-file.ts';
 import type { QueueOptions } from '../../../src/pipeline/queue/commit.ts';
 import { openQueue, Queue } from '../../../src/pipeline/queue/queue.ts';
 import { FILE_COUNTERS } from '../../../src/pipeline/queue/storage.ts';
@@ -135,6 +135,25 @@ describe('after a restart', () => {
     });
     expect(sizeOf()).toBeLessThan(14_000_000);
   });
+});
+
+test('a file with much unused space gives it back in steps', () => {
+  const path = join(temporaryDirectory(), 'queue.sqlite');
+  const file = QueueFile.open(path);
+  onTestFinished(() => file.close());
+  const unusedPages = (): number => {
+    using other = new DatabaseSync(path);
+    return Number(other.prepare('PRAGMA freelist_count').get()?.['freelist_count']);
+  };
+  const body = Buffer.alloc(30_000_000, 7);
+  const parts = [{ service: 'a', points: 1, offset: 0, length: body.length }];
+  const row = { signal: 'metrics', encoding: 'none', rawBytes: body.length, madeAtMs: 0 } as const;
+  file.insert({ id: 1, body, parts, ...row });
+  file.remove(1);
+  const before = unusedPages();
+  expect(before).toBeGreaterThan(SHRINK_PAGES_MAX);
+  expect([file.shrink(0), unusedPages()]).toEqual([true, before - SHRINK_PAGES_MAX]);
+  expect([file.shrink(0), unusedPages(), file.shrink(0)]).toEqual([true, 0, false]);
 });
 
 test('while the file cannot be written an acknowledgement is not forgotten, and its row is not returned again', async () => {

@@ -7,13 +7,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Commit, QueueOptions } from '../../../src/pipeline/queue/commit.ts';
 import { Queue } from '../../../src/pipeline/queue/queue.ts';
-import { QueueFile } from '../../../src/pipeline/queue/queue-file.ts';
+import { MEMORY, QueueFile, SET_ASIDE_ROWS_MAX } from '../../../src/pipeline/queue/queue-file.ts';
 import { Unwritten } from '../../../src/pipeline/queue/unwritten.ts';
-import { ACCOUNT_SERVICES_MAX } from '../../../src/pipeline/queue/account.ts';
+import { Account, ACCOUNT_SERVICES_MAX } from '../../../src/pipeline/queue/account.ts';
 import { metricsBatch } from '../../support/otlp-requests.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import {
   acceptRow,
+  ASIDE,
   expectBalance,
   expectPoints,
   firstRow,
@@ -206,6 +207,32 @@ test('while nothing can be written, the cost of sending a row does not grow with
   unblock();
   await queue.commit(commitOf('later'));
   expect(await services(queue, 'metrics')).toEqual(['later']);
+});
+
+test('not more entries wait in memory than the file keeps', () => {
+  const unwritten = new Unwritten(1e6);
+  const entry = { ...ASIDE, sample: Buffer.alloc(0) };
+  const head = { id: 1, signal: 'metrics', madeAtMs: 0, parts: [], body: { length: 0 } } as const;
+  for (let i = 0; i < 3; i++)
+    unwritten.settle(head, {
+      settlements: [],
+      aside: Array.from({ length: 600 }, (_, at) => ({ ...entry, atMs: i * 600 + at })),
+    });
+  const file = QueueFile.open(MEMORY);
+  onTestFinished(() => file.close());
+  using added = vi.spyOn(file, 'addSetAside');
+  unwritten.writeSettled(file, new Account())();
+  expect(added.mock.calls[0]?.[0]).toHaveLength(SET_ASIDE_ROWS_MAX);
+  expect(file.setAside(1)).toMatchObject([{ atMs: 1799 }]);
+});
+
+test('the newest rows are found without a look at all rows', async () => {
+  const { queue, commitOf } = createStage();
+  for (let i = 0; i < 40; i++) await queue.commit(commitOf(`s${String(i)}`));
+  using seen = vi.spyOn(Unwritten.prototype, 'isSettled');
+  const rows = await queue.newest('metrics', 2, NONE);
+  expect(rows.map(row => row.parts[0]?.service)).toEqual(['s39', 's38']);
+  expect(seen.mock.calls.length).toBeLessThanOrEqual(3);
 });
 
 test('the newest rows come from memory first', async () => {

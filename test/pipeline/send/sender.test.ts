@@ -452,6 +452,20 @@ describe('refused', () => {
     expectPoints(queue, 'odd', { set_aside: 8 });
   });
 
+  test('a row that was refused in a test may prove the cause in a later one', async () => {
+    backEnd.answer = () => ({ status: 403 });
+    await send({ odd: 8 }, { b: 1 });
+    while (clock.monotonicMs() < STUCK_MS || !received().includes('b')) await passPause();
+    backEnd.answer = ({ raw }) => ({ status: raw.includes('odd') ? 403 : 200 });
+    // No later row comes.
+    while (clock.monotonicMs() < 2 * STUCK_MS && queue.stats('metrics').rows > 1) await passPause();
+    await until(() => queue.stats('metrics').rows === 1);
+    expectPoints(queue, 'b', { accepted: 1 });
+    await put({ c: 1 });
+    await until(isSettled);
+    expectPoints(queue, 'odd', { set_aside: 8 });
+  });
+
   test('a back end that refuses everything gets no more than its share, and nothing is lost', async () => {
     backEnd.answer = () => ({ status: 400, body: 'never' });
     await send({ a: 500, b: 500 }, { c: 1 });

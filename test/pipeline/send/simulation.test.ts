@@ -41,7 +41,7 @@ function requestsUntil({ requestsAtMs }: Outcome, endMs: number, fromMs = 0): nu
 }
 
 describe('a back end that takes nothing for an hour', () => {
-  const sick = [500, 503, 401, 400, 403, 'hang', 'drop', { grpc: 13 }] as const;
+  const sick = [500, 503, 401, 400, 403, 413, 'hang', 'drop', { grpc: 13 }] as const;
 
   test.each(sick)('%o: few requests, nothing lost, and the first row soon', async answer => {
     for (const seed of [1, 2, 3]) {
