@@ -33,23 +33,6 @@ describe('an absent series', () => {
     target.has(2 * HOUR, '# TYPE x counter\nx 9\ny 1', `sum x{} 9 @${2 * HOUR} from ${2 * HOUR}`);
   });
 
-  test('is forgotten an hour after its end, not after its last sample', () => {
-    const target = new Target();
-    const text = '# TYPE x counter\nx 5\n';
-    target.page(0, text);
-    target.has(3 * HOUR, 'y 1', `sum x{} stale @${3 * HOUR} from 0`);
-    target.page(3 * HOUR + 60, 'y 1');
-    target.has(3 * HOUR + 120, text, `sum x{} 5 @${3 * HOUR + 120} from 0`);
-  });
-
-  test('is forgotten an hour after it was last on the page: its old sample is not sent again', () => {
-    const target = new Target();
-    const text = 'x 1 @0\ny 1';
-    for (const minutes of [0, 1, 4, 6, 30, 64]) target.page(minutes * 60, text);
-    target.shows(67 * 60, 'y 1', `gauge y{} 1 @${67 * 60}`);
-    target.shows(68 * 60, text, `gauge y{} 1 @${68 * 60}`);
-  });
-
   test('is kept for an hour after an outage: the first page after it may lack most series', () => {
     const target = new Target({ temporality: 'delta' });
     const counter = (value: number): string => `# TYPE c counter\nc ${value}\ny 1`;
@@ -82,14 +65,6 @@ describe('an absent series', () => {
       rows = Math.max(rows, sizes(target)['rows'] ?? 0);
     }
     expect(rows).toBeLessThan(100);
-  });
-
-  test('is kept for four intervals if these are long', () => {
-    const target = new Target({ metrics: { intervalMs: HOUR * 1000 } });
-    const text = '# TYPE x counter\nx 5\n';
-    target.page(0, text);
-    for (const hours of [1, 2, 3, 4]) target.page(hours * HOUR, 'y 1');
-    target.has(5 * HOUR, text, `sum x{} 5 @${5 * HOUR} from 0`);
   });
 
   test('is kept for an hour if another service is down, whatever the size of that', () => {

@@ -6,14 +6,7 @@ import { defaultConfig } from '../../../src/config/load.ts';
 import { saveStarts, saveWhole } from '../../../src/pipeline/derive/state.ts';
 import { readState } from '../../../src/pipeline/derive/state-form.ts';
 import { packColumns, unpackColumns } from '../../../src/pipeline/derive/state-columns.ts';
-import {
-  at,
-  finished,
-  successorOf,
-  survivorOf,
-  Target,
-  type TargetOptions,
-} from '../../support/target.ts';
+import { at, finished, successorOf, Target, type TargetOptions } from '../../support/target.ts';
 
 const COUNTER = 'engine_global_status_questions';
 const UPTIME = 'engine_global_status_uptime';
@@ -361,19 +354,6 @@ describe('F8: a process that was killed leaves the starts alone', () => {
     return target;
   };
 
-  test('cumulative streams go on', () => {
-    const after = survivorOf(known());
-    after.has(180, page(180, 700, 1183), `sum ${COUNTER}{} 700 @180 from -1000`);
-    after.has(240, page(240, 710, 1240), `sum ${COUNTER}{} 710 @240 from -1000`);
-    after.has(300, page(300, 9, 20), `sum ${COUNTER}{} 9 @300 from 280`);
-  });
-
-  test('a database that restarted meanwhile begins again', () => {
-    const after = survivorOf(known());
-    after.has(600, page(600, 7, 100), `sum ${COUNTER}{} 7 @600 from 600`);
-    after.has(660, page(660, 8, 160), `sum ${COUNTER}{} 8 @660 from 600`);
-  });
-
   test('a start that moved is saved with the page that moved it', () => {
     const target = known();
     expect(finished(saveStarts(target.translation.table))).not.toBeNull();
@@ -392,23 +372,6 @@ describe('F8: a process that was killed leaves the starts alone', () => {
     const state = readState(blob ?? expect.fail('nothing was saved'));
     expect([...(state?.startMs ?? [])]).toEqual([at(-1000)]);
     expect(state).toMatchObject({ isWhole: false, components: [] });
-  });
-
-  test('deltas begin with a baseline', () => {
-    const options = { temporality: 'delta' } as const;
-    const after = survivorOf(known(options), options);
-    expect(after.page(180, page(180, 700)).reads).toMatchObject({ baseline: 1 });
-    after.has(240, page(240, 710), `delta ${COUNTER}{} 10 @240 from 180`);
-    after.has(300, page(300, 9, 20), `delta ${COUNTER}{} 9 @300 from 240`);
-  });
-
-  test('what vanished meanwhile gets no marker', () => {
-    const before = new Target();
-    before.page(0, 'load 1');
-    const after = survivorOf(before);
-    after.shows(60, 'other 1', 'gauge other{} 1 @60');
-    after.fail(120);
-    after.shows(500, 'other 1', 'gauge other{} 1 @500');
   });
 });
 
