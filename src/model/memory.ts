@@ -6,13 +6,13 @@
 
 import type { ExpositionFormat } from './page.ts';
 
-/** The part of a service whose processes start together: one server_name. */
-export interface Component {
+/** A server of a service, by its labels `service_name` and `server_name`; it restarts as one. */
+export interface Instance {
   readonly service: number;
   /** The time of our first sample, or of the newest sample of a forgotten series: earlier growth is no delta. */
   firstTimeMs: number;
   /** A forgotten series may have had another stream up to this time; NaN while there is none. */
-  tornMs: number;
+  forgottenMs: number;
   /** By the name of the uptime series. */
   readonly uptimes: Map<string, Uptime>;
   /** The newest page that repeated its samples; see derive/outcome.ts. */
@@ -29,7 +29,7 @@ export interface Uptime {
   sinceMs: number;
   /** Readings until its pages no longer count as cached; 0 where they do not. */
   stood: number;
-  /** Pages in a row that had series of the component, and not this uptime. */
+  /** Pages in a row that had series of the instance, and not this uptime. */
   missed: number;
   /** The page for which the rest holds, and what the uptime is on it: one of SHOWS. */
   page: number;
@@ -107,15 +107,15 @@ export interface DriftMemory {
 export interface SpareIndexes {
   metrics: number[];
   services: number[];
-  components: number[];
+  instances: number[];
   blocks: number[];
 }
 
-/** A component as it was saved, by the names of its service, `service_name` and `server_name`. */
-export interface SavedComponent {
+/** An instance as it was saved, by the names of its service, `service_name` and `server_name`. */
+export interface SavedInstance {
   readonly names: readonly [service: string, serviceName: string, serverName: string];
   readonly firstTimeMs: number;
-  readonly tornMs: number;
+  readonly forgottenMs: number;
   readonly uptimes: readonly SavedUptime[];
 }
 
@@ -148,7 +148,7 @@ export interface RestoredState {
   /** SeriesTable.releasedMs of the previous process. */
   readonly releasedMs: number;
   /** Empty once the table has taken them over. */
-  components: readonly SavedComponent[];
+  instances: readonly SavedInstance[];
   /** Good pages since the restart on which no service was awaited, or series were refused: see derive/state.ts. */
   pageCount: number;
   /**

@@ -7,13 +7,13 @@
 //
 //   page line          row columns                                    per name      per block
 //   name{labels} V T ─▶ key · value · timeMs · seen · line ─▶ metric ─▶ Metric
-//                       startMs · lastValue · lastTimeMs · movedAtMs ─▶ block  ──▶ Block ─▶ Service, Component
+//                       startMs · lastValue · lastTimeMs · movedAtMs ─▶ block  ──▶ Block ─▶ Service, Instance
 //
 // decode fills key, metric, role, value, timeMs, seen, line; derive fills block, head, outcome and the time columns and
 // replaces value and timeMs by the values to send; encode only reads.
 
 import type {
-  Component,
+  Instance,
   Compound,
   DriftMemory,
   Exemplar,
@@ -114,7 +114,7 @@ export interface ScopeIdentity {
 /** The unit of sending: one (Resource, scope, server). */
 export interface Block {
   readonly service: number;
-  readonly component: number;
+  readonly instance: number;
   readonly scope: ScopeIdentity;
   /** Page number when one of its rows last moved (new time or value). */
   movedPage: number;
@@ -173,8 +173,8 @@ export class SeriesTable {
   readonly metricByKey: Map<string, number> = new Map();
   readonly services: ServiceSlot[] = [];
   readonly serviceById: Map<string, number> = new Map();
-  readonly components: Component[] = [];
-  readonly componentByKey: Map<string, number> = new Map();
+  readonly instances: Instance[] = [];
+  readonly instanceByKey: Map<string, number> = new Map();
   readonly blocks: Block[] = [];
   readonly blockByKey: Map<string, number> = new Map();
   /** Histograms and summaries: by head row, and the heads by metric and labels. */
@@ -193,13 +193,13 @@ export class SeriesTable {
   readonly named: Set<number> = new Set();
   /** Rows with a label that keeps its name, because they have one of the name that metrics.rename gives it. */
   readonly unrenamed: Set<number> = new Set();
-  readonly spare: SpareIndexes = { metrics: [], services: [], components: [], blocks: [] };
+  readonly spare: SpareIndexes = { metrics: [], services: [], instances: [], blocks: [] };
   readonly clock: PageClock = {
     nowMs: Number.NaN,
     monotonicMs: Number.NaN,
     serverAtMs: Number.NaN,
   };
-  /** The newest firstTimeMs of components that were forgotten with their last row; NaN if none. */
+  /** The newest firstTimeMs of instances that were forgotten with their last row; NaN if none. */
   releasedMs: number = Number.NaN;
   readonly drift: DriftMemory = { fingerprint: 0, found: new Set() };
   /** The state of a previous process; see derive/state.ts. */
@@ -365,7 +365,7 @@ export const COST = {
   name: 800,
   familyLines: 200,
   /** A server of a service; a scope of a server, which is a part of the request with its own Resource. */
-  component: 900,
+  instance: 900,
   block: 1600,
   /** A histogram or summary. */
   compound: 1600,
@@ -390,12 +390,12 @@ export const SPARE_SHARE = 32;
 
 /** The memory that a target's table takes between pages, in bytes. */
 export function tableBytes(table: SeriesTable): number {
-  const { count, free, keysUsed, metricByKey, componentByKey, blockByKey, serviceById } = table;
+  const { count, free, keysUsed, metricByKey, instanceByKey, blockByKey, serviceById } = table;
   return (
     (count - free.length) * COST.row +
     keysUsed * COST.text +
     metricByKey.size * COST.name +
-    componentByKey.size * COST.component +
+    instanceByKey.size * COST.instance +
     blockByKey.size * COST.block +
     table.compounds.size * COST.compound +
     table.identities.size * COST.identity +

@@ -44,7 +44,7 @@ interface Track {
   startMs: number;
   value: number;
   /** True until the first point after a kill. */
-  isTorn: boolean;
+  isKilled: boolean;
 }
 
 export interface LifeOptions extends OrdinaryOptions {
@@ -87,7 +87,7 @@ export function scoreLife(score: Score, seed: number, options: LifeOptions): voi
     const blob = finished(isKill ? saveStarts(table) : saveWhole(table));
     target = new Target(targetOptions);
     target.translation.table.restored = blob === null ? null : readState(blob);
-    if (isKill) for (const track of tracks.values()) track.isTorn = true;
+    if (isKill) for (const track of tracks.values()) track.isKilled = true;
   }
   for (const { first, last } of tracks.values()) score.truth += last - first;
 }
@@ -123,7 +123,7 @@ function read(
   if (row < 0) throw new Error(`no row of ${key}`);
   let track = tracks.get(key);
   if (track === undefined) {
-    const none = { timeMs: 0, startMs: Number.NaN, value: 0, isTorn: false };
+    const none = { timeMs: 0, startMs: Number.NaN, value: 0, isKilled: false };
     track = { truths: [], first: truth, last: truth, ...none };
     tracks.set(key, track);
   }
@@ -157,14 +157,14 @@ function read(
     const before = track.truths.findLast(([ms]) => ms <= track.timeMs)?.[1];
     const real = truth - (before?.truth ?? truth);
     const isCalm = before?.life === shown.life;
-    if (track.isTorn) score.killed += real;
+    if (track.isKilled) score.killed += real;
     else {
       claim(score, hasMoved ? (startMs < timeMs ? value : 0) : value - track.value, real);
       if (isCalm) score.calm++;
       if (isCalm && hasMoved) score.falseStarts++;
     }
   }
-  Object.assign(track, { timeMs, startMs, value, isTorn: false });
+  Object.assign(track, { timeMs, startMs, value, isKilled: false });
 }
 
 function claim(score: Score, claimed: number, real: number): void {

@@ -10,7 +10,7 @@ import { OUTCOME, type SeriesTable } from '../../model/series-table.ts';
 import { isUnplaced } from './admission.ts';
 import { isOnPage } from './compound.ts';
 import { forgetRows, keepMsOf, stopAgeing } from './forget.ts';
-import { judgeCompounds, judgeRepeats, judgeRows, type Judging, quietKinds } from './judge.ts';
+import { judgeCompounds, judgeRepeats, judgeRows, type Judging, fastKinds } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
@@ -100,7 +100,7 @@ export function* derive(
     gone: [],
     repeated: new Set(table.repeats.map(({ row }) => row)),
     surroundings: [],
-    quiet: quietKinds(judge),
+    fast: fastKinds(judge),
   };
   for (let from = 0; from < table.count; from += SLICE_ROWS) {
     judgeRows(judging, from, Math.min(from + SLICE_ROWS, table.count));

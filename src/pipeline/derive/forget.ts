@@ -1,6 +1,6 @@
 // Forgets series that have been gone for long, so that ever new names, labels or servers do not
 // make the table grow: first rows (whole points and single parts), then the metrics, blocks,
-// components and services without rows. Freed places in the table are reused.
+// instances and services without rows. Freed places in the table are reused.
 
 import { NO_ROW, OUTCOME, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
 import type { SpareIndexes } from '../../model/memory.ts';
@@ -9,7 +9,7 @@ import { compactKeys, freeRow, rebuildIndex } from '../decode/row-index.ts';
 import { unfile } from './compound.ts';
 import type { DeriveOptions, Judge } from './options.ts';
 import { isOpen } from './outcome.ts';
-import { componentOfRow, countRows, serviceOfRow } from './places.ts';
+import { instanceOfRow, countRows, serviceOfRow } from './places.ts';
 import { laterMs } from './reset.ts';
 import { forgetIdentities, moveIdentity } from './duplicates.ts';
 
@@ -99,12 +99,12 @@ function slotsFor(rows: number): number {
  * and its start is later.
  */
 function noteForgotten(table: SeriesTable, row: number): void {
-  const component = componentOfRow(table, row);
-  if (component === undefined) return;
+  const instance = instanceOfRow(table, row);
+  if (instance === undefined) return;
   const lastMs = table.lastTimeMs[row]!;
-  if (lastMs > component.firstTimeMs) component.firstTimeMs = lastMs;
+  if (lastMs > instance.firstTimeMs) instance.firstTimeMs = lastMs;
   if (isCounting(table.metrics[table.metric[row]!]!))
-    component.tornMs = laterMs(component.tornMs, lastMs);
+    instance.forgottenMs = laterMs(instance.forgottenMs, lastMs);
 }
 
 /** Frees prom2otlp's own series of unconfigured services that have no other series left. */
@@ -121,7 +121,7 @@ function freeOwnRows(table: SeriesTable): void {
 
 function dropLinks(table: SeriesTable): void {
   const isFree = (row: number): boolean => table.keyLength[row] === 0;
-  for (const { uptimes } of table.components)
+  for (const { uptimes } of table.instances)
     for (const uptime of uptimes.values()) uptime.rows = uptime.rows.filter(row => !isFree(row));
   for (const [counter, created] of table.createdRows)
     if (isFree(counter) || isFree(created)) table.createdRows.delete(counter);
@@ -133,7 +133,7 @@ function dropLinks(table: SeriesTable): void {
 
 /** Frees the entries that no row refers to. */
 function releasePlaces(table: SeriesTable): void {
-  const { metrics, blocks, components, services } = table;
+  const { metrics, blocks, instances, services } = table;
   const hasMetric = new Uint8Array(metrics.length);
   const hasBlock = new Uint8Array(blocks.length);
   for (let row = 0; row < table.count; row++) {
@@ -141,18 +141,18 @@ function releasePlaces(table: SeriesTable): void {
     hasMetric[table.metric[row]!] = 1;
     hasBlock[table.block[row]!] = 1;
   }
-  const hasComponent = new Uint8Array(components.length);
+  const hasInstance = new Uint8Array(instances.length);
   // A configured service keeps its slot: its `up` is always sent.
   const hasService = Uint8Array.from(services, ({ configIndex }) => (configIndex < 0 ? 0 : 1));
-  for (const [index, { component, service }] of blocks.entries()) {
+  for (const [index, { instance, service }] of blocks.entries()) {
     if (hasBlock[index] === 0) continue;
-    if (component >= 0) hasComponent[component] = 1;
+    if (instance >= 0) hasInstance[instance] = 1;
     hasService[service] = 1;
   }
-  noteReleased(table, hasComponent);
+  noteReleased(table, hasInstance);
   release(table, 'metrics', table.metricByKey, hasMetric);
   release(table, 'blocks', table.blockByKey, hasBlock);
-  release(table, 'components', table.componentByKey, hasComponent);
+  release(table, 'instances', table.instanceByKey, hasInstance);
   release(table, 'services', table.serviceById, hasService);
 }
 
@@ -169,11 +169,11 @@ function release(
   table.spare[name] = [...list.keys()].filter(index => isUsed[index] === 0);
 }
 
-/** A series of a component that returns has no start before the last time of a forgotten one. */
+/** A series of an instance that returns has no start before the last time of a forgotten one. */
 function noteReleased(table: SeriesTable, isUsed: Uint8Array): void {
-  for (const index of table.componentByKey.values()) {
+  for (const index of table.instanceByKey.values()) {
     if (isUsed[index] === 1) continue;
-    const { firstTimeMs, tornMs } = table.components[index]!;
-    table.releasedMs = laterMs(table.releasedMs, laterMs(firstTimeMs, tornMs));
+    const { firstTimeMs, forgottenMs } = table.instances[index]!;
+    table.releasedMs = laterMs(table.releasedMs, laterMs(firstTimeMs, forgottenMs));
   }
 }

@@ -41,20 +41,20 @@ export interface Judging extends Judge {
   readonly repeated: ReadonlySet<number>;
   /** By block; see lookAround(). */
   readonly surroundings: (Surroundings | undefined)[];
-  /** By metric; see quietKinds(). */
-  readonly quiet: Uint8Array;
+  /** By metric; see fastKinds(). */
+  readonly fast: Uint8Array;
 }
 
 /** The common facts of all rows of a block. */
 interface Surroundings {
   readonly block: Block;
   /** The outcome of all its rows, or OUTCOME.none. */
-  readonly barrier: number;
+  readonly dropReason: number;
   readonly tally: Tally;
-  /** Whether its component's samples are those of the page before. */
+  /** Whether its instance's samples are those of the page before. */
   readonly isRepeated: boolean;
   /**
-   * The quiet kind looked up last, and the uptime of its counters: how they are judged, the reading
+   * The kind looked up last, and the uptime of its counters: how they are judged, the reading
    * of their previous sample, and that of this page; see askUptime().
    */
   kind: number;
@@ -70,7 +70,7 @@ interface Surroundings {
  */
 export function judgeRows(judging: Judging, from: number, to: number): void {
   for (let row = from; row < to; row++) {
-    row = judgeQuietRows(judging, row, to);
+    row = judgeFastRows(judging, row, to);
     if (row < to) judgeAnyRow(judging, row);
   }
 }
@@ -83,7 +83,7 @@ function judgeAnyRow(judging: Judging, row: number): void {
   const metric = table.metrics[table.metric[row]!]!;
   if (table.seen[row] !== table.page) return missRow(judging, row, metric);
   const around = lookAround(judging, row);
-  const judged = judgeRow(judging, row, metric, around.barrier);
+  const judged = judgeRow(judging, row, metric, around.dropReason);
   outcome[row] = judged;
   if (judged === OUTCOME.part) {
     if (table.head[row] !== row) movedAtMs[row] = time.monotonicMs;
@@ -104,31 +104,31 @@ function lookAround(judging: Judging, row: number): Surroundings {
   const block = table.blocks[index] ?? bug(`row ${row} is on the page, and in no block`);
   const slot = table.services[block.service]!;
   slot.seenPage = table.page;
-  const component = table.components[block.component];
+  const instance = table.instances[block.instance];
   const tally = tallies[block.service]!;
-  let barrier: number = OUTCOME.none;
-  if (!slot.isSent) barrier = slot.isElsewhere ? OUTCOME.otherShard : OUTCOME.unconfigured;
-  else if (tally.reason !== '') barrier = OUTCOME.serviceFailed;
-  else if (component !== undefined && !(component.firstTimeMs <= time.futureMs)) {
+  let dropReason: number = OUTCOME.none;
+  if (!slot.isSent) dropReason = slot.isElsewhere ? OUTCOME.otherShard : OUTCOME.unconfigured;
+  else if (tally.reason !== '') dropReason = OUTCOME.serviceFailed;
+  else if (instance !== undefined && !(instance.firstTimeMs <= time.futureMs)) {
     const stampMs = table.timeMs[row]!;
     // A process that began after an old stamp may still have begun long before our first scrape.
     const isRecent =
       options.honorTimestamps &&
       stampMs >= time.nowMs - options.staleAfterMs &&
       stampMs <= time.futureMs;
-    component.firstTimeMs = isRecent ? stampMs : time.nowMs;
+    instance.firstTimeMs = isRecent ? stampMs : time.nowMs;
   }
-  const isRepeated = component?.repeatedPage === table.page;
+  const isRepeated = instance?.repeatedPage === table.page;
   const course = COURSE.doubt;
-  const around = { block, barrier, tally, isRepeated, kind: NEVER, course, ...NO_READINGS };
+  const around = { block, dropReason, tally, isRepeated, kind: NEVER, course, ...NO_READINGS };
   judging.surroundings[index] = around;
   return around;
 }
 
-function judgeRow(judging: Judging, row: number, metric: Metric, barrier: number): number {
+function judgeRow(judging: Judging, row: number, metric: Metric, dropReason: number): number {
   const { table } = judging;
   const role = table.role[row];
-  if (barrier !== OUTCOME.none) return barrier;
+  if (dropReason !== OUTCOME.none) return dropReason;
   if (role === ROLE.metadata) {
     readTargetInfo(table, row);
     return OUTCOME.consumed;
@@ -195,7 +195,7 @@ function judgePoint(judging: Judging, head: number, compound: Compound, parts: n
   const hasCreated = isOnPage(table, compound.created);
   const first = parts[0] ?? (hasCreated ? compound.created : NO_ROW);
   if (first === NO_ROW || table.outcome[first] !== OUTCOME.part) {
-    // The point is absent, or all of its rows had the same barrier and are counted already.
+    // The point is absent, or all of its rows had the same drop reason and are counted already.
     const isGone = first === NO_ROW || table.outcome[first] === OUTCOME.serviceFailed;
     if (endIfStale(judging, head, isGone)) tally.stale++;
     return;
@@ -214,12 +214,12 @@ function judgePoint(judging: Judging, head: number, compound: Compound, parts: n
   settle(judging, head, outcome, tally);
 }
 
-// Quiet rows are almost all rows of almost every page: numbers of known series with a newer time,
-// no barrier and, for counters, neither a fall nor a restart. They get the results of
+// The fast path takes almost all rows of almost every page: numbers of known series with a newer
+// time, no drop reason and, for counters, neither a fall nor a restart. They get the results of
 // judgeAnyRow(), but are counted in runs of one block.
 
 /**
- * What a metric's rows can be: never quiet, or quiet as numbers, counters, or counters with an
+ * How a metric's rows take the fast path: never, or as numbers, counters, or counters with an
  * uptime.
  */
 const NEVER = 0;
@@ -236,8 +236,8 @@ const CLEARED = ~(
   ROW_FLAG.notNumber
 );
 
-/** By metric, what its rows can be; made once per page. */
-export function quietKinds({ table, options }: Judge): Uint8Array {
+/** By metric, how its rows take the fast path; made once per page. */
+export function fastKinds({ table, options }: Judge): Uint8Array {
   const uptimeNames: string[] = [];
   const kindOf = (metric: Metric): number => {
     const { isIncluded, kind, uptimeName } = metric;
@@ -254,17 +254,17 @@ export function quietKinds({ table, options }: Judge): Uint8Array {
 
 const KINDS_MAX = 255;
 
-/** Judges rows from `from` while they are quiet; returns the first other one, or `to`. */
-function judgeQuietRows(judging: Judging, from: number, to: number): number {
+/** Judges rows from `from` on the fast path; returns the first that cannot take it, or `to`. */
+function judgeFastRows(judging: Judging, from: number, to: number): number {
   const { surroundings } = judging;
   const blockOf = judging.table.block;
   for (let row = from; row < to; ) {
     const block = blockOf[row]!;
     const around = surroundings[block];
-    if (around === undefined || around.isRepeated || around.barrier !== OUTCOME.none) return row;
+    if (around === undefined || around.isRepeated || around.dropReason !== OUTCOME.none) return row;
     const end = judgeRun(judging, row, to, { block, around });
     if (end > row) countPoints(judging.table, around, end - row);
-    // The run ended at another block, or at a row that is not quiet.
+    // The run ended at another block, or at a row that cannot take the fast path.
     if (end < to && blockOf[end] === block) return end;
     row = end;
   }
@@ -320,7 +320,7 @@ function courseOf({ options }: Judge, uptime: Uptime | undefined): number {
 }
 
 /**
- * judgeQuietRows() within one block. Uses only local variables and columns: the time of judging a
+ * judgeFastRows() within one block. Uses only local variables and columns: the time of judging a
  * page is spent here.
  */
 function judgeRun(
@@ -329,7 +329,7 @@ function judgeRun(
   to: number,
   { block, around }: { readonly block: number; readonly around: Surroundings },
 ): number {
-  const { table, options, time, quiet } = judging;
+  const { table, options, time, fast } = judging;
   const { page, seen, role, metric, block: blockOf, outcome, duplicates, createdRows } = table;
   const { value, timeMs, lastValue, lastTimeMs, movedAtMs, changedAtS, flags } = table;
   const { uptime, uptimeMs } = table;
@@ -339,7 +339,7 @@ function judgeRun(
   const hasCreated = createdRows.size > 0;
   for (let row = from; row < to; row++) {
     if (blockOf[row] !== block || seen[row] !== page || role[row] !== ROLE.scalar) return row;
-    const kind = quiet[metric[row]!]!;
+    const kind = fast[metric[row]!]!;
     if (kind === NEVER || (hasDuplicates && duplicates.has(row))) return row;
     const stampMs = timeMs[row]!;
     const isExplicit = honorTimestamps && stampMs === stampMs;
@@ -394,7 +394,7 @@ function mayBeReplaced({ table, repeated }: Judging, row: number): boolean {
 export function judgeRepeats(judging: Judging): void {
   for (const sample of judging.table.repeats) {
     const around = lookAround(judging, sample.row);
-    sample.outcome = judgeRepeat(judging, sample, around.barrier);
+    sample.outcome = judgeRepeat(judging, sample, around.dropReason);
     around.tally.outcomes[sample.outcome]!++;
     const isUsed = sample.outcome === OUTCOME.point || sample.outcome === OUTCOME.part;
     if (isUsed) around.tally.points++;
@@ -404,11 +404,11 @@ export function judgeRepeats(judging: Judging): void {
       settle(judging, row, judging.table.outcome[row]!, lookAround(judging, row).tally);
 }
 
-function judgeRepeat(judging: Judging, sample: RepeatedSample, barrier: number): number {
+function judgeRepeat(judging: Judging, sample: RepeatedSample, dropReason: number): number {
   const { table } = judging;
   const { row } = sample;
   const metric = table.metrics[table.metric[row]!]!;
-  if (barrier !== OUTCOME.none) return barrier;
+  if (dropReason !== OUTCOME.none) return dropReason;
   if (!metric.isIncluded) return OUTCOME.excluded;
   if (isCompound(metric) || table.role[row] !== ROLE.scalar) return OUTCOME.duplicate;
   const outcome = table.outcome[row]!;

@@ -7,10 +7,10 @@
 
 import { isCompound } from '../../model/metric.ts';
 import { OUTCOME, NO_ROW, ROLE, ROW_FLAG, type SeriesTable } from '../../model/series-table.ts';
-import type { Component, Compound } from '../../model/memory.ts';
+import type { Instance, Compound } from '../../model/memory.ts';
 import { rowsOf } from './compound.ts';
 import type { Judge } from './options.ts';
-import { componentOfRow, isScraped } from './places.ts';
+import { instanceOfRow, isScraped } from './places.ts';
 import {
   forgetAbsentParts,
   isFirst,
@@ -164,7 +164,7 @@ function judgeRowTime(judge: Judge, row: number, isSame: boolean): number {
     forgetSamples(table, row);
     return judgeTime(timeMs, Number.NaN, false, time.futureMs);
   }
-  const isAgain = componentOfRow(table, row)?.repeatedPage === table.page;
+  const isAgain = instanceOfRow(table, row)?.repeatedPage === table.page;
   if (isAgain && !isExplicit && timeMs > lastMs) {
     // For what follows, the sample is from now (F7).
     table.lastTimeMs[row] = timeMs;
@@ -223,32 +223,32 @@ export function judgeTime(
 }
 
 /**
- * F7: finds the components whose samples are those of the page before, because a cache answered.
+ * F7: finds the instances whose samples are those of the page before, because a cache answered.
  * With stamps, each sample shows that by itself. Without, all values have to be the same, and the
  * uptime too: an idle server's uptime moves. Call this before judging a page.
  */
 export function findRepeated(judge: Judge): void {
   const { table } = judge;
-  const { components, page } = table;
+  const { instances, page } = table;
   if (table.repeats.length > 0) return;
   let isAny = false;
-  for (const component of components) {
-    if (!isCached(judge, component)) continue;
-    component.repeatedPage = page;
+  for (const instance of instances) {
+    if (!isCached(judge, instance)) continue;
+    instance.repeatedPage = page;
     isAny = true;
   }
   if (!isAny) return;
   for (let row = 0; row < table.count; row++) {
-    const component = isScraped(table, row) ? componentOfRow(table, row) : undefined;
-    if (component?.repeatedPage === page && !isAsBefore(judge, row)) component.repeatedPage = 0;
+    const instance = isScraped(table, row) ? instanceOfRow(table, row) : undefined;
+    if (instance?.repeatedPage === page && !isAsBefore(judge, row)) instance.repeatedPage = 0;
   }
-  for (const { repeatedPage, uptimes } of components)
+  for (const { repeatedPage, uptimes } of instances)
     if (repeatedPage === page)
       for (const uptime of uptimes.values()) uptime.stood = CACHED_READINGS;
 }
 
 /** Whether the uptimes on the page stand, without stamps. Notes those that stand with stamps. */
-function isCached({ table, options }: Judge, { uptimes }: Component): boolean {
+function isCached({ table, options }: Judge, { uptimes }: Instance): boolean {
   let standing = 0;
   let moving = 0;
   for (const uptime of uptimes.values())
@@ -308,7 +308,7 @@ function judgeDelta(table: SeriesTable, row: number, isFirst: boolean, isKnown: 
 function hasBegunHere(table: SeriesTable, row: number): boolean {
   const startMs = table.startMs[row]!;
   const timeMs = table.timeMs[row]!;
-  const firstTimeMs = componentOfRow(table, row)?.firstTimeMs ?? Infinity;
+  const firstTimeMs = instanceOfRow(table, row)?.firstTimeMs ?? Infinity;
   // An unknown start is the time of the sample.
   if (Number.isNaN(startMs)) table.setStart(row, timeMs);
   return startMs < timeMs && startMs > firstTimeMs;

@@ -1,7 +1,7 @@
-// The owner of a row: services, their components and blocks, found by the row's labels and added if
+// The owner of a row: services, their instances and blocks, found by the row's labels and added if
 // new. Places freed by forget.ts are reused.
 
-import { type Component, NO_READING } from '../../model/memory.ts';
+import { type Instance, NO_READING } from '../../model/memory.ts';
 import type { Family } from '../../model/metric.ts';
 import { NO_ROW, ROLE, type ScopeIdentity, type SeriesTable } from '../../model/series-table.ts';
 import { serviceIdOf, type DeriveOptions } from './options.ts';
@@ -43,13 +43,13 @@ export function namesOnPage(table: SeriesTable): Map<string, Set<string>> {
     const isSample = table.seen[row] === table.page && isScraped(table, row);
     if (isSample && table.block[row] !== NO_ROW) isSeen[table.block[row]!] = 1;
   }
-  const isShown = new Uint8Array(table.components.length);
-  for (const [index, { component }] of table.blocks.entries())
-    if (isSeen[index] === 1 && component >= 0) isShown[component] = 1;
+  const isShown = new Uint8Array(table.instances.length);
+  for (const [index, { instance }] of table.blocks.entries())
+    if (isSeen[index] === 1 && instance >= 0) isShown[instance] = 1;
   const names = new Map<string, Set<string>>();
-  for (const [key, index] of table.componentByKey) {
+  for (const [key, index] of table.instanceByKey) {
     if (isShown[index] === 0) continue;
-    const { id } = table.services[table.components[index]!.service]!;
+    const { id } = table.services[table.instances[index]!.service]!;
     const own = names.get(id) ?? new Set();
     const [, name = ''] = key.split('\u0000');
     names.set(id, name === '' ? own : own.add(name));
@@ -78,51 +78,51 @@ export function countRows(table: SeriesTable, which: 'all' | 'on page'): number[
   return counts;
 }
 
-export function componentOfRow(
-  { blocks, block, components }: SeriesTable,
+export function instanceOfRow(
+  { blocks, block, instances }: SeriesTable,
   row: number,
-): Component | undefined {
-  return components[blocks[block[row]!]?.component ?? -1];
+): Instance | undefined {
+  return instances[blocks[block[row]!]?.instance ?? -1];
 }
 
-/** The component of a service, by the labels `service_name` and `server_name`; added if new. */
-export function componentOf(
+/** The instance of a service, by the labels `service_name` and `server_name`; added if new. */
+export function instanceOf(
   table: SeriesTable,
   service: number,
   serviceName: string,
   serverName: string,
 ): number {
   const id = [service, serviceName, serverName].join('\u0000');
-  const known = table.componentByKey.get(id);
+  const known = table.instanceByKey.get(id);
   if (known !== undefined) return known;
-  const index = table.spare.components.pop() ?? table.components.length;
-  const times = { firstTimeMs: Number.NaN, tornMs: table.releasedMs };
-  table.components[index] = { service, uptimes: new Map(), repeatedPage: 0, ...times };
-  table.componentByKey.set(id, index);
+  const index = table.spare.instances.pop() ?? table.instances.length;
+  const times = { firstTimeMs: Number.NaN, forgottenMs: table.releasedMs };
+  table.instances[index] = { service, uptimes: new Map(), repeatedPage: 0, ...times };
+  table.instanceByKey.set(id, index);
   return index;
 }
 
 /** Registers a row of an uptime series; its other labels do not matter. */
 export function addUptime(table: SeriesTable, row: number): void {
   const { name } = table.metrics[table.metric[row]!]!;
-  const uptimes = componentOfRow(table, row)?.uptimes;
+  const uptimes = instanceOfRow(table, row)?.uptimes;
   const known = uptimes?.get(name);
   if (known === undefined) uptimes?.set(name, { ...NO_READING, rows: [row] });
   else if (!known.rows.includes(row)) known.rows.push(row);
 }
 
-/** The block of a component and scope, added if new. */
+/** The block of an instance and scope, added if new. */
 export function blockOf(
   table: SeriesTable,
   service: number,
-  component: number,
+  instance: number,
   scope: ScopeIdentity,
 ): number {
-  const id = JSON.stringify([service, component, scope]);
+  const id = JSON.stringify([service, instance, scope]);
   const known = table.blockByKey.get(id);
   if (known !== undefined) return known;
   const index = table.spare.blocks.pop() ?? table.blocks.length;
-  table.blocks[index] = { service, component, scope, movedPage: 0 };
+  table.blocks[index] = { service, instance, scope, movedPage: 0 };
   table.blockByKey.set(id, index);
   return index;
 }

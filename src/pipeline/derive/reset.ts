@@ -1,7 +1,7 @@
 // Decides about restarts (docs/how-it-works/mapping.md F4 to F7). No other file does: judge.ts skips this one only
 // for rows that certainly continue. Does a counter, histogram or summary continue, has it begun
 // again, or is its growth since the previous sample unknown? In: a sample in time order, whether it
-// fell, its creation time if the page has one, and the uptime of its component. Out: one of STREAM,
+// fell, its creation time if the page has one, and the uptime of its instance. Out: one of STREAM,
 // and the row's start.
 //
 // Guarantees: a start is never later than its point, never goes back, and never precedes a point of
@@ -14,7 +14,7 @@ import { findSeries } from '../decode/row-index.ts';
 import type { SeriesKey } from '../decode/series-key.ts';
 import { isOnPage, rowsOf } from './compound.ts';
 import type { Judge } from './options.ts';
-import { componentOfRow } from './places.ts';
+import { instanceOfRow } from './places.ts';
 import { SHOWS, uptimeOf } from './uptimes.ts';
 
 /** How a series continues between its previous sample and this one. */
@@ -145,14 +145,14 @@ function beginFirst(judge: Judge, row: number, createdMs: number): number {
     return STREAM.goesOn;
   }
   if (!hasCreated && !options.mayDerive) return STREAM.goesOn;
-  // A forgotten series may have had a stream until tornMs.
-  const tornMs = componentOfRow(table, row)?.tornMs ?? Number.NaN;
-  const isTorn = fromMs - tolMs(options.intervalMs) <= tornMs;
+  // A forgotten series may have had a stream until forgottenMs.
+  const forgottenMs = instanceOfRow(table, row)?.forgottenMs ?? Number.NaN;
+  const mayOverlap = fromMs - tolMs(options.intervalMs) <= forgottenMs;
   // Another stream was sent until lastTimeMs: as another kind of metric, by another row, or with
   // other starts before a restart of prom2otlp.
   const isRestored = (flags & ROW_FLAG.restored) !== 0;
   const isOver = isRestored || fromMs < table.lastTimeMs[row]!;
-  table.setStart(row, fromMs > timeMs || isTorn || isOver ? timeMs : fromMs);
+  table.setStart(row, fromMs > timeMs || mayOverlap || isOver ? timeMs : fromMs);
   return STREAM.goesOn;
 }
 

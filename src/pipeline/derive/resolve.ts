@@ -1,4 +1,4 @@
-// Places each new row (service, component, block, head of its point) and resolves its metric. In:
+// Places each new row (service, instance, block, head of its point) and resolves its metric. In:
 // the rows that decode put into table.fresh. Out: the columns block and head, compounds, rows of
 // uptimes. Runs once per series, not per page (docs/how-it-works/mapping.md A4, D, I). Plain rows take a faster
 // path at the end of this file.
@@ -20,7 +20,7 @@ import { resolveMetric } from './metric-type.ts';
 import type { DeriveOptions } from './options.ts';
 import {
   blockOf,
-  componentOf,
+  instanceOf,
   isScraped,
   scopeOfFamily,
   serviceOfRow,
@@ -156,7 +156,7 @@ export function readTargetInfo(table: SeriesTable, row: number): void {
 // without parsing their keys, and results are reused for the next row.
 
 const TARGET_INFO_TEXT = Buffer.from(TARGET_INFO);
-/** The labels that identify service and component. */
+/** The labels that identify service and instance. */
 const [NAMESPACE, SERVICE_NAME, SERVER_NAME] = [0, 1, 2] as const;
 const PLACE_LABELS = ['namespace', 'service_name', 'server_name'].map(name => Buffer.from(name));
 const NO_TEXT = new Uint8Array(0);
@@ -169,14 +169,14 @@ class Placing {
   readonly #labels = new KeyLabels();
   /** Names of series that may have duplicates; see duplicates.ts. */
   readonly #namesAtRisk = new Set<string>();
-  /** Block indexes, by family and component. */
+  /** Block indexes, by family and instance. */
   readonly #blocks = new Map<string, Map<number, number>>();
   /** Where PLACE_LABELS are in the current key; -1 if absent. */
   readonly #at = PLACE_LABELS.map(() => -1);
-  /** Their values in the newest plain row, and its service and component. */
+  /** Their values in the newest plain row, and its service and instance. */
   readonly #texts: Uint8Array[] = PLACE_LABELS.map(() => NO_TEXT);
   #service = -1;
-  #component = -1;
+  #instance = -1;
 
   constructor(table: SeriesTable, options: DeriveOptions, report: PageReport) {
     this.#table = table;
@@ -202,11 +202,11 @@ class Placing {
     if (isSame) table.createdRows.delete(row);
     else if (table.block[row] !== NO_ROW) leavePlace(table, row);
     const names = [labelValue(key, 'service_name'), labelValue(key, 'server_name')] as const;
-    const component = componentOf(table, service, ...names);
+    const instance = instanceOf(table, service, ...names);
     if (labelValue(key, NAME_LABEL) !== '') table.named.add(row);
     if (metric.labelRules !== null && hasTaken(key.labels, metric.labelRules))
       table.unrenamed.add(row);
-    table.block[row] = blockOf(table, service, component, scopeOf(key, metric.family, options));
+    table.block[row] = blockOf(table, service, instance, scopeOf(key, metric.family, options));
     this.#noteName(row);
     // From now on, this row may become the head of a point that another row leaves.
     table.filedBefore.delete(row);
@@ -246,7 +246,7 @@ class Placing {
     // If names occur with and without the label, series may differ only in it.
     if (isBare ? slot.hasNamed : slot.hasBare) return false;
     if (!this.admission.takes(row, this.#service)) return true;
-    this.#findComponent();
+    this.#findInstance();
     noteNaming(slot, isBare);
     table.block[row] = this.#blockOf(metric);
     if (metric.isUptime) addUptime(table, row);
@@ -275,18 +275,18 @@ class Placing {
     return true;
   }
 
-  /** Service and component are usually those of the previous row. */
+  /** Service and instance are usually those of the previous row. */
   #findService(): void {
     if (this.#service >= 0 && this.#isSame(NAMESPACE)) return;
     this.#service = this.admission.serviceOf(this.#take(NAMESPACE));
-    this.#component = -1;
+    this.#instance = -1;
   }
 
   /** Call this after #findService(). */
-  #findComponent(): void {
-    if (this.#component >= 0 && this.#isSame(SERVICE_NAME) && this.#isSame(SERVER_NAME)) return;
+  #findInstance(): void {
+    if (this.#instance >= 0 && this.#isSame(SERVICE_NAME) && this.#isSame(SERVER_NAME)) return;
     const names = [this.#take(SERVICE_NAME), this.#take(SERVER_NAME)] as const;
-    this.#component = componentOf(this.#table, this.#service, ...names);
+    this.#instance = instanceOf(this.#table, this.#service, ...names);
   }
 
   /** Whether the label has the value that was taken last. */
@@ -310,11 +310,11 @@ class Placing {
     const table = this.#table;
     let blocks = this.#blocks.get(family);
     if (blocks === undefined) this.#blocks.set(family, (blocks = new Map()));
-    let block = blocks.get(this.#component);
+    let block = blocks.get(this.#instance);
     if (block === undefined) {
       const scope = scopeOfFamily(family, this.#options);
-      block = blockOf(table, this.#service, this.#component, scope);
-      blocks.set(this.#component, block);
+      block = blockOf(table, this.#service, this.#instance, scope);
+      blocks.set(this.#instance, block);
     }
     return block;
   }

@@ -2,7 +2,7 @@
 // outcome: null. The target then begins anew, and the daemon says so.
 
 import * as z from 'zod';
-import type { RestoredState, SavedComponent } from '../../model/memory.ts';
+import type { RestoredState, SavedInstance } from '../../model/memory.ts';
 import { doublesOf, integersOf, unpackColumns } from './state-columns.ts';
 
 /** The kind of the blob in the queue's state. */
@@ -24,13 +24,14 @@ export interface StateHeader {
   readonly services: readonly string[];
   /** null if only the starts are saved. */
   readonly whole: {
-    readonly components: readonly StoredComponent[];
+    /** The instances; the name is that of the stored form, as is `tornMs` for `forgottenMs`. */
+    readonly components: readonly StoredInstance[];
     readonly falls: readonly (readonly [place: number, fromMs: number, toMs: number])[];
   } | null;
 }
 
-interface StoredComponent {
-  readonly names: SavedComponent['names'];
+interface StoredInstance {
+  readonly names: SavedInstance['names'];
   readonly firstTimeMs: number | null;
   readonly tornMs: number | null;
   readonly uptimes: readonly {
@@ -54,7 +55,7 @@ const uptime = z.strictObject({
   stood: count,
   missed: count,
 });
-const component = z.strictObject({
+const instance = z.strictObject({
   names: z.tuple([z.string(), z.string(), z.string()]),
   firstTimeMs: time,
   tornMs: time,
@@ -69,7 +70,7 @@ const stateHeader: z.ZodType<StateHeader> = z.strictObject({
   services: z.array(z.string()),
   whole: z
     .strictObject({
-      components: z.array(component),
+      components: z.array(instance),
       falls: z.array(z.tuple([count, z.number(), z.number()])),
     })
     .nullable(),
@@ -125,10 +126,10 @@ function stateOf(header: StateHeader, columns: readonly Buffer[]): RestoredState
     services: Array.from(service, index => services[index]!),
     savedMs: header.savedMs ?? Number.NaN,
     releasedMs: header.releasedMs ?? Number.NaN,
-    components: (whole?.components ?? []).map(({ names, ...times }) => ({
+    instances: (whole?.components ?? []).map(({ names, ...times }) => ({
       names,
       firstTimeMs: times.firstTimeMs ?? Number.NaN,
-      tornMs: times.tornMs ?? Number.NaN,
+      forgottenMs: times.tornMs ?? Number.NaN,
       uptimes: times.uptimes.map(saved => ({
         ...saved,
         value: saved.value ?? Number.NaN,

@@ -13,13 +13,13 @@
 
 import { DAY_MS } from '../../lib/clock.ts';
 import { ROW_FLAG, type SeriesTable, type ServiceSlot } from '../../model/series-table.ts';
-import { NO_READING, type RestoredState, type SavedComponent } from '../../model/memory.ts';
+import { NO_READING, type RestoredState, type SavedInstance } from '../../model/memory.ts';
 import { isCounting } from '../../model/metric.ts';
 import { keepMsOf, releaseUnused } from './forget.ts';
 import type { DeriveOptions, Judge } from './options.ts';
 import { moveSeries, rowsOf } from './compound.ts';
 import { continueSender } from './duplicates.ts';
-import { componentOf, isScraped, serviceOf, serviceOfRow } from './places.ts';
+import { instanceOf, isScraped, serviceOf, serviceOfRow } from './places.ts';
 import { laterMs } from './reset.ts';
 import { SeriesIds } from './series-id.ts';
 import { packColumns } from './state-columns.ts';
@@ -82,7 +82,7 @@ function* save(table: SeriesTable, what: 'nothing' | 'starts' | 'whole'): Genera
     savedMs: orNull(laterMs(table.clock.nowMs, restored?.savedMs ?? Number.NaN)),
     releasedMs: orNull(releasedMsOf(table, isWhole)),
     services: serviceIds,
-    whole: isWhole ? { components: componentsOf(table), falls: columns.falls } : null,
+    whole: isWhole ? { components: instancesOf(table), falls: columns.falls } : null,
   };
   return yield* packColumns([Buffer.from(JSON.stringify(header)), ...columns.all]);
 }
@@ -174,28 +174,30 @@ function rowsToSave(table: SeriesTable, isWhole: boolean): readonly number[] {
 }
 
 /** Until when forgotten series had streams. */
-function releasedMsOf({ components, releasedMs, restored }: SeriesTable, isWhole: boolean): number {
+function releasedMsOf({ instances, releasedMs, restored }: SeriesTable, isWhole: boolean): number {
   const known = laterMs(releasedMs, restored?.releasedMs ?? Number.NaN);
-  // A whole state has the components.
-  return isWhole ? known : components.reduce((ms, { tornMs }) => laterMs(ms, tornMs), known);
+  // A whole state has the instances.
+  return isWhole
+    ? known
+    : instances.reduce((ms, { forgottenMs }) => laterMs(ms, forgottenMs), known);
 }
 
-/** Restored components that the table has not taken over yet, then its own. */
-function componentsOf(table: SeriesTable): NonNullable<StateHeader['whole']>['components'] {
-  const { componentByKey, components, services, restored } = table;
-  const own = [...componentByKey].map(([key, index]): SavedComponent => {
-    const { service, uptimes, firstTimeMs, tornMs } = components[index]!;
+/** Restored instances that the table has not taken over yet, then its own. */
+function instancesOf(table: SeriesTable): NonNullable<StateHeader['whole']>['components'] {
+  const { instanceByKey, instances, services, restored } = table;
+  const own = [...instanceByKey].map(([key, index]): SavedInstance => {
+    const { service, uptimes, firstTimeMs, forgottenMs } = instances[index]!;
     const [, serviceName = '', serverName = ''] = key.split('\u0000');
     // By the service's id, because its index differs between processes.
     const names = [services[service]!.id, serviceName, serverName] as const;
     const saved = [...uptimes].map(([name, uptime]) => ({ ...uptime, name }));
-    return { names, firstTimeMs, tornMs, uptimes: saved };
+    return { names, firstTimeMs, forgottenMs, uptimes: saved };
   });
-  return [...(restored?.components ?? []), ...own].map(({ names, ...component }) => ({
+  return [...(restored?.instances ?? []), ...own].map(({ names, ...instance }) => ({
     names,
-    firstTimeMs: orNull(component.firstTimeMs),
-    tornMs: orNull(component.tornMs),
-    uptimes: component.uptimes.map(({ name, stood, missed, ...reading }) => ({
+    firstTimeMs: orNull(instance.firstTimeMs),
+    tornMs: orNull(instance.forgottenMs),
+    uptimes: instance.uptimes.map(({ name, stood, missed, ...reading }) => ({
       name,
       value: orNull(reading.value),
       timeMs: orNull(reading.timeMs),
@@ -211,7 +213,7 @@ export function ownState(state: RestoredState, isOwn: (id: string) => boolean): 
   const { indexById, services } = state;
   const foreign = new Set([...new Set(services)].filter(id => !isOwn(id)));
   for (const [id, place] of indexById) if (foreign.has(services[place]!)) indexById.delete(id);
-  return { ...state, components: state.components.filter(({ names: [id] }) => isOwn(id)) };
+  return { ...state, instances: state.instances.filter(({ names: [id] }) => isOwn(id)) };
 }
 
 /**
@@ -226,12 +228,12 @@ export function limitRestored(state: RestoredState, rowsMax: number): RestoredSt
     lastTimeMs[place] || 0;
   const rows = [...indexById].sort((a, b) => timeOf(a) - timeOf(b));
   for (const [id] of rows.slice(0, excess)) indexById.delete(id);
-  const components = state.components.map(component => ({
-    ...component,
-    firstTimeMs: laterMs(component.firstTimeMs, savedMs),
-    tornMs: laterMs(component.tornMs, savedMs),
+  const instances = state.instances.map(instance => ({
+    ...instance,
+    firstTimeMs: laterMs(instance.firstTimeMs, savedMs),
+    forgottenMs: laterMs(instance.forgottenMs, savedMs),
   }));
-  return { ...state, components, releasedMs: laterMs(state.releasedMs, savedMs) };
+  return { ...state, instances, releasedMs: laterMs(state.releasedMs, savedMs) };
 }
 
 /** Notes how this process makes starts; call this before a page is judged, good or not. */
@@ -264,8 +266,8 @@ export function* restoreRows(
   const { restored } = table;
   if (restored === null) return;
   if (restored.awaitedSinceMs === undefined) {
-    noteReleased(table, restored.releasedMs, 'tornMs');
-    restoreComponents(table, restored, options);
+    noteReleased(table, restored.releasedMs, 'forgottenMs');
+    restoreInstances(table, restored, options);
     forgetOld(table, restored, time.nowMs);
     restored.awaitedSinceMs = time.monotonicMs;
   }
@@ -337,24 +339,24 @@ function rankOf({ flags, startMs }: SeriesTable, row: number): number {
   return (flags[row]! & ROW_FLAG.sent) * 2 + (Number.isNaN(startMs[row]!) ? 0 : 1);
 }
 
-/** Restores the times and uptimes of components, including those that are not on the page. */
-function restoreComponents(
+/** Restores the times and uptimes of instances, including those that are not on the page. */
+function restoreInstances(
   table: SeriesTable,
   restored: RestoredState,
   options: DeriveOptions,
 ): void {
-  for (const { names, firstTimeMs, tornMs, uptimes } of restored.components) {
+  for (const { names, firstTimeMs, forgottenMs, uptimes } of restored.instances) {
     const [id, serviceName, serverName] = names;
     if (!options.configured.has(id) && !table.serviceById.has(id)) continue;
     const service = serviceOf(table, id, options);
-    const component = table.components[componentOf(table, service, serviceName, serverName)]!;
-    Object.assign(component, { firstTimeMs, tornMs });
+    const instance = table.instances[instanceOf(table, service, serviceName, serverName)]!;
+    Object.assign(instance, { firstTimeMs, forgottenMs });
     for (const { name, ...saved } of uptimes) {
-      const { rows } = component.uptimes.get(name) ?? { rows: [] };
-      component.uptimes.set(name, { ...NO_READING, ...saved, rows });
+      const { rows } = instance.uptimes.get(name) ?? { rows: [] };
+      instance.uptimes.set(name, { ...NO_READING, ...saved, rows });
     }
   }
-  restored.components = [];
+  restored.instances = [];
 }
 
 /**
@@ -375,7 +377,7 @@ function forgetOld(table: SeriesTable, restored: RestoredState, nowMs: number): 
     indexById.delete(id);
     newestMs = laterMs(newestMs, lastTimeMs[place]!);
   }
-  noteReleased(table, newestMs, 'firstTimeMs', 'tornMs');
+  noteReleased(table, newestMs, 'firstTimeMs', 'forgottenMs');
 }
 
 /**
@@ -388,17 +390,17 @@ function giveUp(table: SeriesTable, restored: RestoredState): void {
   table.restored = null;
   // Ends the `up` of services without an entry of which only the uptimes were restored.
   releaseUnused(table);
-  if (hadStart) noteReleased(table, restored.savedMs, 'firstTimeMs', 'tornMs');
+  if (hadStart) noteReleased(table, restored.savedMs, 'firstTimeMs', 'forgottenMs');
 }
 
-/** Notes until when forgotten rows had streams, for all components, and those that come later. */
+/** Notes until when forgotten rows had streams, for all instances, and those that come later. */
 function noteReleased(
   table: SeriesTable,
   newestMs: number,
-  ...times: readonly ('firstTimeMs' | 'tornMs')[]
+  ...times: readonly ('firstTimeMs' | 'forgottenMs')[]
 ): void {
   table.startsVersion++;
   table.releasedMs = laterMs(table.releasedMs, newestMs);
-  for (const component of table.components)
-    for (const name of times) component[name] = laterMs(component[name], newestMs);
+  for (const instance of table.instances)
+    for (const name of times) instance[name] = laterMs(instance[name], newestMs);
 }

@@ -1,12 +1,12 @@
 // Reads the uptimes on a page, for the rules of restarts (reset.ts): which processes the counters of
-// a component come from. In: the rows of an uptime. Out: its newest reading, whether the page is
+// an instance come from. In: the rows of an uptime. Out: its newest reading, whether the page is
 // cached, and whether this page lacks it. Read when the first counter asks for it; nothing is
 // decided here.
 
 import { NO_READING, type Uptime } from '../../model/memory.ts';
 import { NO_ROW, type SeriesTable } from '../../model/series-table.ts';
 import type { Judge } from './options.ts';
-import { componentOfRow } from './places.ts';
+import { instanceOfRow } from './places.ts';
 
 /** What a page shows of an uptime. */
 export const SHOWS = {
@@ -28,15 +28,15 @@ export function uptimeOf(judge: Judge, row: number): Uptime | undefined {
   const { table } = judge;
   const { uptimeName } = table.metrics[table.metric[row]!]!;
   if (uptimeName === null) return undefined;
-  const uptime = componentOfRow(table, row)?.uptimes.get(uptimeName);
+  const uptime = instanceOfRow(table, row)?.uptimes.get(uptimeName);
   if (uptime !== undefined && uptime.page !== table.page) read(judge, uptime);
   return uptime;
 }
 
 /** The number of uptimes, by service, that their counters are judged without: pages lack them. */
-export function countLostUptimes({ components, page }: SeriesTable): ReadonlyMap<number, number> {
+export function countLostUptimes({ instances, page }: SeriesTable): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
-  for (const { service, uptimes } of components)
+  for (const { service, uptimes } of instances)
     for (const uptime of uptimes.values())
       if (uptime.page === page && uptime.missed > MISSED_MAX)
         counts.set(service, (counts.get(service) ?? 0) + 1);

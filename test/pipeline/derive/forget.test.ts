@@ -12,7 +12,7 @@ function sizes(target: Target): Record<string, number> {
     metrics: table.metrics.length - table.spare.metrics.length,
     metricKeys: table.metricByKey.size,
     blocks: table.blocks.length - table.spare.blocks.length,
-    components: table.components.length - table.spare.components.length,
+    instances: table.instances.length - table.spare.instances.length,
     services: table.services.length - table.spare.services.length,
     compounds: table.compounds.size,
     compoundKeys: table.compoundByKey.size,

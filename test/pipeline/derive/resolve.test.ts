@@ -133,7 +133,7 @@ describe('I2: scopes', () => {
     const target = new Target();
     const [first, second] = ['otel_scope_a="1"', 'otel_scope_b="2"'];
     target.page(0, `x{${first},${second}} 1\ny{${second},${first}} 1`);
-    const blocks = target.translation.table.blocks.filter(({ component }) => component >= 0);
+    const blocks = target.translation.table.blocks.filter(({ instance }) => instance >= 0);
     expect(blocks).toHaveLength(1);
   });
 });

@@ -371,7 +371,7 @@ describe('F8: a process that was killed leaves the starts alone', () => {
     const blob = finished(saveStarts(after.translation.table));
     const state = readState(blob ?? expect.fail('nothing was saved'));
     expect([...(state?.startMs ?? [])]).toEqual([at(-1000)]);
-    expect(state).toMatchObject({ isWhole: false, components: [] });
+    expect(state).toMatchObject({ isWhole: false, instances: [] });
   });
 });
 
