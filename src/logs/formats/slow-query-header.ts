@@ -141,7 +141,7 @@ export class SlowQueryHeader {
   readonly attributes: LogAttribute[] = [];
   hasUser = false;
   /** The line after the user line was read: this is a header, and not just a line that looks like one. */
-  isProven = false;
+  isConfirmed = false;
   /** The clock was read: the statement follows. */
   isComplete = false;
   /** A line quotes a part of the statement. */
@@ -160,7 +160,7 @@ export class SlowQueryHeader {
     if (line.startsWith(SET)) return this.#takeSet(line);
     if (line.startsWith('#')) this.#takeComment(line);
     else if (line.startsWith(USE)) this.#takeUse(line);
-    else if (this.isProven && MORE_PAIRS.test(line)) addPairs(this.attributes, line);
+    else if (this.isConfirmed && MORE_PAIRS.test(line)) addPairs(this.attributes, line);
     else return this.hasWarning;
     return true;
   }
@@ -173,7 +173,8 @@ export class SlowQueryHeader {
     } else if (line.startsWith(TIME_KEY)) {
       this.time = readHeaderTime(line);
     } else {
-      if (!this.isProven) this.isProven = this.hasUser ? isSecondLine(line) : isThreadLine(line);
+      if (!this.isConfirmed)
+        this.isConfirmed = this.hasUser ? isSecondLine(line) : isThreadLine(line);
       this.#openUser = '';
       if (!addPairs(this.attributes, line)) this.hasWarning ||= WARNING.test(line);
       this.quotesStatement ||= this.hasWarning;

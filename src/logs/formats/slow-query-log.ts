@@ -222,8 +222,8 @@ export class SlowQueryReader implements LineReader {
   #inHeader(line: RawLine): readonly ParsedRecord[] {
     const { text } = line;
     const { endsStatement: isEnd } = this.#state;
-    const { hasUser, isProven } = this.#header;
-    const mayEnd = hasUser || isProven || isEnd || !isUserLine(text);
+    const { hasUser, isConfirmed } = this.#header;
+    const mayEnd = hasUser || isConfirmed || isEnd || !isUserLine(text);
     if (mayEnd && !isThreadLine(text) && startsHeader(text)) {
       const cutOff = this.#complete(true);
       this.#state.flushed = null;

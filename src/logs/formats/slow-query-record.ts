@@ -82,7 +82,7 @@ function redactHead(
 ): string {
   if (isDoubtful) return doubtfulHeader(head);
   const isEnd = isWithinLine && text.statementAt === text.raw.length;
-  const sent = header.isProven
+  const sent = header.isConfirmed
     ? header.quotesStatement
       ? redactHeader(head)
       : head
@@ -92,7 +92,7 @@ function redactHead(
 
 function redactAttributes({ isDoubtful, header }: SlowQueryText): LogAttribute[] {
   if (isDoubtful) return doubtfulAttributes(header.attributes);
-  const isPlain = !header.isProven || header.hasWarning;
+  const isPlain = !header.isConfirmed || header.hasWarning;
   return isPlain ? plainAttributes(header.attributes) : header.attributes;
 }
 
@@ -101,7 +101,7 @@ function redactStatement(
 ): Pick<RedactedSql, 'text'> & { end: SqlContext | null } {
   const { raw, statementAt, wholeTo, header, isDoubtful, isCut, isWithinLine } = text;
   const statement = raw.slice(statementAt);
-  if (isDoubtful || !header.isProven) return { text: redactUnknown(statement), end: null };
+  if (isDoubtful || !header.isConfirmed) return { text: redactUnknown(statement), end: null };
   if (COMMAND.test(statement)) return { text: statement, end: null };
   const isWhole = wholeTo === raw.length;
   const read = redactSqlFrom('code', raw.slice(statementAt, wholeTo), isCut || !isWhole);

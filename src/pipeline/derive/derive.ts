@@ -120,14 +120,14 @@ export function* derive(
   const gone = judging.gone.filter(row => isDown[serviceOfRow(table, row)] !== true);
   forgetRows(table, gone);
   const services = outcomesOf(judging, scrape);
-  const shown = (rows: ReadonlySet<number>): number =>
+  const countOnPage = (rows: ReadonlySet<number>): number =>
     [...rows].filter(row => isOnPage(table, row)).length;
   return {
     services,
     refused: report !== null && report.refused.samples > 0 ? report.refused : null,
     reads,
-    nameLabels: shown(table.named),
-    takenLabels: shown(table.unrenamed),
+    nameLabels: countOnPage(table.named),
+    takenLabels: countOnPage(table.unrenamed),
     earlyTimes,
     clockSkewMs: scrape.startedAtMs - scrape.serverAtMs,
   };

@@ -126,8 +126,8 @@ export class Delivery {
   /** The piece to send next; null when the row is done, or parked. `acceptances`: of the back end so far. */
   next(acceptances: number): Piece | null {
     const [piece] = this.#trial?.waiting ?? this.#waiting;
-    const isProven = ({ refused }: Piece): boolean => (refused?.acceptances ?? 0) < acceptances;
-    return piece ?? this.#doubtful.find(isProven) ?? null;
+    const isDue = ({ refused }: Piece): boolean => (refused?.acceptances ?? 0) < acceptances;
+    return piece ?? this.#doubtful.find(isDue) ?? null;
   }
 
   /** Drops all pieces, because the row has left the queue. */

@@ -70,7 +70,7 @@ export class OtlpGrpc implements Transport {
   readonly #redact: (text: string) => string;
   #client: Client | null = null;
   /** The last client that has had an answer. */
-  #proven: Client | null = null;
+  #answered: Client | null = null;
 
   /** Connects with the first request. */
   constructor(options: EndpointOptions) {
@@ -100,14 +100,14 @@ export class OtlpGrpc implements Transport {
     const sentMs = clock.monotonicMs();
     let ending = await this.#call(client, call);
     const isAtOnce = clock.monotonicMs() - sentMs < IDLE_CLOSED_MS;
-    if (client === this.#proven && isAtOnce && isCut(ending)) {
+    if (client === this.#answered && isAtOnce && isCut(ending)) {
       // The back end may close an idle connection just when it is used again.
       this.#drop(client);
       client = this.#client ??= this.#connect();
       ending = await this.#call(client, call);
     }
     if (!isSilence(ending)) {
-      this.#proven = client;
+      this.#answered = client;
       return this.#judge(request.signal, ending);
     }
     // The library would wait for its own back-off before it connects again, or reuse a dead connection.
