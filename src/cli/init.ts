@@ -48,13 +48,25 @@ export const verb: Verb = {
   ],
 };
 
+const ANY_SERVICE = { id: 'any', name: '', topology: '', servers: [] };
+
 function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
   const { output = STDOUT, force } = call.values;
   const { out, err, environment } = context;
   if (output !== STDOUT && !force && existsSync(output))
     throw cannotWrite(output, new Error('it exists'), 'add --force to replace it');
+  // A configuration that `run` would refuse is never written.
+  const judge = (text: string): unknown =>
+    parseOptions(
+      text,
+      environment,
+      { 'otlp.endpoint': '--endpoint' },
+      output === STDOUT ? '' : output,
+    );
   const access = { config: undefined, 'service-id': undefined, ...call.values };
   return withService({ command: call.command, values: access }, context, async service => {
+    // A wrong option is told before the service is asked.
+    judge(configurationText(call, [ANY_SERVICE]));
     const found = await readServices(service, context);
     if (found === null) return 1;
     const services = found.filter(({ id }) => /^[^\s,$]+$/.test(id));
@@ -63,9 +75,7 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
       return 1;
     }
     const text = configurationText(call, services);
-    // A configuration that `run` would refuse is never written.
-    const file = output === STDOUT ? '' : output;
-    parseOptions(text, environment, { 'otlp.endpoint': '--endpoint' }, file);
+    judge(text);
     if (output === STDOUT) out.line(text.trimEnd());
     else {
       const hint = 'name a file in a directory where this user may write';
@@ -79,6 +89,8 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
   });
 }
 
+type Seen = Pick<SeenService, 'id' | 'name' | 'topology' | 'servers'>;
+
 /** The path of the key, for the configuration: relative to it if the key is beside it, so that both can be moved. */
 function pathFor(output: string | undefined, keyFile: string): string {
   const path = resolve(keyFile);
@@ -87,10 +99,7 @@ function pathFor(output: string | undefined, keyFile: string): string {
   return near.startsWith('..') || isAbsolute(near) ? path : near;
 }
 
-function configurationText(
-  { values }: Call<typeof OPTIONS>,
-  services: readonly SeenService[],
-): string {
+function configurationText({ values }: Call<typeof OPTIONS>, services: readonly Seen[]): string {
   const keyFile = values['key-file'];
   const key =
     keyFile === undefined ? `env:${KEY_VARIABLE}` : `file:${pathFor(values.output, keyFile)}`;
@@ -115,7 +124,7 @@ queue:
 `;
 }
 
-function entry({ id, name, topology, servers }: SeenService): string {
+function entry({ id, name, topology, servers }: Seen): string {
   const about = [topology, ...servers.map(server => server.name)].filter(one => one !== '');
   const lines = [
     ...(about.length === 0 ? [] : [`  # ${printableLine(about.join(', '))}`]),

@@ -188,7 +188,7 @@ export function rowsOf(items: readonly unknown[]): Rows {
   );
   const names = [...new Set(objects.flatMap(object => Object.keys(object)))];
   const rows = objects.map(object => names.map(name => cellOf(object[name] ?? '')));
-  return [names.map(name => name.toUpperCase()), ...rows];
+  return names.length === 0 ? [] : [names.map(name => name.toUpperCase()), ...rows];
 }
 
 // `logs download`: archives as the service packs them, into a new file.

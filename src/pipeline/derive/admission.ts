@@ -19,6 +19,8 @@ export class Admission {
   #seriesLeft: number;
   /** Admitted series on this page, by service index. */
   readonly #onPage: number[];
+  /** Which limit refused a new row, for those with further samples on the page. */
+  readonly #limitOf = new Map<number, SeriesLimit>();
 
   constructor(table: SeriesTable, options: DeriveOptions, { bytes, refused }: PageReport) {
     const { budget, limits } = options;
@@ -29,6 +31,7 @@ export class Admission {
     this.#bytesMax = budget.bytesFor(table) - bytes;
     this.#seriesLeft = limits.series - budget.series;
     this.#onPage = seriesOnPage(table);
+    for (const { row } of table.repeats) this.#limitOf.set(row, 'memory');
   }
 
   /** The service of a new row by its namespace, added if new; -1 if there is no memory for another one. */
@@ -45,6 +48,7 @@ export class Admission {
     const limit = this.#limitFor(service, isCounted);
     if (limit !== null) {
       this.#refuse(row, limit);
+      if (this.#limitOf.has(row)) this.#limitOf.set(row, limit);
       return false;
     }
     if (isCounted) {
@@ -61,8 +65,7 @@ export class Admission {
     if (refused.length === 0) return;
     const rest = table.repeats.filter(({ row, line }) => {
       if (!isUnplaced(table, row)) return true;
-      const limit = this.#limitFor(-1, true) ?? 'memory';
-      this.#refuse(row, limit);
+      this.#refuse(row, this.#limitOf.get(row) ?? 'memory');
       table.exemplars.delete(line);
       return false;
     });

@@ -141,6 +141,8 @@ export class Sender {
   #leader: Lane | null = null;
   /** Requests with points of a database that the back end accepted: the proof that it takes some. */
   #acceptances = 0;
+  /** All requests that the back end accepted: proof enough for a row of own telemetry. */
+  #allAcceptances = 0;
   /** The last test showed that content is the cause, so the next row is tested without a wait. */
   #mayTestAtOnce = false;
   /** The newest row that was accepted in a test: no older one may pass the rows before it as well. */
@@ -252,7 +254,7 @@ export class Sender {
 
   /** The first row of the lane with something to send now. */
   #ready({ deliveries }: Lane): Delivery | undefined {
-    return deliveries.find(delivery => delivery.next(this.#acceptances) !== null);
+    return deliveries.find(delivery => this.#nextOf(delivery) !== null);
   }
 
   /** Waits for the bell. It does not ring for rows that could not be read just now, so they get a time limit. */
@@ -302,7 +304,7 @@ export class Sender {
 
   /** Sends the next piece of a row, and acts on the answer: see the table above. */
   async #sendNext(lane: Lane, delivery: Delivery): Promise<void> {
-    const piece = delivery.next(this.#acceptances);
+    const piece = this.#nextOf(delivery);
     const result = piece === null ? null : await this.#attempt(lane, delivery, piece);
     if (piece === null || result === null || (await this.#decide(delivery, piece, result))) {
       this.#release(lane);
@@ -362,6 +364,7 @@ export class Sender {
     }
     if (!isAcceptance(result, points)) return;
     this.#counters.lastAccepted.set(clock.nowMs() / 1000, signal);
+    this.#allAcceptances++;
     if (hasDatabasePoints(slices)) this.#acceptances++;
     this.#failureCount = 0;
     this.#leader = null;
@@ -382,19 +385,32 @@ export class Sender {
       delivery.refusedSinceMs = null;
       isDecided = true;
     } else if (result.kind === 'too_large') {
-      isDecided = await delivery.cut(piece, this.#refused(result));
+      isDecided = await delivery.cut(piece, this.#refused(delivery, result));
     } else if (
       result.kind === 'refused' ||
       (result.kind === 'unknown' && delivery.isUnknownContent)
     ) {
-      isDecided = await delivery.refuse(piece, this.#refused(result));
+      isDecided = await delivery.refuse(piece, this.#refused(delivery, result));
     }
     if (delivery.isDone) await this.#settle(delivery);
     return isDecided;
   }
 
-  #refused({ reason, status }: Exclude<SendResult, { kind: 'accepted' }>): Refused {
-    return { reason, status, atMs: this.#options.clock.nowMs(), acceptances: this.#acceptances };
+  #refused(
+    { row }: Delivery,
+    { reason, status }: Exclude<SendResult, { kind: 'accepted' }>,
+  ): Refused {
+    const acceptances = this.#acceptancesFor(row);
+    return { reason, status, atMs: this.#options.clock.nowMs(), acceptances };
+  }
+
+  #nextOf(delivery: Delivery): Piece | null {
+    return delivery.next(this.#acceptancesFor(delivery.row));
+  }
+
+  /** The acceptances that prove something about a row. */
+  #acceptancesFor({ parts }: QueueRow): number {
+    return hasDatabasePoints(parts) ? this.#acceptances : this.#allAcceptances;
   }
 
   #learn({ bytes, points }: Piece): void {
@@ -433,21 +449,21 @@ export class Sender {
     if (this.#acceptances === before || this.#notForMs() > 0)
       return answer === null || answer.kind === 'accepted' ? result : answer;
     // Not the piece that was refused last, if that was the last one of a trial.
-    const piece = delivery.next(this.#acceptances);
+    const piece = this.#nextOf(delivery);
     const again = piece === null ? null : await this.#attempt(lane, delivery, piece);
     if (piece === null || again === null) return null;
     if (again.kind === 'accepted' || testedAs(again) !== kind)
       return (await this.#decide(delivery, piece, again)) ? null : again;
     this.#mayTestAtOnce = true;
     delivery.isUnknownContent ||= kind === 'unknown';
-    await delivery.prove(piece, this.#refused(again));
+    await delivery.prove(piece, this.#refused(delivery, again));
     if (delivery.isDone) await this.#settle(delivery);
     return null;
   }
 
   /** Sends the first piece of a row once. Unless that decides about it, the row keeps its turn. */
   async #trySend(lane: Lane, delivery: Delivery): Promise<SendResult | null> {
-    const piece = delivery.next(this.#acceptances);
+    const piece = this.#nextOf(delivery);
     const result = piece === null ? null : await this.#attempt(lane, delivery, piece);
     if (piece !== null && result?.kind === 'accepted') await this.#decide(delivery, piece, result);
     if (!delivery.isDone && !delivery.isBegun) {

@@ -427,7 +427,7 @@ describe('refused', () => {
     expectPoints(queue, 'a', { accepted: 9, set_aside: 1 });
   });
 
-  test('own telemetry that is accepted proves nothing', async () => {
+  test('own telemetry that is accepted proves nothing about a database', async () => {
     poison(hasValue(10));
     await send({ a: 10 });
     await until(() => sender.status().state === 'idle' && backEnd.requests.length > 4);
@@ -438,6 +438,19 @@ describe('refused', () => {
     await put({ b: 1 });
     await until(isSettled);
     expectPoints(queue, 'a', { accepted: 9, set_aside: 1 });
+  });
+
+  test('own telemetry that is accepted proves what is wrong with own rows: they do not pile up', async () => {
+    poison(hasValue(10));
+    await send({ [OWN_SERVICE]: 10 });
+    for (let row = 1; row < 4; row++) {
+      await until(() => sender.status().state === 'idle' && queue.stats('metrics').rows === 1);
+      await put({ [OWN_SERVICE]: 10 });
+      await until(() => queue.account.get(OWN_SERVICE, 'point/set_aside') === row);
+    }
+    await until(() => sender.status().state === 'idle');
+    expect(queue.stats('metrics')).toMatchObject({ rows: 1, points: 10 });
+    expectPoints(queue, OWN_SERVICE, { accepted: 27, set_aside: 3 });
   });
 
   test('with all pieces refused, the row waits; a quarter of an hour later the newest row tells the cause', async () => {
