@@ -21,7 +21,7 @@ const CAUSES: Readonly<Record<string, (simulator: Simulator) => void>> = {
   'a service that fails': simulator => simulator.setFaults({ path: '/', status: 500 }),
 };
 
-test.each(Object.keys(CAUSES))(
+test.concurrent.each(Object.keys(CAUSES))(
   '%s of 150 services is one problem and three log lines',
   async name => {
     using directory = tempDirectory();

@@ -95,8 +95,9 @@ async function openAfter(
   days: number,
   write: (site: LogSite, day: number) => void,
   deleted: readonly string[] = [],
+  options: SiteOptions = {},
 ): Promise<LogSite> {
-  const site = await LogSite.open();
+  const site = await LogSite.open(options);
   for (const place of [ERRORS, AUDIT]) site.write(place, 'one', 'end');
   await site.pulls(4);
   for (let day = 0; day < days; day++) {
@@ -143,7 +144,8 @@ test('days that a type has lost are a gap, also if it cannot be listed at first'
   const write = (at: LogSite, day: number): void => {
     if (day > 1) for (const place of [ERRORS, AUDIT]) at.write(place, `day ${day}`);
   };
-  await using site = await openAfter(5, write, Object.values(FIRST));
+  const brief = { logs: { schedule: '30s' } };
+  await using site = await openAfter(5, write, Object.values(FIRST), brief);
   site.simulator.setFaults({ listStatuses: { 'audit-log': 503 } });
   await site.pulls(1);
   site.simulator.resetFaults();
