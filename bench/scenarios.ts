@@ -22,7 +22,7 @@ export interface Scenario extends CorpusSpec {
 /** The programs that others use instead, each as it ships; the cheapest one beside ours is the best peer. */
 export const PEERS: readonly string[] = ['vmagent', 'prometheus-agent', 'collector'];
 const PLAIN = ['ours', 'plain-stack'];
-/** The cost with a back end that does not take zstd. */
+/** The cost with the default compression. */
 const GZIP = ['ours-gzip', 'vmagent'];
 const WITH_PEERS = PEERS.map(peer => ['ours', peer]);
 

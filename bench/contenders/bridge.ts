@@ -9,11 +9,11 @@ import { shippedEnvironment, shippedFlags } from '../../test/support/shipped.ts'
 import { API_KEY } from '../page-server.ts';
 import { type Contender, type RunningContender, startNode, type Task } from './contender.ts';
 
-/** `isGzip` sends gzip, as to a back end that does not take zstd; the sink takes both. */
+/** `isGzip` sends gzip, which is the default; else zstd. The sink takes both. */
 export function bridge({ isGzip = false }: { readonly isGzip?: boolean } = {}): Contender {
   return {
     name: isGzip ? 'ours-gzip' : 'ours',
-    title: isGzip ? 'prom2otlp, gzip' : 'prom2otlp',
+    title: isGzip ? 'prom2otlp, gzip (the default)' : 'prom2otlp, zstd',
     isRounded: false,
     prepare: async () => {
       const program = join(await installedFolder(), PROGRAM);
