@@ -17,15 +17,6 @@ try {
   process.env['XDG_DATA_HOME'] = mkdtempSync(join(tmpdir(), 'vitest-'));
 }
 
-/**
- * What starts processes and waits for them depends on the machine. In .ci/run it gets a second try, which is told with
- * what went wrong, and counted at the end; on a laptop it fails at once. Unit tests and fuzzing never get one.
- */
-const onBusyMachines = {
-  retry: process.env['CI'] === 'true' ? 1 : 0,
-  setupFiles: ['test/support/second-try.ts'],
-};
-
 const heavy = ['e2e', 'real', 'deploy', 'faults', 'fuzz'].map(name => `test/${name}/**`);
 
 function project(
@@ -59,16 +50,14 @@ const config: ViteUserConfig = defineConfig({
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       project('unit', 'test/**/*.test.ts', 90),
-      project('e2e', 'test/e2e/**/*.test.ts', 90, onBusyMachines),
-      project('real', 'test/real/**/*.test.ts', 900, onBusyMachines),
+      project('e2e', 'test/e2e/**/*.test.ts', 90),
+      project('real', 'test/real/**/*.test.ts', 900),
       project('deploy', 'test/deploy/**/*.test.ts', 900, {
-        ...onBusyMachines,
         fileParallelism: false,
         globalSetup: ['test/deploy/support/clone.ts'],
       }),
       project('fuzz', 'test/fuzz/**/*.test.ts', 900),
       project('faults', 'test/faults/**/*.test.ts', 1800, {
-        ...onBusyMachines,
         globalSetup: ['test/faults/support/totals.ts'],
       }),
     ],
