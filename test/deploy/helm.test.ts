@@ -42,15 +42,41 @@ const EVERYTHING = {
   existingSecret: 'my-secret',
   image: { repository: 'registry.example.com/prom2otlp', digest: `sha256:${'a'.repeat(64)}` },
   imagePullSecrets: [{ name: 'registry' }],
-  serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
+  serviceMonitor: {
+    enabled: true,
+    timeout: '20s',
+    labels: { release: 'prometheus' },
+    relabelings: [{ targetLabel: 'cluster', replacement: 'one' }],
+  },
   prometheusRule: {
     enabled: true,
     labels: { release: 'prometheus' },
     runbooks: 'https://wiki.example.com/runbooks',
   },
-  dashboards: { enabled: true },
-  persistence: { size: '10Gi', storageClass: 'fast' },
-  env: [{ name: 'REGION', value: 'north' }],
+  dashboards: {
+    enabled: true,
+    annotations: { grafana_folder: 'Databases' },
+    files: ['prom2otlp', 'services-with-suffixes'],
+  },
+  persistence: { size: '10Gi', storageClass: 'fast', annotations: { note: 'text' } },
+  extraEnv: [{ name: 'REGION', value: 'north' }],
+  extraEnvFrom: [{ secretRef: { name: 'more' } }],
+  extraVolumes: [{ name: 'ca', configMap: { name: 'company-ca' } }],
+  extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ca', readOnly: true }],
+  extraObjects: [
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one' } },
+    'apiVersion: v1\nkind: Secret\nmetadata: {name: "{{ .Release.Name }}-two"}\n',
+  ],
+  service: { annotations: { 'example.com/scrape': 'true' } },
+  serviceAccount: { name: 'reader', annotations: { 'example.com/role': 'reader' } },
+  topologySpreadConstraints: [
+    {
+      maxSkew: 1,
+      topologyKey: 'kubernetes.io/hostname',
+      whenUnsatisfiable: 'ScheduleAnyway',
+      labelSelector: { matchLabels: { team: 'data' } },
+    },
+  ],
   podLabels: { team: 'data' },
   podAnnotations: { note: 'text' },
   nodeSelector: { disk: 'ssd' },
@@ -165,7 +191,9 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
           separator: '/',
           targetLabel: 'instance',
         },
+        { targetLabel: 'cluster', replacement: 'one' },
       ],
+      scrapeTimeout: '20s',
     });
     const service = kindOf(objects, 'Service').metadata.labels;
     expect(service).toMatchObject(kindOf(objects, 'ServiceMonitor').spec.selector.matchLabels);
@@ -173,15 +201,66 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     expect(groups[0].rules[0].annotations.runbook_url).toMatch(
       /^https:\/\/wiki\.example\.com\/runbooks#\w+$/,
     );
-    const dashboards = objects.filter(({ metadata }) => metadata.labels.grafana_dashboard === '1');
+    const dashboards = objects.filter(({ metadata }) => metadata.labels?.grafana_dashboard === '1');
     expect(dashboards.flatMap(({ data }) => Object.keys(data)).sort()).toEqual([
       'prom2otlp.json',
       'services-with-suffixes.json',
-      'services.json',
     ]);
+    for (const { metadata } of dashboards)
+      expect(metadata.annotations).toEqual({ grafana_folder: 'Databases' });
     for (const { data } of dashboards)
       for (const text of Object.values(data))
         expect(JSON.parse(String(text))).toHaveProperty('panels');
+  });
+
+  test('adds what the values add to the pod and the release', async () => {
+    const { objects } = await checkChart(chart, EVERYTHING);
+    const { spec } = kindOf(objects, 'StatefulSet');
+    const pod = spec.template.spec;
+    const [container] = pod.containers;
+    expect(container.env).toContainEqual({ name: 'REGION', value: 'north' });
+    expect(container.envFrom).toEqual(EVERYTHING.extraEnvFrom);
+    expect(container.volumeMounts).toContainEqual(EVERYTHING.extraVolumeMounts[0]);
+    expect(pod.volumes).toContainEqual(EVERYTHING.extraVolumes[0]);
+    expect(pod.topologySpreadConstraints).toEqual(EVERYTHING.topologySpreadConstraints);
+    expect(pod.serviceAccountName).toBe('reader');
+    expect(kindOf(objects, 'ServiceAccount').metadata).toMatchObject(EVERYTHING.serviceAccount);
+    expect(kindOf(objects, 'Service').metadata).toMatchObject(EVERYTHING.service);
+    expect(spec.volumeClaimTemplates[0].metadata.annotations).toEqual({ note: 'text' });
+    const secrets = objects.filter(({ kind }) => kind === 'Secret');
+    expect(secrets.map(({ metadata }) => metadata.name)).toEqual(['one', 'metrics-two']);
+  });
+
+  test('without a volume of its own: an emptyDir, or a claim that exists', async () => {
+    const none = await checkChart(chart, { persistence: { enabled: false } });
+    const claimed = await checkChart(chart, { persistence: { existingClaim: 'old-queue' } });
+    const queues = [none, claimed].map(({ objects, problems }) => {
+      expect(problems).toEqual([]);
+      const { spec } = kindOf(objects, 'StatefulSet');
+      expect(spec).not.toHaveProperty('volumeClaimTemplates');
+      const volumes: Objects = spec.template.spec.volumes;
+      return volumes.find(({ name }) => name === 'prom2otlp-queue');
+    });
+    expect(queues).toEqual([
+      { name: 'prom2otlp-queue', emptyDir: { sizeLimit: '3Gi' } },
+      { name: 'prom2otlp-queue', persistentVolumeClaim: { claimName: 'old-queue' } },
+    ]);
+    const two = checkChart(chart, { shards: 2, persistence: { existingClaim: 'old-queue' } });
+    await expect(two).rejects.toThrow(/existingClaim is for one shard/);
+  });
+
+  test('has no ids where the platform assigns them, and an account that exists', async () => {
+    const { problems, objects } = await checkChart(chart, {
+      podSecurityContext: { fsGroup: null },
+      securityContext: { runAsUser: null, runAsGroup: null },
+      serviceAccount: { create: false },
+    });
+    expect(problems).toEqual([]);
+    const pod = kindOf(objects, 'StatefulSet').spec.template.spec;
+    expect(JSON.stringify(pod)).not.toMatch(/fsGroup"|runAsUser|runAsGroup/);
+    expect(pod.containers[0].securityContext).toMatchObject({ runAsNonRoot: true });
+    expect(pod.serviceAccountName).toBe('default');
+    expect(objects.map(({ kind }) => kind)).not.toContain('ServiceAccount');
   });
 
   // The same metrics under two instances would double every sum on a dashboard.
@@ -299,6 +378,7 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
   test.each([
     ['a value that the chart does not have', { replicas: 3 }, /replicas/],
     ['a wrong type', { shards: 'three' }, /shards/],
+    ['a dashboard that there is not', { dashboards: { files: ['none'] } }, /dashboards/],
     ['a tag in the place of a digest', { image: { digest: '1.0' } }, /digest/],
   ])('refuses %s', async (_what, values, says) => {
     await expect(checkChart(chart, values)).rejects.toThrow(says);

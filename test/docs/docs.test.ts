@@ -148,7 +148,9 @@ describe('docs/operate/runbooks.md', () => {
   });
 
   test.each(alerts)('$alert links to its section', ({ alert, annotations }) => {
-    expect(annotations.runbook_url).toBe(`docs/operate/runbooks.md#${alert.toLowerCase()}`);
+    expect(annotations.runbook_url).toBe(
+      `https://github.com/prom2otlp/prom2otlp/blob/main/docs/operate/runbooks.md#${alert.toLowerCase()}`,
+    );
   });
 
   test.each([...sections])('%s says what it means, how to see it and what to do', (_, text) => {

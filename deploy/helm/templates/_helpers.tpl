@@ -46,7 +46,8 @@ where it goes has a default.
 {{- $_ := required "set config.api.base_url to the address of the service" $config.api.base_url }}
 {{- $_ := required "set config.services to a list of your database services, or to auto" (default "" $config.services) }}
 {{- $_ := required "set config.otlp.endpoint to the address of your back end"
-  (coalesce $otlp.endpoint $otlp.metrics_endpoint $otlp.logs_endpoint) }}
+  (coalesce $otlp.endpoint $otlp.backend (dig "metrics" "endpoint" "" $otlp) (dig "logs" "endpoint" "" $otlp)
+  $otlp.metrics_endpoint $otlp.logs_endpoint) }}
 {{- toYaml $config }}
 {{- end }}
 
@@ -69,14 +70,10 @@ image: {{ include "prom2otlp.image" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 ports:
   - {name: status, containerPort: {{ include "prom2otlp.port" . }}}
+{{- with .Values.securityContext }}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 1000
-  runAsGroup: 1000
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities: {drop: [ALL]}
-  seccompProfile: {type: RuntimeDefault}
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 env:
   # The reason for an exit, which `kubectl describe pod` shows. A killed process leaves only its log.
   - {name: PROM2OTLP_TERMINATION_MESSAGE, value: /dev/termination-log}
@@ -87,9 +84,13 @@ env:
     valueFrom:
       fieldRef: {fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}
   {{- end }}
-  {{- with .Values.env }}
+  {{- with .Values.extraEnv }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- with .Values.extraEnvFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 terminationMessagePath: /dev/termination-log
 terminationMessagePolicy: FallbackToLogsOnError
 volumeMounts:
@@ -97,6 +98,9 @@ volumeMounts:
   - {name: prom2otlp-secrets, mountPath: /run/secrets/prom2otlp, readOnly: true}
   - {name: prom2otlp-queue, mountPath: /var/lib/prom2otlp}
   - {name: prom2otlp-tmp, mountPath: /tmp}
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 
 {{/* All volumes of the container but the queue. They are mounted as folders: the daemon loads what changes in them. */}}
@@ -108,6 +112,13 @@ volumeMounts:
   secret: {secretName: {{ .Values.existingSecret }}, defaultMode: 0444}
 - name: prom2otlp-tmp
   emptyDir: {sizeLimit: 512Mi}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "prom2otlp.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (ternary (include "prom2otlp.fullname" .) "default" .Values.serviceAccount.create) }}
 {{- end }}
 
 {{/*
