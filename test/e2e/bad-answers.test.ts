@@ -52,11 +52,12 @@ beforeAll(async () => {
     apis.set(id, await startSimulator({ ...options, services }));
   }
   const ofApi = (id: string, { url: base }: Simulator) => ({ id, api: { base_url: base } });
+  const key = `\${file:${rig.directory.write('refused-key', CANARY)}}`;
   const file = rig.config({
     api: { base_url: rig.simulator.url, key: CANARY, timeout: '800ms' },
     services: [
       { id: GOOD },
-      ofApi(REFUSED, refused),
+      { id: REFUSED, api: { base_url: refused.url, key } },
       ...[...apis].map(([id, simulator]) => ofApi(id, simulator)),
     ],
     metrics: { interval: '1s', limits: { body: '8MiB' } },
@@ -105,11 +106,14 @@ test('refusals of the key are reported as such', async () => {
     const reason = await until('a reason', () => reasonOf(REFUSED));
     expect([status, reason]).toEqual([status, 'auth']);
     refused.resetFaults();
+    // A new key ends the hold.
+    refused.key = `${CANARY}-${String(status)}`;
+    rig.directory.write('refused-key', refused.key);
   }
 }, 120_000);
 
 test('a page with an odd content type is still read', async () => {
-  refused.resetFaults();
+  await until('it has recovered', () => areUp([REFUSED]), 30_000);
   refused.setFaults({ contentType: 'application/x-unheard-of' });
   const before = refused.requests.count;
   await until('two more scrapes', () => refused.requests.count >= before + 2, 30_000);
