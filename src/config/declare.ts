@@ -1,6 +1,6 @@
 // How a key of the configuration is declared: its name in the YAML, the kind of its value, its default, and what it is
 // for. keys.ts declares them all. Everything else follows from the declarations: how the YAML is read, the messages,
-// the JSON Schema, the example, the table of keys and the types in config.ts (tools/config-schema.ts writes these).
+// the types in config.ts, the JSON Schema, the example and the table of keys (tools/config-schema.ts writes the last three).
 
 import { withoutUrlSecrets } from '../lib/printable.ts';
 import { isPlainMap, UNREADABLE, type KeyPath, type YamlMap } from './places.ts';
@@ -22,12 +22,10 @@ export interface Violation extends Refusal {
 export type Report = (violation: Violation) => void;
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A kind of value: how it is read, and how it is described to people, editors and the compiler. */
+/** A kind of value: how it is read, and how it is described to people and editors. */
 export interface Kind<out T> {
   /** Completes `expected …`. */
   readonly expected: string;
-  /** The type of the value that is read, as TypeScript writes it. */
-  readonly type: string;
   readonly json: () => JsonSchema;
   /** undefined when something is wrong, which is then reported. */
   readonly read: (value: unknown, path: KeyPath, report: Report) => T | undefined;
@@ -99,6 +97,9 @@ export function optionalKey<T>(name: string, kind: Kind<T>, example: unknown): K
   return makeKey<T | undefined>({ name, kind, presence: 'optional', example });
 }
 
+/** The type of the value that a kind reads. */
+export type ValueOf<K> = K extends Kind<infer T> ? T : never;
+
 type Values<Keys> = {
   readonly [Name in keyof Keys]: Keys[Name] extends Key<infer T> ? T : never;
 };
@@ -114,7 +115,6 @@ export function block<Keys extends Readonly<Record<string, Key<unknown>>>>(
   const names = new Set(declared.map(([, { name }]) => name));
   return {
     expected: 'a map of keys',
-    type: `{ ${membersOf(keys).join('; ')} }`,
     keys: keys as unknown as Block<Values<Keys>>['keys'],
     json: () => ({
       type: ['object', 'null'],
@@ -141,19 +141,6 @@ const UNKNOWN_KEY = {
   isAtKey: true,
   isUnknownKey: true,
 } as const;
-
-/** A block whose type is written into config.ts as an interface of this name. */
-export function namedBlock<Keys extends Readonly<Record<string, Key<unknown>>>>(
-  type: string,
-  keys: Keys,
-): Block<Values<Keys>> {
-  return { ...block(keys), type };
-}
-
-/** The members of the type of a block, as TypeScript writes them. */
-export function membersOf(keys: Readonly<Record<string, Key<unknown>>>): string[] {
-  return Object.entries(keys).map(([name, { kind }]) => `readonly ${name}: ${kind.type}`);
-}
 
 /** Reads the value of a key, or its default where there is none. */
 function readKey<T>(key: Key<T>, value: unknown, path: KeyPath, report: Report): T {
@@ -197,7 +184,6 @@ function isReadable(value: unknown): boolean {
 export function list<T>(element: Kind<T>): Kind<readonly T[]> {
   return {
     expected: 'a list',
-    type: `readonly ${/^[\w.]+$/.test(element.type) ? element.type : `(${element.type})`}[]`,
     element,
     json: () => ({ type: ['array', 'null'], items: element.json() }),
     read: (value = [], path, report) => {
@@ -218,7 +204,6 @@ export function mapOf<T>(
 ): Kind<Readonly<Record<string, T>>> {
   return {
     expected: 'a map',
-    type: `Readonly<Record<string, ${element.type}>>`,
     element,
     json: () => ({ type: ['object', 'null'], additionalProperties: element.json() }),
     read: (value, path, report) => {
@@ -248,7 +233,6 @@ function mapAt(value: unknown, path: KeyPath, report: Report): YamlMap | undefin
 export function orNull<T>(kind: Kind<T>): Kind<T | null> {
   return {
     ...kind,
-    type: `${kind.type} | null`,
     json: () => {
       const json = kind.json();
       return isAnyText(json) ? { type: ['string', 'null'] } : { anyOf: [json, { type: 'null' }] };
@@ -265,7 +249,6 @@ function isAnyText(json: JsonSchema): boolean {
 export function orUnlimited(kind: Kind<number>): Kind<number> {
   return {
     ...orNull(kind),
-    type: kind.type,
     read: (value, path, report) => (value === null ? Infinity : kind.read(value, path, report)),
   };
 }
@@ -282,7 +265,7 @@ export interface LeafInput {
 
 export type Reading<T> = { readonly value: T } | Refusal;
 
-export interface LeafOptions<T> extends Pick<Kind<T>, 'expected' | 'type' | 'isSecret' | 'isFile'> {
+export interface LeafOptions<T> extends Pick<Kind<T>, 'expected' | 'isSecret' | 'isFile'> {
   readonly json: JsonSchema;
   readonly read: (input: LeafInput) => Reading<T> | undefined;
   readonly suggest?: (input: LeafInput) => string | undefined;
