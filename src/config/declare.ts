@@ -3,7 +3,7 @@
 // the types in config.ts, the JSON Schema, the example and the table of keys (tools/config-schema.ts writes the last three).
 
 import { withoutUrlSecrets } from '../lib/printable.ts';
-import { isPlainMap, UNREADABLE, type KeyPath, type YamlMap } from './places.ts';
+import { isPlainMap, UNREADABLE, type KeyPath, type YamlMap } from './paths.ts';
 import { ExpandedText, maskText } from './secrets.ts';
 
 /** Why a name or a value is refused: words that follow `key: `, and what to do about it. */

@@ -8,7 +8,7 @@ import { type Config, isUsed } from './config.ts';
 import { isBlock, kindAt, type Kind, type Violation } from './declare.ts';
 import { CONFIG, GRPC_ENDPOINT, metrics, otlp } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
-import { isPlainMap, isSet, pathText, valueAt, type KeyPath } from './places.ts';
+import { isPlainMap, isSet, pathText, valueAt, type KeyPath } from './paths.ts';
 import { apiPaths, readAt } from './rules.ts';
 import { ExpandedText, maskText } from './secrets.ts';
 import { formatDuration, formatQuantity, SIZE } from './units.ts';
@@ -179,7 +179,7 @@ export function effectiveValues({ config, trees }: Judgement): readonly Effectiv
     const key = pathText(path);
     const given = valueAt(tree.root, path);
     if (given !== undefined) {
-      const { line } = tree.places.ofValue(path);
+      const { line } = tree.placeOf(path);
       const from = tree.variableOf(path) ?? `${tree.file}:${line}`;
       return [{ key, value: shown(given, kindAt(CONFIG, path)), from }];
     }

@@ -43,7 +43,7 @@ import {
   text,
   timeZone,
 } from './kinds.ts';
-import { isPlainMap } from './places.ts';
+import { isPlainMap } from './paths.ts';
 import { ExpandedText } from './secrets.ts';
 
 const WEEK_MS = 604_800_000;

@@ -27,13 +27,13 @@ import {
   type OtelVariables,
 } from './otel-variables.ts';
 import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
-import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './places.ts';
+import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './paths.ts';
 import { orderMistakes, violationMistakes } from './problems.ts';
 import { removedKeys, replaceRemoved } from './removed.ts';
 import { ruleViolations } from './rules.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
-import { readYamlTree, type YamlTree } from './yaml-tree.ts';
+import { readYaml, type Yaml } from './yaml.ts';
 
 export interface LoadOptions {
   /** Shown in messages as it is given; relative paths in the file start at its directory. */
@@ -105,22 +105,22 @@ export function defaultConfig(): Config {
   return parseConfig(text, { file: 'defaults', environment: {} });
 }
 
-function readTree(text: string, file: string, sources: TextSources): YamlTree {
+function readTree(text: string, file: string, sources: TextSources): Yaml {
   if (Buffer.byteLength(text) > TEXT_FILE_BYTES_MAX) {
     const message = `cannot read the configuration ${JSON.stringify(file)}: the file is larger than 1 MiB`;
     throw new OperatorError([{ message }]);
   }
   const isFileKey = (path: KeyPath): boolean => kindAt(CONFIG, path)?.isFile === true;
-  return readYamlTree(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
+  return readYaml(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
 }
 
-function rootMistakes({ root, places, file }: YamlTree): Mistake[] {
+function rootMistakes({ root, placeOf, file }: Yaml): Mistake[] {
   if (root === UNREADABLE) return [];
   const [message, hint] =
     root === null
       ? ['the file is empty', 'start from config/minimal.yaml']
       : ['expected a map of keys at the top level', 'begin with `api:` and `services:`'];
-  return [{ message, hint, file, ...places.ofValue([]) }];
+  return [{ message, hint, file, ...placeOf([]) }];
 }
 
 /** The configuration with the variables of one signal. */
@@ -135,7 +135,7 @@ interface SignalRead {
 }
 
 /** Variables may differ per signal, so the whole tree is read for each; repeated mistakes are shown once. */
-function readFor(signal: Signal, given: YamlTree<YamlMap>, variables: OtelVariables): SignalRead {
+function readFor(signal: Signal, given: Yaml<YamlMap>, variables: OtelVariables): SignalRead {
   const replaced = replaceRemoved(given.root);
   const tree = layerVariables({ ...given, root: replaced.root }, signal, variables);
   const found: Violation[] = [];

@@ -5,7 +5,7 @@
 import { totalmem } from 'node:os';
 import { formatBytes, formatCount } from '../lib/format.ts';
 import type { MemoryConfig, PageLimits } from './config.ts';
-import { isSet } from './places.ts';
+import { isSet } from './paths.ts';
 
 /** What the system reports, in bytes. memoryBytesOf() ignores values that cannot be true: 0, or a limit beyond any memory. */
 export interface MemoryReadings {

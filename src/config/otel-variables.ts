@@ -10,9 +10,9 @@ import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
 import { kindAt } from './declare.ts';
 import { CONFIG } from './keys.ts';
-import { isPlainMap, valueAt, type KeyPath, type YamlMap } from './places.ts';
+import { isPlainMap, valueAt, type KeyPath, type YamlMap } from './paths.ts';
 import { ExpandedText, expandPath, type Expansion, type TextSources } from './secrets.ts';
-import type { YamlTree } from './yaml-tree.ts';
+import type { Yaml } from './yaml.ts';
 
 /** A value as the YAML would have it, or why there is none. */
 type Reading = { readonly value: unknown } | { readonly problem: string; readonly hint?: string };
@@ -145,7 +145,7 @@ function variableMistake(
 }
 
 /** The tree with the variables of one signal, and the program's own, wherever the YAML has no value. */
-export interface LayeredTree extends YamlTree<YamlMap> {
+export interface LayeredTree extends Yaml<YamlMap> {
   /** The name of the variable that a value came from; undefined: from the YAML. */
   readonly variableOf: (path: KeyPath) => string | undefined;
   /** Of variables that are ignored although the YAML has no value. */
@@ -153,7 +153,7 @@ export interface LayeredTree extends YamlTree<YamlMap> {
 }
 
 export function layerVariables(
-  tree: YamlTree<YamlMap>,
+  tree: Yaml<YamlMap>,
   signal: Signal,
   variables: OtelVariables,
 ): LayeredTree {

@@ -7,7 +7,7 @@ import { nearest } from '../lib/nearest.ts';
 import { keysByLevel, MISSING, type Violation } from './declare.ts';
 import { CONFIG } from './keys.ts';
 import type { LayeredTree } from './otel-variables.ts';
-import { levelText, pathText, type KeyPath } from './places.ts';
+import { levelText, pathText, type KeyPath } from './paths.ts';
 
 /** How many mistakes are shown; a file with more is probably another kind of file. */
 export const MISTAKES_MAX = 100;
@@ -31,9 +31,8 @@ function toMistake(violation: Violation, tree: LayeredTree): Mistake {
   const words = { message: problem, ...(hint === undefined ? {} : { hint }) };
   const variable = tree.variableOf(path);
   if (variable !== undefined) return { key: variable, ...words };
-  const { places, file } = tree;
-  const place = isAtKey ? places.ofKey(path) : places.ofValue(path);
-  return { ...words, file, ...place, key: pathText(path) };
+  const { placeOf, file } = tree;
+  return { ...words, file, ...placeOf(path, isAtKey ? 'key' : 'value'), key: pathText(path) };
 }
 
 /** Sorts mistakes by their places in the file, those of variables last. Removes repeats; shows at most MISTAKES_MAX. */
@@ -61,6 +60,11 @@ function hintFor(
   levels: ReadonlyMap<string, readonly string[]>,
 ): { readonly hint: string; readonly meant?: string } {
   const key = String(path.at(-1));
+  if (key === '<<') {
+    const hint =
+      'merge keys are not supported: write the keys out, or use an alias for a whole block';
+    return { hint };
+  }
   const level = levelText(path.slice(0, -1));
   const here = levels.get(level) ?? [];
   const near = nearest(key, here);

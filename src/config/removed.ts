@@ -3,7 +3,7 @@
 
 import { isUnreadableBy, kindAt, type Violation } from './declare.ts';
 import { CONFIG } from './keys.ts';
-import { levelText, valueAt, type YamlMap } from './places.ts';
+import { levelText, valueAt, type YamlMap } from './paths.ts';
 import { ExpandedText } from './secrets.ts';
 
 interface Removed {

@@ -7,7 +7,7 @@ import { findBadPair } from '../lib/pem.ts';
 import type { Signal } from '../model/batch.ts';
 import { MISSING, readAlone, showValue, type Key, type Violation } from './declare.ts';
 import { api, CONFIG, metrics, otlp, otlpTls, prefixes, service, shard, status } from './keys.ts';
-import { isSet, valueAt, type KeyPath } from './places.ts';
+import { isSet, valueAt, type KeyPath } from './paths.ts';
 import { groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
 

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { isUnreadableBy, kindAt } from '../../src/config/declare.ts';
 import { CONFIG } from '../../src/config/keys.ts';
 import { judgeFile, warningMistakes } from '../../src/config/load.ts';
-import { levelText } from '../../src/config/places.ts';
+import { levelText } from '../../src/config/paths.ts';
 import { REMOVED, removedKeys, replaceRemoved } from '../../src/config/removed.ts';
 import { formatMistake } from '../../src/errors.ts';
 
