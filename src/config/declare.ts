@@ -3,7 +3,7 @@
 // the types in config.ts, the JSON Schema, the example and the table of keys (tools/config-schema.ts writes the last three).
 
 import { withoutUrlSecrets } from '../lib/printable.ts';
-import { isPlainMap, UNREADABLE, type KeyPath, type YamlMap } from './paths.ts';
+import { isPlainMap, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './paths.ts';
 import { ExpandedText, maskText } from './secrets.ts';
 
 /** Why a name or a value is refused: words that follow `key: `, and what to do about it. */
@@ -167,11 +167,16 @@ export function readAlone<T>(key: Key<T>, value: unknown): T | undefined {
   return isRight && isReadable(value) ? read : undefined;
 }
 
-/** True if a value of this kind cannot be this text. */
-export function isUnreadableBy(kind: Kind<unknown>, text: string): boolean {
-  let isWrong = false;
-  kind.read(text, [], () => (isWrong = true));
-  return isWrong;
+/** The value at a path as its key reads it, the default where there is none; undefined when it is wrong. */
+export function readAt<T>(root: unknown, path: KeyPath, key: Key<T>): T | undefined {
+  return readAlone(key, valueAt(root, path) ?? undefined);
+}
+
+/** True if a value of this kind can be this one. */
+export function canRead(kind: Kind<unknown>, value: unknown): boolean {
+  let isRight = true;
+  kind.read(value, [], () => (isRight = false));
+  return isRight;
 }
 
 /** True if neither the value nor anything in it is UNREADABLE. */
@@ -307,16 +312,16 @@ function readLeaf<T>(value: unknown, options: LeafOptions<T>): Reading<T> {
 /** A suggestion that is wrong itself would only lead to the next mistake. */
 function isLegal<T>(text: string, options: LeafOptions<T>): boolean {
   const bare = text === 'true' || text === 'false' ? text === 'true' : Number(text);
-  return [text, bare].some(value => canRead(value, options));
+  return [text, bare].some(value => isReadBy(value, options));
 }
 
 /** A hint for a value such as `12345`, which is a number in YAML, but would be legal as a text. */
 function quoteHint<T>({ value }: LeafInput, options: LeafOptions<T>): string | undefined {
   const isBare = typeof value === 'number' || typeof value === 'boolean';
-  return isBare && canRead(String(value), options) ? 'put it in quotes' : undefined;
+  return isBare && isReadBy(String(value), options) ? 'put it in quotes' : undefined;
 }
 
-function canRead<T>(value: string | number | boolean, { read }: LeafOptions<T>): boolean {
+function isReadBy<T>(value: string | number | boolean, { read }: LeafOptions<T>): boolean {
   const reading = read({ value, text: String(value), expanded: undefined, shown: '' });
   return reading !== undefined && 'value' in reading;
 }
@@ -370,7 +375,7 @@ export function isBlock(kind: Kind<unknown>): kind is AnyBlock {
 }
 
 /** Every block by its path, as `metrics.limits` or `services[].api`, outer ones first; the root is ``. */
-export function blocksByLevel(root: Kind<unknown>): ReadonlyMap<string, AnyBlock> {
+function blocksByLevel(root: Kind<unknown>): ReadonlyMap<string, AnyBlock> {
   const levels = new Map<string, AnyBlock>();
   const walk = (kind: Kind<unknown>, path: string): void => {
     if (kind.element !== undefined) walk(kind.element, `${path}[]`);

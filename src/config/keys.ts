@@ -220,7 +220,7 @@ const rename = block({
     Labels to add, with their values: {kind: $1}.`),
 });
 
-const pageLimits = block({
+export const pageLimits = block({
   memoryBytes: key('memory', orUnlimited(size()), null).about(`
     Memory for pages and series, by estimate. null: half of what the process has.`),
   bodyBytes: key('body', size(), '512MiB').about('One page, unpacked.'),
@@ -339,8 +339,6 @@ const logs = block({
 
 const wholeUrl = httpUrl('an http or https URL', false);
 const OTLP_ENDPOINT = 'http://localhost:4318';
-/** The endpoint for gRPC if neither the YAML nor a variable names one. */
-export const GRPC_ENDPOINT = 'http://localhost:4317';
 
 export const otlpTls = block({
   ca: key('ca', orNull(certificates()), null).about(`

@@ -8,27 +8,20 @@
 import { resolve } from 'node:path';
 import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
-import { kindAt } from './declare.ts';
+import { kindAt, type Refusal } from './declare.ts';
 import { CONFIG } from './keys.ts';
-import { isPlainMap, valueAt, type KeyPath, type YamlMap } from './paths.ts';
 import { ExpandedText, expandPath, type Expansion, type TextSources } from './secrets.ts';
-import type { Yaml } from './yaml.ts';
 
 /** A value as the YAML would have it, or why there is none. */
-type Reading = { readonly value: unknown } | { readonly problem: string; readonly hint?: string };
+type Reading = { readonly value: unknown } | Refusal;
 type Read = (text: string, sources: TextSources) => Reading;
 
-interface Variable {
-  readonly name: string;
-  readonly reading: Reading;
-}
-
-/** Variables by the paths of the keys that they set, such as `otlp.tls.ca`. */
-type Layer = ReadonlyMap<string, Variable>;
+/** `source` is the name of the variable. */
+export type Variable = Reading & { readonly source: string };
 
 export interface OtelVariables {
   /** For each signal: its variables, else the general ones; and the variables for the program itself. */
-  readonly layers: Readonly<Record<Signal, Layer>>;
+  readonly layers: Readonly<Record<Signal, ReadonlyMap<string, Variable>>>;
   /** From OTEL_RESOURCE_ATTRIBUTES, without OWN_ATTRIBUTES, which each service sets itself. */
   readonly attributes: Readonly<Record<string, string>>;
   /** Variables that are not understood, by the keys that they would set; null: for OTEL_RESOURCE_ATTRIBUTES. */
@@ -91,7 +84,7 @@ export function readOtelVariables(sources: TextSources): OtelVariables {
       return [];
     });
   const shared = [...layer(PREFIX, VARIABLES), ...layer('OTEL_', OWN_VARIABLES)];
-  const layerOf = (signal: Signal): Layer => {
+  const layerOf = (signal: Signal): ReadonlyMap<string, Variable> => {
     const own = layer(`${PREFIX}${signal.toUpperCase()}_`, VARIABLES);
     return new Map([...shared, ...own.map(([key, one]) => [keyFor(signal, key), one] as const)]);
   };
@@ -100,26 +93,24 @@ export function readOtelVariables(sources: TextSources): OtelVariables {
 }
 
 /** Null for a word or number that the key takes. */
-function warningOf({ name, reading }: Variable, key: string): Mistake | null {
-  if ('problem' in reading) return ignoredMistake(name, reading);
+function warningOf(variable: Variable, key: string): Mistake | null {
+  const { source } = variable;
+  if ('problem' in variable) return ignoredMistake(source, variable);
   let found: Mistake | null = null;
-  kindAt(CONFIG, key.split('.'))?.read(reading.value, [], ({ problem, hint }) => {
-    found = ignoredMistake(name, { problem, ...(hint !== undefined && { hint }) });
+  kindAt(CONFIG, key.split('.'))?.read(variable.value, [], refusal => {
+    found = ignoredMistake(source, refusal);
   });
   return found;
 }
 
-function ignoredMistake(
-  name: string,
-  { problem, hint }: Exclude<Reading, { value: unknown }>,
-): Mistake {
+function ignoredMistake(key: string, { problem, hint }: Refusal): Mistake {
   const message = `${problem}; the variable is ignored`;
-  return { key: name, message, ...(hint !== undefined && { hint }) };
+  return { key, message, ...(hint !== undefined && { hint }) };
 }
 
-function readVariable(name: string, read: Read, sources: TextSources): Variable | undefined {
-  const text = sources.environment[name]?.trim() ?? '';
-  return text === '' ? undefined : { name, reading: read(text, sources) };
+function readVariable(source: string, read: Read, sources: TextSources): Variable | undefined {
+  const text = sources.environment[source]?.trim() ?? '';
+  return text === '' ? undefined : { source, ...read(text, sources) };
 }
 
 function readAttributes(
@@ -128,69 +119,12 @@ function readAttributes(
 ): Readonly<Record<string, string>> {
   const variable = readVariable('OTEL_RESOURCE_ATTRIBUTES', readPairs, sources);
   if (variable === undefined) return {};
-  const { name, reading } = variable;
-  if ('problem' in reading) {
-    ignored.push([null, ignoredMistake(name, reading)]);
+  if ('problem' in variable) {
+    ignored.push([null, ignoredMistake(variable.source, variable)]);
     return {};
   }
-  const pairs = Object.entries(reading.value as Record<string, string>);
+  const pairs = Object.entries(variable.value as Record<string, string>);
   return Object.fromEntries(pairs.filter(([name]) => !OWN_ATTRIBUTES.has(name)));
-}
-
-function variableMistake(
-  key: string,
-  { problem: message, ...rest }: Exclude<Reading, { value: unknown }>,
-): Mistake {
-  return { key, message, ...rest };
-}
-
-/** The tree with the variables of one signal, and the program's own, wherever the YAML has no value. */
-export interface LayeredTree extends Yaml<YamlMap> {
-  /** The name of the variable that a value came from; undefined: from the YAML. */
-  readonly variableOf: (path: KeyPath) => string | undefined;
-  /** Of variables that are ignored although the YAML has no value. */
-  readonly warnings: readonly Mistake[];
-}
-
-export function layerVariables(
-  tree: Yaml<YamlMap>,
-  signal: Signal,
-  variables: OtelVariables,
-): LayeredTree {
-  const { root: given } = tree;
-  const root = { ...given };
-  const names = new Map<string, string>();
-  const mistakes = [...tree.mistakes];
-  for (const [key, { name, reading }] of variables.layers[signal]) {
-    const path = key.split('.');
-    const isBeaten = key.endsWith('_endpoint') && !isSilent(given, ['otlp', 'endpoint']);
-    if (isBeaten || !isSilent(given, path)) continue;
-    if ('problem' in reading) {
-      mistakes.push(variableMistake(name, reading));
-      continue;
-    }
-    names.set(key, name);
-    const [block = '', first = '', second] = path;
-    const before = (root[block] ?? {}) as Readonly<Record<string, object | null | undefined>>;
-    const value =
-      second === undefined ? reading.value : { ...before[first], [second]: reading.value };
-    root[block] = { ...before, [first]: value };
-  }
-  const variableOf = (path: KeyPath): string | undefined =>
-    names.get(path.slice(0, 3).join('.')) ?? names.get(path.slice(0, 2).join('.'));
-  const missed = ([key]: Ignored): boolean => key === null || isSilent(given, key.split('.'));
-  const warnings = variables.ignored.filter(missed).map(([, warning]) => warning);
-  return { ...tree, root, variableOf, mistakes, warnings };
-}
-
-/** True when the YAML has no value: absent, or null where that means "not set". A wrong value is a value. */
-function isSilent(given: object, path: readonly string[]): boolean {
-  for (let length = 1; length < path.length; length++)
-    if (!isPlainMap(valueAt(given, path.slice(0, length)) ?? {})) return false;
-  const value = valueAt(given, path);
-  const [, key = ''] = path;
-  const isNullable = path.length === 3 || key === 'headers' || key.endsWith('_endpoint');
-  return value === undefined || (value === null && isNullable);
 }
 
 /** `name=value,name=value`, both percent-encoded where needed. */

@@ -11,12 +11,6 @@ export type YamlMap = Readonly<Record<string, unknown>>;
 /** Replaces a value that cannot be read; the mistake has already been reported. */
 export const UNREADABLE: unique symbol = Symbol('unreadable');
 
-/** Line and column, both from 1; columns count UTF-16 units. */
-export interface Place {
-  readonly line: number;
-  readonly column: number;
-}
-
 /** The path as a user writes it: `services[0].api.key`. */
 export function pathText(path: KeyPath): string {
   return path.map(partText).join('').replace(/^\./, '');
@@ -48,4 +42,20 @@ export function isSet(root: unknown, path: KeyPath): boolean {
 export function isPlainMap(value: unknown): value is YamlMap {
   const isObject = typeof value === 'object' && value !== null;
   return isObject && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** A copy of the map with the value at the path; blocks around it are created where there are none. */
+export function withValueAt(map: YamlMap, path: KeyPath, value: unknown): YamlMap {
+  const [name = '', ...rest] = path;
+  if (rest.length === 0) return { ...map, [name]: value };
+  return { ...map, [name]: withValueAt((map[String(name)] ?? {}) as YamlMap, rest, value) };
+}
+
+/** A copy of the map without the value at the path, and without the blocks around it that become empty. */
+export function withoutValueAt(map: YamlMap, path: KeyPath): YamlMap {
+  const [name = '', ...rest] = path.map(String);
+  const { [name]: own, ...others } = map;
+  if (rest.length === 0 || !isPlainMap(own)) return others;
+  const left = withoutValueAt(own, rest);
+  return Object.keys(left).length === 0 ? others : { ...others, [name]: left };
 }
