@@ -5,7 +5,9 @@ import {
   type Document,
   isMap,
   isNode,
+  isPair,
   isScalar,
+  isSeq,
   LineCounter,
   type Node,
   parseDocument,
@@ -101,25 +103,37 @@ function checkNodes(document: Parsed, file: string, at: (offset: number) => Plac
       unknownAlias = { name, offset: range?.[0] ?? 0 };
       return visit.BREAK;
     },
-    Value: (_, node) => {
+    Value: (_, node, around) => {
       if (node.anchor !== undefined) anchors.add(node.anchor);
-      if (isMap(node)) mistakes.push(...takeRepeated(node, at).map(one => ({ ...one, file })));
+      if (!isMap(node)) return;
+      for (const { name, ...mistake } of takeRepeated(node, at))
+        mistakes.push({ ...mistake, file, key: pathText([...pathOf([...around, node]), name]) });
     },
   });
   return { mistakes, unknownAlias };
 }
 
-function takeRepeated(map: YAMLMap, at: (offset: number) => Place): Mistake[] {
+/** The path of the last of nodes that are each within the one before. */
+function pathOf(nodes: readonly unknown[]): KeyPath {
+  return nodes.flatMap((node, index) => {
+    if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];
+    return isSeq(node) && index + 1 < nodes.length ? [node.items.indexOf(nodes[index + 1])] : [];
+  });
+}
+
+function takeRepeated(
+  map: YAMLMap,
+  at: (offset: number) => Place,
+): (Mistake & { readonly name: string })[] {
   const first = new Map<unknown, number>();
-  const mistakes: Mistake[] = [];
+  const mistakes: (Mistake & { readonly name: string })[] = [];
   map.items = map.items.filter(({ key }) => {
     const [name, offset] = [isScalar(key) ? key.value : key, startOf(key)];
     const before = first.get(name);
     if (before === undefined) first.set(name, offset);
     else {
       const message = `duplicate key: the first one is in line ${String(at(before).line)}`;
-      const place = { key: String(name), ...at(offset) };
-      mistakes.push({ message, hint: 'remove one of them', ...place });
+      mistakes.push({ name: String(name), message, hint: 'remove one of them', ...at(offset) });
     }
     return before === undefined;
   });
