@@ -115,7 +115,7 @@ function checkNodes(document: Parsed, file: string, at: (offset: number) => Plac
 
 /** The path of the last of nodes that are each within the one before. */
 function pathOf(nodes: readonly unknown[]): KeyPath {
-  return nodes.flatMap((node, index) => {
+  return nodes.flatMap((node, index): KeyPath => {
     if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];
     return isSeq(node) && index + 1 < nodes.length ? [node.items.indexOf(nodes[index + 1])] : [];
   });
