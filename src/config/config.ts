@@ -12,7 +12,8 @@ import type { Secret } from './secrets.ts';
 
 export type { Secret } from './secrets.ts';
 
-export interface Config extends Omit<ConfigKeys, 'api' | 'services' | 'otlp' | 'status'> {
+export interface Config
+  extends Omit<ConfigKeys, 'api' | 'attributes' | 'services' | 'otlp' | 'status'> {
   readonly file: string;
   /** What does not count: removed keys of the file (removed.ts), and variables that are not understood. */
   readonly warnings: readonly Mistake[];

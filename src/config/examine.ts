@@ -34,6 +34,7 @@ export function warningsOf(
     ...defaultEndpointWarnings(judgement, signal),
     ...baseUrlWarnings(given),
     ...autoWarnings(given),
+    ...resourceWarnings(judgement),
     ...scalarsOf(given, []).flatMap(([path, value]) => scalarWarnings(path, value)),
     ...(isContainer ? addresses(given).flatMap(localhostWarning) : []),
   ];
@@ -120,6 +121,21 @@ function autoWarnings(root: unknown): Violation[] {
   const path = ['services', 'auto', 'gone_after'];
   const problem = `a service that is missing from one or two pages is gone: gone_after is shorter than three intervals (${formatDuration(3 * intervalMs)})`;
   return [{ path, problem, hint: 'lengthen it' }];
+}
+
+/** Before 0.1.0, the variable added its attributes to the databases, unless their entries had them. */
+function resourceWarnings({ config, layers }: Judgement): Violation[] {
+  const path = ['telemetry', 'attributes'];
+  if (layers.metrics.sourceOf(path) === undefined) return [];
+  const { services, elsewhere, auto, telemetry } = config;
+  const all = [...services, ...elsewhere, ...(auto === null ? [] : [auto])];
+  const missing = Object.keys(telemetry.attributes).filter(name =>
+    all.some(({ attributes }) => !Object.hasOwn(attributes, name)),
+  );
+  if (missing.length === 0) return [];
+  const problem = `the attributes of this variable describe prom2otlp, and no longer the databases: ${missing.join(', ')}`;
+  const hint = 'write those that the databases need under `attributes` in the configuration';
+  return [{ path, problem, hint }];
 }
 
 function localhostWarning([path, url]: readonly [KeyPath, URL]): Violation[] {

@@ -103,14 +103,20 @@ const ownApi: Block<ApiKeys> = block(
   ) as Block<ApiKeys>['keys'],
 );
 
-const RESERVED_ATTRIBUTES: Readonly<Record<string, string>> = {
-  'service.name': 'use `name` of the entry',
-  'service.instance.id': 'it is always the id of the entry',
-};
-
-function judgeAttribute(name: string): Refusal | undefined {
-  const hint = Object.hasOwn(RESERVED_ATTRIBUTES, name) ? RESERVED_ATTRIBUTES[name] : undefined;
-  return hint === undefined ? undefined : { problem: `${name} cannot be set here`, hint };
+/** Attributes of a Resource, but for its name and instance, with what to do instead of setting these. */
+function resourceAttributes(
+  name: string,
+  instance: string,
+): Kind<Readonly<Record<string, string>>> {
+  const hints = new Map([
+    ['service.name', name],
+    ['service.instance.id', instance],
+  ]);
+  const judge = (name: string): Refusal | undefined => {
+    const hint = hints.get(name);
+    return hint === undefined ? undefined : { problem: `${name} cannot be set here`, hint };
+  };
+  return mapOf(judge, text({ isEmptyLegal: true }));
 }
 
 function judgeLabel(name: string): Refusal | undefined {
@@ -119,7 +125,10 @@ function judgeLabel(name: string): Refusal | undefined {
 }
 
 const serviceId = text({ expected: 'the id of a database service', pattern: /^[^\s,]+$/ });
-const attributes = mapOf(judgeAttribute, text({ isEmptyLegal: true }));
+const attributes = resourceAttributes(
+  'use `name` of the entry',
+  'it is always the id of the entry',
+);
 const ATTRIBUTES_EXAMPLE = { 'deployment.environment.name': 'production' };
 
 export const service = block({
@@ -128,9 +137,8 @@ export const service = block({
   name: optionalKey('name', text(), 'orders').about(`
     The name that your back end shows (service.name). The default is the id.`),
   attributes: key('attributes', attributes, {}, ATTRIBUTES_EXAMPLE).about(`
-    Further attributes of all data of this service. Values are texts: put numbers in quotes.
-    Attributes in OTEL_RESOURCE_ATTRIBUTES apply to every service; the attributes here override
-    them.`),
+    Further attributes of all data of this service. Values are texts: put numbers in quotes. They
+    override the global \`attributes\`.`),
   api: key('api', ownApi).about(`
     Any key of the global \`api\`, for this service alone: another address, another key. Headers
     here add to the global ones. Keys that you leave out have the global values.`),
@@ -444,6 +452,11 @@ const telemetry = block({
     The interval between sends.`),
   serviceName: key('service_name', text(), 'prom2otlp').about(`
     The service.name of these metrics.`),
+  attributes: key(
+    'attributes',
+    resourceAttributes('use `service_name`', 'remove it; the program sets it itself'),
+    {},
+  ).about('Further attributes of these metrics.'),
 });
 
 export const shard = block({
@@ -462,6 +475,9 @@ const log = block({
 
 export const CONFIG = block({
   api: key('api', api).about('The service that prom2otlp reads metrics and logs from.'),
+  attributes: key('attributes', attributes, {}).about(`
+    Further attributes of all data of all services, for example
+    {deployment.environment.name: production}. Those of an entry of \`services\` override them.`),
   services: requiredKey('services', services, [{}]).about(`
     The database services to read: one entry for each, at least one. Or \`auto\`: each service that
     the key sees on the metrics page, under its name there. \`{auto: {exclude: [test-.*]}}\` selects by
@@ -487,7 +503,8 @@ export const CONFIG = block({
     The status server: /healthz, /readyz, /metrics, /status.json and a page at /.`),
   telemetry: key('telemetry', telemetry).about(`
     prom2otlp's own metrics, sent to the same back end. If you leave out a key, the standard
-    variables OTEL_SDK_DISABLED, OTEL_METRIC_EXPORT_INTERVAL and OTEL_SERVICE_NAME apply.`),
+    variables OTEL_SDK_DISABLED, OTEL_METRIC_EXPORT_INTERVAL, OTEL_SERVICE_NAME and
+    OTEL_RESOURCE_ATTRIBUTES apply: they describe this program, not the database services.`),
   shard: key('shard', shard).aboutFixed(`
     Divides the services among several processes with the same configuration. This is process
     \`index\` (from 0) of \`count\`, for example {index: "\${env:SHARD}", count: 3}.`),

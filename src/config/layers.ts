@@ -68,7 +68,7 @@ export function layersOf(
     return undefined;
   };
   const warnings = variables.ignored
-    .filter(([key]) => key === null || isSilent(yaml.root, key.split('.')))
+    .filter(([key]) => isSilent(yaml.root, key.split('.')))
     .map(([, warning]) => warning);
   return { ...yaml, given, root, mistakes, sourceOf, warnings, memory };
 }

@@ -18,7 +18,7 @@ import {
   type ServiceEntry,
 } from './keys.ts';
 import { type Layered, layersOf } from './layers.ts';
-import { keyFor, type OtelVariables, readOtelVariables, SIGNAL_KEYS } from './otel-variables.ts';
+import { keyFor, readOtelVariables, SIGNAL_KEYS } from './otel-variables.ts';
 import { type MemoryReadings, readMemory } from './memory-limits.ts';
 import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath } from './paths.ts';
 import { orderMistakes, violationMistakes } from './problems.ts';
@@ -89,7 +89,7 @@ function judgeText(text: string, options: LoadOptions): Judgement {
   const [metrics, logs] = [read('metrics'), read('logs')];
   const mistakes = [...metrics.mistakes, ...logs.mistakes];
   if (mistakes.length > 0) throw new OperatorError(orderMistakes(mistakes));
-  const resolved = resolveConfig({ metrics, logs }, variables.attributes);
+  const resolved = resolveConfig({ metrics, logs });
   const config = { ...resolved, warnings: orderMistakes([...metrics.warnings, ...logs.warnings]) };
   return { config, layers: { metrics: metrics.layers, logs: logs.layers } };
 }
@@ -149,16 +149,16 @@ export function warningMistakes(judgement: Judgement, isContainer: boolean): rea
   return orderMistakes([...judgement.config.warnings, ...found.flat()]);
 }
 
-function resolveConfig(
-  { metrics, logs }: Readonly<Record<Signal, SignalRead>>,
-  attributes: OtelVariables['attributes'],
-): Omit<Config, 'warnings'> {
+function resolveConfig({
+  metrics,
+  logs,
+}: Readonly<Record<Signal, SignalRead>>): Omit<Config, 'warnings'> {
   const { keys, layers } = metrics;
   const { file, memory } = layers;
-  const { api: _api, services: entries, queue, status, ...others } = keys;
+  const { api, attributes, services: entries, queue, status, ...others } = keys;
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
   const isAuto = 'goneAfterMs' in entries;
-  const services = isAuto ? [] : listedServices(entries, keys.api, attributes);
+  const services = isAuto ? [] : listedServices(entries, api, attributes);
   const shards = dealShards(
     services.map(({ id }) => id),
     keys.shard.count,
@@ -169,7 +169,7 @@ function resolveConfig(
     file,
     services: services.filter(isOurs),
     elsewhere: services.filter(service => !isOurs(service)),
-    auto: isAuto ? { ...entries, attributes, api: mergeApi(keys.api, {}) } : null,
+    auto: isAuto ? { ...entries, attributes, api: mergeApi(api, {}) } : null,
     memory,
     otlp: resolveOtlp(metrics, logs),
     queue: { ...queue, directory },

@@ -14,7 +14,7 @@ import { ExpandedText, expandPath, type Expansion, type TextSources } from './se
 
 /** A value as the YAML would have it, or why there is none. */
 type Reading = { readonly value: unknown } | Refusal;
-type Read = (text: string, sources: TextSources) => Reading;
+type Read = (text: string, sources: TextSources) => Reading | null;
 
 /** `source` is the name of the variable. */
 export type Variable = Reading & { readonly source: string };
@@ -22,13 +22,11 @@ export type Variable = Reading & { readonly source: string };
 export interface OtelVariables {
   /** For each signal: its variables, else the general ones; and the variables for the program itself. */
   readonly layers: Readonly<Record<Signal, ReadonlyMap<string, Variable>>>;
-  /** From OTEL_RESOURCE_ATTRIBUTES, without OWN_ATTRIBUTES, which each service sets itself. */
-  readonly attributes: Readonly<Record<string, string>>;
-  /** Variables that are not understood, by the keys that they would set; null: for OTEL_RESOURCE_ATTRIBUTES. */
+  /** Variables that are not understood, by the keys that they would set. */
   readonly ignored: readonly Ignored[];
 }
 
-type Ignored = readonly [key: string | null, warning: Mistake];
+type Ignored = readonly [key: string, warning: Mistake];
 
 const asIs: Read = text => ({ value: text });
 const lowerCase: Read = text => ({ value: text.toLowerCase() });
@@ -47,22 +45,25 @@ const VARIABLES: readonly (readonly [suffix: string, key: string, read: Read])[]
 /** The suffix after OTEL_, for keys without a value per signal. */
 const OWN_VARIABLES: typeof VARIABLES = [
   ['EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', 'otlp.temporality', lowerCase],
+  // The name by itself beats the one among the attributes.
+  ['RESOURCE_ATTRIBUTES', 'telemetry.service_name', readNameAttribute],
+  ['RESOURCE_ATTRIBUTES', 'telemetry.attributes', readAttributes],
   ['SERVICE_NAME', 'telemetry.service_name', asIs],
   ['METRIC_EXPORT_INTERVAL', 'telemetry.interval', readMilliseconds],
   ['SDK_DISABLED', 'telemetry.enabled', text => ({ value: text.toLowerCase() !== 'true' })],
   ['LOG_LEVEL', 'log.level', readLogLevel],
 ];
 const PREFIX = 'OTEL_EXPORTER_OTLP_';
-/** The keys whose values are words and numbers. */
+/** The keys whose variables are ignored, with a warning, when they are not understood. */
 const WORDS: ReadonlySet<string> = new Set([
   'otlp.protocol',
   'otlp.compression',
   'otlp.timeout',
   'otlp.temporality',
   'telemetry.interval',
+  'telemetry.attributes',
   'log.level',
 ]);
-const OWN_ATTRIBUTES = new Set(['service.name', 'service.instance.id']);
 
 /** The keys that a variable can set for one signal. */
 export const SIGNAL_KEYS: readonly string[] = VARIABLES.map(([, key]) => key);
@@ -89,7 +90,7 @@ export function readOtelVariables(sources: TextSources): OtelVariables {
     return new Map([...shared, ...own.map(([key, one]) => [keyFor(signal, key), one] as const)]);
   };
   const layers = { metrics: layerOf('metrics'), logs: layerOf('logs') };
-  return { layers, ignored, attributes: readAttributes(sources, ignored) };
+  return { layers, ignored };
 }
 
 /** Null for a word or number that the key takes. */
@@ -110,25 +111,12 @@ function ignoredMistake(key: string, { problem, hint }: Refusal): Mistake {
 
 function readVariable(source: string, read: Read, sources: TextSources): Variable | undefined {
   const text = sources.environment[source]?.trim() ?? '';
-  return text === '' ? undefined : { source, ...read(text, sources) };
-}
-
-function readAttributes(
-  sources: TextSources,
-  ignored: Ignored[],
-): Readonly<Record<string, string>> {
-  const variable = readVariable('OTEL_RESOURCE_ATTRIBUTES', readPairs, sources);
-  if (variable === undefined) return {};
-  if ('problem' in variable) {
-    ignored.push([null, ignoredMistake(variable.source, variable)]);
-    return {};
-  }
-  const pairs = Object.entries(variable.value as Record<string, string>);
-  return Object.fromEntries(pairs.filter(([name]) => !OWN_ATTRIBUTES.has(name)));
+  const reading = text === '' ? null : read(text, sources);
+  return reading === null ? undefined : { source, ...reading };
 }
 
 /** `name=value,name=value`, both percent-encoded where needed. */
-function readPairs(text: string): Reading {
+function readPairs(text: string): { readonly value: Readonly<Record<string, string>> } | Refusal {
   const pairs: [string, string][] = [];
   for (const part of text.split(',')) {
     if (part.trim() === '') continue;
@@ -145,6 +133,20 @@ function readPairs(text: string): Reading {
     pairs.push([name, value]);
   }
   return { value: Object.fromEntries(pairs) };
+}
+
+function readNameAttribute(text: string): Reading | null {
+  const reading = readPairs(text);
+  const name = 'value' in reading ? reading.value['service.name'] : undefined;
+  return name === undefined ? null : { value: name };
+}
+
+/** Without those that the program sets itself. */
+function readAttributes(text: string): Reading {
+  const reading = readPairs(text);
+  if ('problem' in reading) return reading;
+  const { 'service.name': _name, 'service.instance.id': _id, ...value } = reading.value;
+  return { value };
 }
 
 function decode(text: string): string | undefined {

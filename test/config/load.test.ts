@@ -230,6 +230,17 @@ describe('services', () => {
     ]);
   });
 
+  test('have the attributes of all, and override them', () => {
+    const services = 'services: [{id: a, attributes: {x: "3"}}, {id: b}]\n';
+    const text = BASE.replace(/services.*\n/, services);
+    expect(
+      parse(`${text}attributes: {x: "1", y: "2"}\n`).services.map(({ attributes }) => attributes),
+    ).toEqual([
+      { x: '3', y: '2' },
+      { x: '1', y: '2' },
+    ]);
+  });
+
   test('wait no longer than the interval, unless the timeout is set', () => {
     const timeoutMs = (text: string): number | undefined =>
       parse(BASE + text).services[0]?.api.timeoutMs;
