@@ -12,6 +12,15 @@ export interface Refusal {
   readonly hint?: string | undefined;
 }
 
+/** A value as the YAML would have it, or why it cannot be used. */
+export type Setting = ({ readonly value: unknown } | Refusal) & {
+  /** What messages name instead of a place in the file, such as the variable; undefined: nothing. */
+  readonly source?: string;
+};
+
+/** Values by the paths of their keys, such as `otlp.tls.ca`. */
+export type Layer = ReadonlyMap<string, Setting>;
+
 export interface Violation extends Refusal {
   readonly path: KeyPath;
   /** The message points at the key, not at its value. A missing key is reported at its block. */

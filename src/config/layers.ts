@@ -8,22 +8,13 @@
 import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
 import type { MemoryConfig } from './config.ts';
-import { canRead, kindAt, readAt, type Refusal } from './declare.ts';
+import { canRead, kindAt, type Layer, readAt, type Refusal, type Setting } from './declare.ts';
 import { api, CONFIG, metrics, otlp } from './keys.ts';
 import { memoryLimits, type MemoryReadings } from './memory-limits.ts';
 import type { OtelVariables } from './otel-variables.ts';
 import { isPlainMap, type KeyPath, pathText, valueAt, withValueAt, type YamlMap } from './paths.ts';
 import { formatDuration } from './units.ts';
 import type { Yaml } from './yaml.ts';
-
-/** A value as the YAML would have it, or why it cannot be used. */
-export type Setting = ({ readonly value: unknown } | Refusal) & {
-  /** What messages name instead of a place in the file, such as the variable; undefined: nothing. */
-  readonly source?: string;
-};
-
-/** Values by the paths of their keys, such as `otlp.tls.ca`. */
-export type Layer = ReadonlyMap<string, Setting>;
 
 export interface Layered extends Yaml<YamlMap> {
   /** `root` has the values of all layers; `given` those that a person has set, in the YAML or in a variable. */
@@ -59,7 +50,7 @@ export function layersOf(
   const given = add(yaml.root, variables.layers[signal]);
   // A profile of the back end belongs here: `add(given, …)` before the memory.
   const { layer, memory } = memoryLimits(given, readings);
-  const root = add(given, new Map<string, Setting>([...layer, ...dependentDefaults(given)]));
+  const root = add(given, new Map([...layer, ...dependentDefaults(given)]));
   const sourceOf = ([...path]: KeyPath): string | undefined => {
     for (; path.length > 0; path.pop()) {
       const source = sources.get(pathText(path));

@@ -5,7 +5,7 @@
 import { totalmem } from 'node:os';
 import { formatBytes, formatCount } from '../lib/format.ts';
 import type { MemoryConfig } from './config.ts';
-import { readAt } from './declare.ts';
+import { type Layer, readAt, type Setting } from './declare.ts';
 import { pageLimits } from './keys.ts';
 import { isSet, type YamlMap } from './paths.ts';
 import { formatQuantity, SIZE } from './units.ts';
@@ -44,12 +44,9 @@ const KEYS = [
 export function memoryLimits(
   given: YamlMap,
   readings: MemoryReadings | null,
-): {
-  readonly layer: ReadonlyMap<string, { readonly value: string | number }>;
-  readonly memory: MemoryConfig;
-} {
+): { readonly layer: Layer; readonly memory: MemoryConfig } {
   const memoryBytes = readings === null ? null : memoryBytesOf(readings);
-  const layer = new Map<string, { readonly value: string | number }>();
+  const layer = new Map<string, Setting>();
   const lowered: MemoryConfig['lowered'][number][] = [];
   const kept: MemoryConfig['kept'][number][] = [];
   for (const { key, fits: fitsInto, isSize } of KEYS) {

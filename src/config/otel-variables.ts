@@ -8,7 +8,7 @@
 import { resolve } from 'node:path';
 import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
-import { kindAt, type Refusal } from './declare.ts';
+import { kindAt, type Layer, type Refusal, type Setting } from './declare.ts';
 import { CONFIG } from './keys.ts';
 import { ExpandedText, expandPath, type Expansion, type TextSources } from './secrets.ts';
 
@@ -17,11 +17,11 @@ type Reading = { readonly value: unknown } | Refusal;
 type Read = (text: string, sources: TextSources) => Reading | null;
 
 /** `source` is the name of the variable. */
-export type Variable = Reading & { readonly source: string };
+type Variable = Setting & { readonly source: string };
 
 export interface OtelVariables {
   /** For each signal: its variables, else the general ones; and the variables for the program itself. */
-  readonly layers: Readonly<Record<Signal, ReadonlyMap<string, Variable>>>;
+  readonly layers: Readonly<Record<Signal, Layer>>;
   /** Variables that are not understood, by the keys that they would set. */
   readonly ignored: readonly Ignored[];
 }
@@ -85,7 +85,7 @@ export function readOtelVariables(sources: TextSources): OtelVariables {
       return [];
     });
   const shared = [...layer(PREFIX, VARIABLES), ...layer('OTEL_', OWN_VARIABLES)];
-  const layerOf = (signal: Signal): ReadonlyMap<string, Variable> => {
+  const layerOf = (signal: Signal): Layer => {
     const own = layer(`${PREFIX}${signal.toUpperCase()}_`, VARIABLES);
     return new Map([...shared, ...own.map(([key, one]) => [keyFor(signal, key), one] as const)]);
   };

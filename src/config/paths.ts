@@ -44,11 +44,12 @@ export function isPlainMap(value: unknown): value is YamlMap {
   return isObject && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** A copy of the map with the value at the path; blocks around it are created where there are none. */
+/** A copy of the map with the value at the path, in new blocks where there are none; as it is if a block is no map. */
 export function withValueAt(map: YamlMap, path: KeyPath, value: unknown): YamlMap {
   const [name = '', ...rest] = path;
   if (rest.length === 0) return { ...map, [name]: value };
-  return { ...map, [name]: withValueAt((map[String(name)] ?? {}) as YamlMap, rest, value) };
+  const own = map[String(name)] ?? {};
+  return isPlainMap(own) ? { ...map, [name]: withValueAt(own, rest, value) } : map;
 }
 
 /** A copy of the map without the value at the path, and without the blocks around it that become empty. */
