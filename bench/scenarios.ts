@@ -5,8 +5,8 @@
 import type { CorpusSpec } from './corpus/corpora.ts';
 
 export interface Scenario extends CorpusSpec {
-  /** `paced` is the cost of a steady state of one size; for the others see runs/. */
-  readonly kind: 'paced' | 'growth' | 'start' | 'drain';
+  /** How it is measured: see measure.ts. */
+  readonly kind: 'paced' | 'start' | 'drain';
   readonly name: string;
   readonly title: string;
   readonly intervalMs: number;
@@ -16,6 +16,9 @@ export interface Scenario extends CorpusSpec {
   readonly polls: number;
   /** Whether logs are pulled, too, by the contenders that can. */
   readonly hasLogs: boolean;
+  /** Numbers of series, measured one after the other in pages of at most `series`; null for the one size. */
+  readonly sizes: readonly number[] | null;
+  /** The contenders of a group of a paced scenario run side by side; those of a start or drain are always alone. */
   readonly groups: readonly (readonly string[])[];
 }
 
@@ -45,6 +48,7 @@ function scenario(declared: Declared): Scenario {
     warmPolls: Math.min(WARM_POLLS, WARM_MS / intervalMs),
     polls: WINDOW_MS / intervalMs,
     hasLogs: false,
+    sizes: null,
     ...declared,
   };
 }
@@ -53,14 +57,13 @@ const alone = (...names: readonly string[]): readonly (readonly string[])[] =>
   names.map(name => [name]);
 
 /** Growth polls every size at one pace: long enough for a million series on two quiet cores. */
-const growth = (title: string, services: number, more: Partial<Scenario> = {}): Scenario =>
+const growth = (title: string, sizes: readonly number[], more: Partial<Scenario> = {}): Scenario =>
   scenario({
-    kind: 'growth',
     name: 'growth',
     title,
-    addresses: services,
     series: 5000,
     intervalMs: 4000,
+    sizes,
     groups: alone('ours'),
     ...more,
   });
@@ -134,7 +137,10 @@ const SCENARIOS: readonly Scenario[] = [
     polls: 20,
     groups: alone('ours', ...PEERS),
   }),
-  growth('ours alone, from 1,000 to 1,000,000 series in pages of at most 5,000, every 4 s', 200),
+  growth(
+    'ours alone, from 1,000 to 1,000,000 series in pages of at most 5,000, every 4 s',
+    [1000, 10_000, 100_000, 1_000_000],
+  ),
 ];
 
 /** Checks in about two minutes that all contenders run and that everything arrives. Its figures say little. */
@@ -162,7 +168,7 @@ const SMOKE: readonly Scenario[] = [
       ['ours-gzip', 'plain-stack'],
     ],
   }),
-  growth('ours alone, 10,000 series', 2, { warmPolls: 2, polls: 2 }),
+  growth('ours alone, 10,000 series', [10_000], { warmPolls: 2, polls: 2 }),
   scenario({
     kind: 'start',
     name: 'start',

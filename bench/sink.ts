@@ -1,13 +1,15 @@
-// The back end of a bench, in a separate process: takes OTLP over HTTP and remote write, unpacks and reads every
-// request, and keeps the figures that verify.ts needs. Commands come from the parent; see child.ts.
+// The back end of a bench, in a thread of its own: takes OTLP over HTTP and remote write, unpacks and reads every
+// request, and keeps which samples have arrived.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { uncompress } from 'snappyjs';
 import { listen, readBody } from '../src/simulator/loopback-server.ts';
-import { answerParent } from './child.ts';
+import type { SeriesSet } from './corpus/series-set.ts';
 import { readOtlpJson, readOtlpProtobuf, readRemoteWrite } from './sink/read.ts';
-import { Received, type ReceivedReport } from './sink/received.ts';
+import { Received } from './sink/received.ts';
 
 export interface SinkCounts {
   readonly samples: number;
@@ -23,13 +25,17 @@ const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
 const FAILURES_MAX = 10;
 
 class Sink {
-  readonly received = new Received();
+  readonly received: Received;
   /** Whether requests are taken; otherwise the answer is 503. */
   isOpen = true;
   #bodyBytes = 0;
   #firstSampleAtMs = 0;
   #lastSampleAtMs = 0;
   readonly #failures: string[] = [];
+
+  constructor(isTimed: boolean) {
+    this.received = new Received(isTimed);
+  }
 
   async listen(): Promise<string> {
     const { server, url } = await listen({}, (...exchange) => this.#take(...exchange));
@@ -49,7 +55,7 @@ class Sink {
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request, REQUEST_BYTES_MAX);
-    // The client gave the request up. If it does not send it again, verify.ts finds the samples missing.
+    // The client gave the request up. If it does not send it again, samples are missing.
     if (body.kind !== 'whole') return;
     if (!this.isOpen) {
       response.writeHead(503, { 'content-length': 0 }).end();
@@ -89,21 +95,66 @@ function unpack(body: Buffer, encoding: string): Buffer {
   return body;
 }
 
-const sink = new Sink();
+/** The bench's side of a sink. Calls are answered one after the other. */
+export class SinkThread implements AsyncDisposable {
+  readonly #worker: Worker;
+  url = '';
 
-export type SinkCalls = {
-  readonly listen: () => Promise<string>;
-  readonly setOpen: (isOpen: boolean) => void;
-  readonly counts: () => SinkCounts;
-  readonly report: () => ReceivedReport;
-};
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+  }
 
-if (import.meta.main)
-  answerParent({
+  /** `isTimed`: whether the pages have timestamps. */
+  static async start(isTimed: boolean): Promise<SinkThread> {
+    const resourceLimits = { maxOldGenerationSizeMb: 8192 };
+    const worker = new Worker(new URL(import.meta.url), {
+      workerData: { isTimed },
+      resourceLimits,
+    });
+    const sink = new SinkThread(worker);
+    sink.url = await sink.#ask('listen');
+    return sink;
+  }
+
+  setOpen(isOpen: boolean): Promise<void> {
+    return this.#ask(isOpen ? 'open' : 'shut');
+  }
+
+  counts(): Promise<SinkCounts> {
+    return this.#ask('counts');
+  }
+
+  arrived(): Promise<SeriesSet> {
+    return this.#ask('arrived');
+  }
+
+  async #ask<T>(what: keyof Answers): Promise<T> {
+    const answered = once(this.#worker, 'message') as Promise<[T]>;
+    this.#worker.postMessage(what);
+    const [answer] = await answered;
+    return answer;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+type Answers = ReturnType<typeof answersOf>;
+
+function answersOf(sink: Sink) {
+  return {
     listen: () => sink.listen(),
-    setOpen: (isOpen: boolean) => {
-      sink.isOpen = isOpen;
-    },
+    open: () => void (sink.isOpen = true),
+    shut: () => void (sink.isOpen = false),
     counts: () => sink.counts(),
-    report: () => sink.received.report(),
-  } satisfies SinkCalls);
+    arrived: () => sink.received.series(),
+  };
+}
+
+if (!isMainThread) {
+  const answers = answersOf(new Sink((workerData as { isTimed: boolean }).isTimed));
+  parentPort?.on('message', async (what: keyof Answers) => {
+    parentPort?.postMessage(await answers[what]());
+  });
+}
