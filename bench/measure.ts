@@ -57,13 +57,13 @@ async function measureWindow(
   { polls, intervalMs }: Scenario,
 ): Promise<Pick<Measured, 'figures' | 'tooSlow'>> {
   const samplesBefore = pages.samples;
-  const countsBefore = await sink.counts();
+  const countsBefore = await sink.ask('counts');
   const startMs = Date.now();
   const before = processUsage(pid);
   await sleep(polls * intervalMs);
   const after = processUsage(pid);
   const windowMs = Date.now() - startMs;
-  const counts = await sink.counts();
+  const counts = await sink.ask('counts');
   const samples = pages.samples - samplesBefore;
   const cpuMs = cpuMsBetween(before, after);
   const { samplesPerPage: page, origins } = pages;
@@ -138,7 +138,7 @@ async function measureDrain(scenario: Scenario, contender: Contender): Promise<M
   const { polls, intervalMs } = scenario;
   await using stage = await Stage.open(scenario);
   const { pages, sink } = stage;
-  await sink.setOpen(false);
+  await sink.ask('shut');
   return await withContender(contender, stage, async ({ pid }) => {
     await stage.polled(polls, polls * intervalMs * 3 + 60_000);
     pages.isPaused = true;
@@ -146,11 +146,11 @@ async function measureDrain(scenario: Scenario, contender: Contender): Promise<M
     const { samples } = pages;
     const before = processUsage(pid);
     const openedMs = Date.now();
-    await sink.setOpen(true);
+    await sink.ask('open');
     const firstMs = (await stage.firstAccepted(FIRST_WITHIN_MS)) - openedMs;
     const losses = await stage.settle(contender);
     const cpuMs = cpuMsBetween(before, processUsage(pid));
-    const lastMs = (await sink.counts()).lastSampleAtMs - openedMs;
+    const lastMs = (await sink.ask('counts')).lastSampleAtMs - openedMs;
     const samplesPerSecond = samples / Math.max((lastMs - firstMs) / 1000, 0.001);
     const nsPerSample = (cpuMs * 1e6) / samples;
     const figures = { samples, firstMs, lastMs, samplesPerSecond, nsPerSample };

@@ -6,10 +6,9 @@ import type { Endpoint } from '../src/simulator/answer.ts';
 import { GeneratedLogs } from '../src/simulator/log-source.ts';
 import { createLogsEndpoint } from '../src/simulator/logs-endpoint.ts';
 import { listen, type LoopbackServer } from '../src/simulator/loopback-server.ts';
-import { pageOf } from './corpus/corpora.ts';
+import { pageOf, servicesOf } from './corpus/corpora.ts';
 import { PageSource } from './corpus/page-source.ts';
 import type { SeriesSet } from './corpus/series-set.ts';
-import { corpusServices } from './corpus/services.ts';
 import type { Scenario } from './scenarios.ts';
 
 export const API_KEY = 'bench-key';
@@ -46,7 +45,9 @@ export class PageServer implements AsyncDisposable {
     this.polls = addresses.map(() => 0);
     this.samplesPerPage = this.#sources[0]?.sampleCount ?? 0;
     const isLogged = scenario.hasLogs;
-    this.#logs = isLogged ? createLogsEndpoint(new GeneratedLogs(corpusServices(1), SEED)) : null;
+    this.#logs = isLogged
+      ? createLogsEndpoint(new GeneratedLogs(servicesOf(scenario, 0), SEED))
+      : null;
   }
 
   static async start(scenario: Scenario): Promise<PageServer> {

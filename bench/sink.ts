@@ -95,7 +95,7 @@ function unpack(body: Buffer, encoding: string): Buffer {
   return body;
 }
 
-/** The bench's side of a sink. Calls are answered one after the other. */
+/** The bench's side of a sink. One call at a time. */
 export class SinkThread implements AsyncDisposable {
   readonly #worker: Worker;
   url = '';
@@ -107,29 +107,14 @@ export class SinkThread implements AsyncDisposable {
   /** `isTimed`: whether the pages have timestamps. */
   static async start(isTimed: boolean): Promise<SinkThread> {
     const resourceLimits = { maxOldGenerationSizeMb: 8192 };
-    const worker = new Worker(new URL(import.meta.url), {
-      workerData: { isTimed },
-      resourceLimits,
-    });
+    const worker = new Worker(new URL(import.meta.url), { workerData: isTimed, resourceLimits });
     const sink = new SinkThread(worker);
-    sink.url = await sink.#ask('listen');
+    sink.url = await sink.ask('listen');
     return sink;
   }
 
-  setOpen(isOpen: boolean): Promise<void> {
-    return this.#ask(isOpen ? 'open' : 'shut');
-  }
-
-  counts(): Promise<SinkCounts> {
-    return this.#ask('counts');
-  }
-
-  arrived(): Promise<SeriesSet> {
-    return this.#ask('arrived');
-  }
-
-  async #ask<T>(what: keyof Answers): Promise<T> {
-    const answered = once(this.#worker, 'message') as Promise<[T]>;
+  async ask<Name extends keyof Answers>(what: Name): Promise<Awaited<ReturnType<Answers[Name]>>> {
+    const answered = once(this.#worker, 'message');
     this.#worker.postMessage(what);
     const [answer] = await answered;
     return answer;
@@ -140,20 +125,23 @@ export class SinkThread implements AsyncDisposable {
   }
 }
 
-type Answers = ReturnType<typeof answersOf>;
+interface Answers {
+  readonly listen: () => Promise<string>;
+  readonly open: () => void;
+  readonly shut: () => void;
+  readonly counts: () => SinkCounts;
+  readonly arrived: () => SeriesSet;
+}
 
-function answersOf(sink: Sink) {
-  return {
+if (!isMainThread) {
+  const sink = new Sink(workerData === true);
+  const answers: Answers = {
     listen: () => sink.listen(),
     open: () => void (sink.isOpen = true),
     shut: () => void (sink.isOpen = false),
     counts: () => sink.counts(),
     arrived: () => sink.received.series(),
   };
-}
-
-if (!isMainThread) {
-  const answers = answersOf(new Sink((workerData as { isTimed: boolean }).isTimed));
   parentPort?.on('message', async (what: keyof Answers) => {
     parentPort?.postMessage(await answers[what]());
   });

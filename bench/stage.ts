@@ -44,9 +44,10 @@ export class Stage implements AsyncDisposable {
 
   /** Waits for the first sample, and returns the wall-clock time at which the sink accepted it. */
   async firstAccepted(withinMs: number): Promise<number> {
-    const hasCome = async (): Promise<boolean> => (await this.sink.counts()).firstSampleAtMs > 0;
+    const hasCome = async (): Promise<boolean> =>
+      (await this.sink.ask('counts')).firstSampleAtMs > 0;
     if (!(await comesTrue(hasCome, withinMs))) throw new Error('nothing was sent');
-    return (await this.sink.counts()).firstSampleAtMs;
+    return (await this.sink.ask('counts')).firstSampleAtMs;
   }
 
   /** Serves no more pages, waits for the samples on their way, and says what is missing: [] when everything arrived. */
@@ -54,12 +55,13 @@ export class Stage implements AsyncDisposable {
     this.pages.isPaused = true;
     const served = await this.pages.served();
     for (;;) {
-      const { samples } = await this.sink.counts();
-      const isMore = async (): Promise<boolean> => (await this.sink.counts()).samples > samples;
+      const { samples } = await this.sink.ask('counts');
+      const isMore = async (): Promise<boolean> =>
+        (await this.sink.ask('counts')).samples > samples;
       if (samples >= this.pages.samples || !(await comesTrue(isMore, QUIET_MS))) break;
     }
-    const { failures } = await this.sink.counts();
-    return [...failures, ...findLosses(served, await this.sink.arrived(), isRounded)];
+    const { failures } = await this.sink.ask('counts');
+    return [...failures, ...findLosses(served, await this.sink.ask('arrived'), isRounded)];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

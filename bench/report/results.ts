@@ -102,12 +102,16 @@ export function figuresOf(rows: readonly Row[], read: Read): readonly number[] {
   return rows.map(({ figures }) => read(figures)).filter(value => value !== undefined);
 }
 
-/** One figure of each run: the median of its rows. */
-export function byRun(rows: readonly Row[], read: Read): readonly number[] {
-  return [...Map.groupBy(rows, ({ run }) => run).values()]
-    .map(of => figuresOf(of, read))
+/** One figure of each run, as long as it has any. */
+export function byRun<T extends { readonly run: number }>(
+  of: readonly T[],
+  read: (one: T) => number | undefined,
+  combine: (values: readonly number[]) => number = median,
+): readonly number[] {
+  return [...Map.groupBy(of, ({ run }) => run).values()]
+    .map(of => of.map(read).filter(value => value !== undefined))
     .filter(values => values.length > 0)
-    .map(median);
+    .map(combine);
 }
 
 export interface Ratio {
@@ -130,16 +134,6 @@ export function ratiosOf(
     const ratio = median(figuresOf(ones, read)) / median(figuresOf(beside, read));
     return [{ run: ones[0]?.run ?? 0, ratio }];
   });
-}
-
-/** The ratios of each run as one. */
-export function ratiosByRun(
-  ratios: readonly Ratio[],
-  combine: (values: readonly number[]) => number,
-): readonly number[] {
-  return [...Map.groupBy(ratios, ({ run }) => run).values()].map(of =>
-    combine(of.map(({ ratio }) => ratio)),
-  );
 }
 
 // Figures as text and tables of them, the same in the terminal and in documents.

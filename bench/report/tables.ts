@@ -7,12 +7,12 @@ import type { Machine } from '../machine.ts';
 import { scenarios } from '../scenarios.ts';
 import { goalsTable } from './goals.ts';
 import {
+  byRun,
   count,
   decimal,
   figuresOf,
   median,
   megabytes,
-  ratiosByRun,
   ratiosOf,
   type Read,
   type Results,
@@ -87,9 +87,9 @@ function comparisonTable(results: Results): Table {
       if (of.length === 0) return missing(results, scenario, name);
       const times = timesOurs(results, scenario, name);
       const words = times.length === 0 ? '' : ` (${median(times).toFixed(1)} x)`;
-      return `${count(median(figuresOf(of, ({ nsPerSample }) => nsPerSample)))} ns${words}`;
+      return `${count(median(figuresOf(of, cost)))} ns${words}`;
     });
-    const sidecar = figuresOf(soundOf(results, 'sidecar', name), ({ lastBytes }) => lastBytes);
+    const sidecar = figuresOf(soundOf(results, 'sidecar', name), resident);
     const memory =
       sidecar.length === 0 ? missing(results, 'sidecar', name) : megabytes(median(sidecar));
     return [title, ...cells, memory];
@@ -108,7 +108,7 @@ function missing({ rows }: Results, scenario: string, contender: string): string
 /** A contender's cost divided by ours, run by run; [] where they never ran side by side. */
 export function timesOurs(results: Results, scenario: string, name: string): readonly number[] {
   if (name === 'ours') return [];
-  return ratiosByRun(ratiosOf(results, scenario, [name, 'ours']), median);
+  return byRun(ratiosOf(results, scenario, [name, 'ours']), ({ ratio }) => ratio);
 }
 
 /** The days, commits and machines of the results, each with its scenarios, and the versions of the programs. */
@@ -138,51 +138,47 @@ function isPaced(scenario: string): boolean {
   return PACED.some(({ name }) => name === scenario);
 }
 
+const cost: Read = ({ nsPerSample }) => nsPerSample;
+const resident: Read = ({ lastBytes }) => lastBytes;
+
 /** Everything that was measured in a steady state: medians of the runs and groups, and the highest peak. */
 function costTable(results: Results): Table {
   const rows = PACED.flatMap(({ name: scenario }) =>
     CONTENDERS.flatMap(({ name }) => {
       const of = soundOf(results, scenario, name);
-      if (of.length === 0) return [];
       const middle = (read: Read, show: Show): string => show(median(figuresOf(of, read)));
-      return [
-        [
-          scenario,
-          name,
-          middle(({ nsPerSample }) => nsPerSample, count),
-          spread(timesOurs(results, scenario, name), decimal),
-          middle(
-            ({ cpuPercent }) => cpuPercent,
-            value => `${value.toFixed(2)} %`,
-          ),
-          middle(({ lastBytes }) => lastBytes, megabytes),
-          middle(({ anonymousBytes }) => anonymousBytes, megabytes),
-          megabytes(Math.max(...figuresOf(of, ({ peakBytes }) => peakBytes))),
-          middle(({ wireBytesPerSample }) => wireBytesPerSample, decimal),
-        ],
+      const cells = [
+        scenario,
+        name,
+        middle(cost, count),
+        spread(timesOurs(results, scenario, name), decimal),
+        `${middle(({ cpuPercent }) => cpuPercent, hundredths)} %`,
+        middle(resident, megabytes),
+        middle(({ anonymousBytes }) => anonymousBytes, megabytes),
+        megabytes(Math.max(...figuresOf(of, ({ peakBytes }) => peakBytes))),
+        middle(({ wireBytesPerSample }) => wireBytesPerSample, decimal),
       ];
+      return of.length === 0 ? [] : [cells];
     }),
   );
   const memory = ['memory', 'anonymous', 'peak', 'bytes/sample'];
   return { head: ['scenario', 'program', 'ns/sample', 'times ours', 'CPU', ...memory], rows };
 }
 
+function hundredths(value: number): string {
+  return value.toFixed(2);
+}
+
 function growthTable(results: Results): Table {
   const sizes = Map.groupBy(soundOf(results, 'growth', 'ours'), ({ figures }) => figures.series);
   const rows = [...sizes].map(([series = 0, of]) => [
     count(series),
-    spread(
-      figuresOf(of, ({ nsPerSample }) => nsPerSample),
-      count,
-    ),
+    spread(figuresOf(of, cost), count),
     spread(
       figuresOf(of, ({ nsPerAddedSample }) => nsPerAddedSample),
       count,
     ),
-    spread(
-      figuresOf(of, ({ lastBytes }) => lastBytes),
-      megabytes,
-    ),
+    spread(figuresOf(of, resident), megabytes),
     spread(
       figuresOf(of, ({ bytesPerAddedSeries }) => bytesPerAddedSeries),
       count,
@@ -224,10 +220,7 @@ function drainTable(results: Results): Table {
       figuresOf(of, ({ samplesPerSecond }) => samplesPerSecond),
       count,
     ),
-    spread(
-      figuresOf(of, ({ nsPerSample }) => nsPerSample),
-      count,
-    ),
+    spread(figuresOf(of, cost), count),
   ]);
   const times = ['first sent after ms', 'samples/s from then on', 'ns/sample'];
   return { head: ['program', 'backlog, samples', ...times], rows };

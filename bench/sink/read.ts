@@ -61,15 +61,10 @@ interface MetricsRequest {
   }[];
 }
 
-type Data = { readonly dataPoints?: readonly Point[] } | null;
-
-interface Metric {
-  readonly name?: string;
-  readonly gauge?: Data;
-  readonly sum?: Data;
-  readonly histogram?: Data;
-  readonly summary?: Data;
-}
+type DataName = 'gauge' | 'sum' | 'histogram' | 'summary';
+type Metric = { readonly name?: string } & {
+  readonly [Name in DataName]?: { readonly dataPoints?: readonly Point[] } | null;
+};
 
 interface Point {
   readonly timeUnixNano?: Whole;
