@@ -1,9 +1,9 @@
-// The back end of a bench, in a thread of its own: takes OTLP over HTTP and remote write, unpacks and reads every
+// The back end of a bench, in a process of its own: takes OTLP over HTTP and remote write, unpacks and reads every
 // request, and keeps which samples have arrived.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { uncompress } from 'snappyjs';
 import { listen, readBody } from '../src/simulator/loopback-server.ts';
@@ -95,36 +95,6 @@ function unpack(body: Buffer, encoding: string): Buffer {
   return body;
 }
 
-/** The bench's side of a sink. One call at a time. */
-export class SinkThread implements AsyncDisposable {
-  readonly #worker: Worker;
-  url = '';
-
-  private constructor(worker: Worker) {
-    this.#worker = worker;
-  }
-
-  /** `isTimed`: whether the pages have timestamps. */
-  static async start(isTimed: boolean): Promise<SinkThread> {
-    const resourceLimits = { maxOldGenerationSizeMb: 8192 };
-    const worker = new Worker(new URL(import.meta.url), { workerData: isTimed, resourceLimits });
-    const sink = new SinkThread(worker);
-    sink.url = await sink.ask('listen');
-    return sink;
-  }
-
-  async ask<Name extends keyof Answers>(what: Name): Promise<Awaited<ReturnType<Answers[Name]>>> {
-    const answered = once(this.#worker, 'message');
-    this.#worker.postMessage(what);
-    const [answer] = await answered;
-    return answer;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#worker.terminate();
-  }
-}
-
 interface Answers {
   readonly listen: () => Promise<string>;
   readonly open: () => void;
@@ -133,8 +103,43 @@ interface Answers {
   readonly arrived: () => SeriesSet;
 }
 
-if (!isMainThread) {
-  const sink = new Sink(workerData === true);
+/** The bench's side of a sink. One call at a time. */
+export class SinkProcess implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  url = '';
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  /** `isTimed`: whether the pages have timestamps. */
+  static async start(isTimed: boolean): Promise<SinkProcess> {
+    const execArgv = ['--max-old-space-size=8192'];
+    const args = isTimed ? [TIMED] : [];
+    const child = fork(import.meta.filename, args, { serialization: 'advanced', execArgv });
+    const sink = new SinkProcess(child);
+    sink.url = await sink.ask('listen');
+    return sink;
+  }
+
+  async ask<Name extends keyof Answers>(what: Name): Promise<Awaited<ReturnType<Answers[Name]>>> {
+    const answered = once(this.#child, 'message');
+    this.#child.send(what);
+    const [answer] = await answered;
+    return answer;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = once(this.#child, 'exit');
+    this.#child.disconnect();
+    await ended;
+  }
+}
+
+const TIMED = 'timed';
+
+if (import.meta.main) {
+  const sink = new Sink(process.argv.includes(TIMED));
   const answers: Answers = {
     listen: () => sink.listen(),
     open: () => void (sink.isOpen = true),
@@ -142,7 +147,9 @@ if (!isMainThread) {
     counts: () => sink.counts(),
     arrived: () => sink.received.series(),
   };
-  parentPort?.on('message', async (what: keyof Answers) => {
-    parentPort?.postMessage(await answers[what]());
-  });
+  const answer = async (what: keyof Answers): Promise<void> => {
+    process.send?.((await answers[what]()) ?? null);
+  };
+  process.on('message', (what: keyof Answers) => void answer(what));
+  process.on('disconnect', () => process.exit());
 }

@@ -6,7 +6,7 @@ import { serviceIds } from './corpus/corpora.ts';
 import { findLosses } from './corpus/series-set.ts';
 import { PageServer } from './page-server.ts';
 import type { Scenario } from './scenarios.ts';
-import { SinkThread } from './sink.ts';
+import { SinkProcess } from './sink.ts';
 
 /** After this long without an arrival, the missing samples count as lost. */
 const QUIET_MS = 15_000;
@@ -15,9 +15,9 @@ const LOOK_MS = 100;
 export class Stage implements AsyncDisposable {
   readonly task: Task;
   readonly pages: PageServer;
-  readonly sink: SinkThread;
+  readonly sink: SinkProcess;
 
-  private constructor(scenario: Scenario, pages: PageServer, sink: SinkThread) {
+  private constructor(scenario: Scenario, pages: PageServer, sink: SinkProcess) {
     this.pages = pages;
     this.sink = sink;
     const { origins } = pages;
@@ -32,7 +32,7 @@ export class Stage implements AsyncDisposable {
 
   static async open(scenario: Scenario): Promise<Stage> {
     const pages = await PageServer.start(scenario);
-    return new Stage(scenario, pages, await SinkThread.start(scenario.corpus !== 'captured'));
+    return new Stage(scenario, pages, await SinkProcess.start(scenario.corpus !== 'captured'));
   }
 
   /** Waits until every address has been polled `count` times; throws after `withinMs`. */

@@ -57,7 +57,7 @@ export function addSeries(set: SeriesSet, { samples, exact, rounded }: SeriesTal
   set.set(samples, alike);
 }
 
-export function samplesOf(set: SeriesSet): number {
+function samplesOf(set: SeriesSet): number {
   return [...set].reduce((sum, [samples, { series }]) => sum + samples * series, 0);
 }
 
