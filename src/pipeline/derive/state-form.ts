@@ -11,7 +11,7 @@ export const STATE = 'target-state';
 export const FORMER_KINDS = ['target-starts', 'target-marks'] as const;
 
 /** Blobs of another form are not read. */
-export const FORM = 4 as const;
+export const FORM = 5 as const;
 
 /** What the blob says beside its columns. Times are null where there is none: JSON has no NaN. */
 export interface StateHeader {
@@ -24,8 +24,7 @@ export interface StateHeader {
   readonly services: readonly string[];
   /** null if only the starts are saved. */
   readonly whole: {
-    /** The instances; the name is that of the stored form, as is `tornMs` for `forgottenMs`. */
-    readonly components: readonly StoredInstance[];
+    readonly instances: readonly StoredInstance[];
     readonly falls: readonly (readonly [place: number, fromMs: number, toMs: number])[];
   } | null;
 }
@@ -33,7 +32,7 @@ export interface StateHeader {
 interface StoredInstance {
   readonly names: SavedInstance['names'];
   readonly firstTimeMs: number | null;
-  readonly tornMs: number | null;
+  readonly forgottenMs: number | null;
   readonly uptimes: readonly {
     readonly name: string;
     readonly value: number | null;
@@ -58,7 +57,7 @@ const uptime = z.strictObject({
 const instance = z.strictObject({
   names: z.tuple([z.string(), z.string(), z.string()]),
   firstTimeMs: time,
-  tornMs: time,
+  forgottenMs: time,
   uptimes: z.array(uptime),
 });
 const stateHeader: z.ZodType<StateHeader> = z.strictObject({
@@ -70,7 +69,7 @@ const stateHeader: z.ZodType<StateHeader> = z.strictObject({
   services: z.array(z.string()),
   whole: z
     .strictObject({
-      components: z.array(instance),
+      instances: z.array(instance),
       falls: z.array(z.tuple([count, z.number(), z.number()])),
     })
     .nullable(),
@@ -126,10 +125,10 @@ function stateOf(header: StateHeader, columns: readonly Buffer[]): RestoredState
     services: Array.from(service, index => services[index]!),
     savedMs: header.savedMs ?? Number.NaN,
     releasedMs: header.releasedMs ?? Number.NaN,
-    instances: (whole?.components ?? []).map(({ names, ...times }) => ({
+    instances: (whole?.instances ?? []).map(({ names, ...times }) => ({
       names,
       firstTimeMs: times.firstTimeMs ?? Number.NaN,
-      forgottenMs: times.tornMs ?? Number.NaN,
+      forgottenMs: times.forgottenMs ?? Number.NaN,
       uptimes: times.uptimes.map(saved => ({
         ...saved,
         value: saved.value ?? Number.NaN,
