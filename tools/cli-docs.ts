@@ -2,7 +2,15 @@
 // option is described once. Run `node tools/cli-docs.ts` after a change of a verb. A test compares the files.
 
 import { writeFileSync } from 'node:fs';
-import { oneLine, optionHead, optionText, textsOf, usageOf } from '../src/cli/help.ts';
+import {
+  oneLine,
+  optionFlags,
+  optionText,
+  shownOptions,
+  textsOf,
+  usageOf,
+  wordsUsage,
+} from '../src/cli/help.ts';
 import { type Action, CONFIG_ORDER, type Verb } from '../src/cli/verb.ts';
 import { loadVerbs } from '../src/cli/verbs.ts';
 
@@ -30,9 +38,9 @@ const EVERYWHERE: readonly (readonly [option: string, text: string])[] = [
 /** Arguments and options of an action. */
 function rowsOf({ words, options }: Action): readonly (readonly [head: string, text: string])[] {
   return [
-    ...(words === undefined ? [] : [[words.value, words.about] as const]),
-    ...Object.entries(options).map(
-      ([name, option]) => [optionHead(name, option), optionText(option)] as const,
+    ...(words === undefined ? [] : [[wordsUsage(words), words.about] as const]),
+    ...shownOptions(options).map(
+      ([name, option]) => [optionFlags(name, option), optionText(option)] as const,
     ),
   ];
 }

@@ -9,15 +9,8 @@ import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import { paint } from './output.ts';
 import { printTable } from './table.ts';
-import {
-  action,
-  type Call,
-  CONFIG_OPTION,
-  configOf,
-  flag,
-  type Verb,
-  type VerbContext,
-} from './verb.ts';
+import { flag } from './options.ts';
+import { action, type Call, CONFIG_OPTION, configOf, type Verb, type VerbContext } from './verb.ts';
 
 const OPTIONS = {
   config: CONFIG_OPTION,

@@ -35,21 +35,16 @@ import {
   toProm2Json,
 } from './prom2json.ts';
 import { printTable, type Rows } from './table.ts';
+import { choice, duration, flag, format, hidden, moment, text, withDefault } from './options.ts';
 import {
   action,
   type Call,
-  choice,
   CONFIG_OPTION,
   configOf,
-  duration,
-  flag,
-  moment,
-  text,
   type TextSink,
   usageError,
   type Verb,
   type VerbContext,
-  withDefault,
   type Words,
 } from './verb.ts';
 
@@ -57,18 +52,24 @@ const FILES: Words = {
   value: 'FILE',
   about: 'exposition text; - is standard input',
   count: 'one or more',
-  isFile: true,
+  offers: 'files',
 };
+const INPUTS = ['text', 'openmetrics'] as const;
 const DECODE_OPTIONS = {
-  format: withDefault(choice(['text', 'openmetrics'], 'the format of the files'), 'text'),
-  jsonl: flag('one JSON object per file'),
+  input: choice(INPUTS, 'the format of the files (default: text)'),
+  // --input had this name.
+  format: withDefault(
+    choice(['table', 'json', ...INPUTS], 'a table, or one JSON object per file', INPUTS),
+    'table',
+  ),
+  jsonl: hidden(flag('--format json')),
   output: choice(['prom2json'], 'families in the form of the prom2json tool'),
   parser: choice(['reference'], 'reads with parse-prometheus-text-format, for comparison'),
 };
 const DERIVE_OPTIONS = {
   config: CONFIG_OPTION,
-  'service-id': text('ID', 'only the series of this service'),
-  jsonl: flag('one JSON object per series'),
+  'service-id': text('ID', 'only the series of this service', 'services'),
+  format: format('a table, or one JSON object per series', 'jsonl'),
 };
 const ENCODE_OPTIONS = {
   mapping: withDefault(choice(['semantic', 'strict'], 'as metrics.mapping'), 'semantic'),
@@ -116,7 +117,7 @@ export const verb: Verb = {
   examples: [
     'curl -sH "X-API-Key: $KEY" "$URL/observability/v2/metrics" | prom2otlp show derive -',
     'prom2otlp show derive --config /etc/prom2otlp/prom2otlp.yaml --service-id dbpgf12345678',
-    'prom2otlp show decode --format text page.prom',
+    'prom2otlp show decode --input openmetrics page.om',
     'prom2otlp show encode --at 2026-01-01T00:00:00Z --interval 60s page1.prom page2.prom',
   ],
 };
@@ -128,20 +129,22 @@ async function showDecode(
   context: VerbContext,
 ): Promise<number> {
   const { format } = values;
+  const isJson = values.jsonl || format === 'json';
+  const input = values.input ?? INPUTS.find(one => one === format) ?? 'text';
   let exitCode = 0;
   for (const file of words) {
     const bytes = readPageFile(file);
     const read =
       values.parser === 'reference'
         ? await parseWithReference(bytes.toString())
-        : readByUs(bytes, format);
+        : readByUs(bytes, input);
     const shown = { file, ok: read.problems.length === 0, ...read };
     if (!shown.ok) exitCode = 1;
-    if (values.jsonl) context.out.line(printableJson(shown, 0));
+    if (isJson) context.out.line(printableJson(shown, 0));
     else if (values.output === 'prom2json')
       context.out.line(printableJson(toProm2Json(shown.families), 0));
     else printFile(context, file, shown);
-    const tellOf = values.jsonl ? tellMore : tellProblems;
+    const tellOf = isJson ? tellMore : tellProblems;
     tellOf(context.err, file, shown.problems);
   }
   return exitCode;
@@ -180,7 +183,7 @@ async function showDerive(
     err.line(id === undefined ? 'no series' : `no series of the service ${JSON.stringify(id)}`);
     return 1;
   }
-  if (values.jsonl) for (const one of series) out.line(printableJson(one, 0));
+  if (values.format === 'json') for (const one of series) out.line(printableJson(one, 0));
   else printTable(out, tableOf(series, out.columns), { key: HEAD.indexOf('NAME') });
   return exitCode;
 }

@@ -326,7 +326,12 @@ const logLimits: Block<LogsConfig['limits']> = block({
     One record: a line and its continuation lines; a longer one is cut and marked.`),
 });
 
-const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
+export const LOG_TYPES: readonly string[] = [
+  'error-log',
+  'slow-query-log',
+  'audit-log',
+  'proxy-log',
+];
 
 const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
   isEnabled: key('enabled', flag(), false).about('Pull logs.'),
