@@ -52,10 +52,11 @@ const INTRODUCTION = `# The command line
 \`tools/cli-docs.ts\` generates this page and the man page \`deploy/man/prom2otlp.1\` from the declarations of the verbs in \`src/cli\`.
 
 Data goes to stdout, messages go to stderr. ${oneLine(CONFIG_ORDER)} A verb that asks the service also takes
-\`--base-url URL\` instead of a configuration. A key is never an argument: other users of the machine can see arguments.
+\`--base-url URL\` instead of a configuration. A key is never an argument: other users of the machine can see arguments. \`--config\` and
+\`--format\` may also stand before the verb. Until 1.0, \`--json\` and \`--jsonl\` mean \`--format json\`.
 
-\`prom2otlp completion bash\` (or \`zsh\`, \`fish\`) prints a script that completes verbs, actions, options and their values. Its first line says
-how to install it. After \`npm install --global\`, \`man prom2otlp\` shows this page.
+\`prom2otlp completion bash\` (or \`zsh\`, \`fish\`) prints a script that completes verbs, actions, options and their values, such as the services of
+the configuration. Its first line says how to install it. After \`npm install --global\`, \`man prom2otlp\` shows this page.
 `;
 
 function markdown(verbs: readonly Verb[]): string {

@@ -2,10 +2,10 @@
 // (OperatorError, with "did you mean"), exit codes and examples below the help, and options that most verbs have, which
 // may also stand before the verb.
 
-import { Argument, Command, CommanderError, Help, Option as CommandOption } from 'commander';
+import { Argument, Command, CommanderError, Option as CommandOption } from 'commander';
 import { OperatorError } from '../errors.ts';
 import {
-  argumentsOf,
+  INTRODUCTION,
   endingText,
   type HelpStyle,
   optionFlags,
@@ -24,7 +24,6 @@ import {
   usageError,
   type Verb,
   type VerbContext,
-  type Words,
 } from './verb.ts';
 
 export type Request =
@@ -72,6 +71,15 @@ export async function runVerb(
   return 0;
 }
 
+/** The verb that completion scripts call; no user types it. */
+export const COMPLETE = '__complete';
+
+/** What may also stand before the verb. Each action declares those that it reads. */
+export const COMMON_OPTIONS: {
+  readonly config: Option<string | undefined>;
+  readonly format: Option<Format>;
+} = { config: CONFIG_OPTION, format: format('of the verbs that print data') };
+
 // The tree of commands.
 
 interface Ears {
@@ -80,11 +88,8 @@ interface Ears {
 }
 
 function programOf(verbs: readonly Verb[], style: HelpStyle, { write, choose }: Ears): Command {
-  const program = new ProgramCommand('prom2otlp');
-  program
-    .description(
-      'prom2otlp brings the metrics and logs of a hosted database service into OpenTelemetry.',
-    )
+  const program = new ProgramCommand('prom2otlp')
+    .description(INTRODUCTION)
     .usage('VERB [options]')
     .commandsGroup('Verbs:')
     .helpCommand(false)
@@ -101,139 +106,94 @@ function programOf(verbs: readonly Verb[], style: HelpStyle, { write, choose }: 
       styleTitle: title => paint(style, 'bold', title),
       subcommandTerm: pathOf,
       visibleCommands: leavesOf,
-      commandUsage: command => wrappedUsage(command, style),
     })
-    .addOption(
-      new CommandOption(
-        '-V, --version',
-        'the version of the program and of Node.js, and the commit',
-      ),
-    )
     .addHelpText('after', ({ command }) => startText(command.createHelp(), style));
-  takeCommonOptions(program);
+  program.option('-V, --version', 'the version of the program and of Node.js, and the commit');
+  for (const [name, option] of Object.entries(COMMON_OPTIONS))
+    program.option(optionFlags(name, option), option.about);
   for (const verb of verbs) {
-    const command = program.command(verb.name).commandsGroup('Actions:');
     const isOnly = verb.actions.length === 1;
-    const names = verb.actions.map(({ name }) => name).join(', ');
-    describe(command, verb, verb.examples, verb, style);
-    if (!isOnly) command.summary(`${verb.summary}: ${names}`).usage('ACTION [options]');
-    for (const action of verb.actions) {
-      const own = actionCommand(command, action.name);
-      addAction(own, verb, action, choose);
-      if (isOnly) continue;
-      const examples = verb.examples.filter(one => one.includes(`prom2otlp ${commandName(own)}`));
-      describe(own, action, examples, verb, style);
+    const command = groupOf(program, verb.name);
+    const endingOf = (examples: readonly string[]) => (): string =>
+      endingText(command.createHelp(), verb.exits, examples, style);
+    if (!isOnly) {
+      const names = verb.actions.map(({ name }) => name).join(', ');
+      command.summary(`${verb.summary}: ${names}`).description(textsOf(verb).join('\n\n'));
+      command.addHelpText('after', endingOf(verb.examples));
     }
-    if (isOnly) continue;
-    takeCommonOptions(command);
+    for (const action of verb.actions) {
+      const words = action.name.split(' ').filter(word => word !== '');
+      const own = words.reduce(groupOf, command);
+      const about = isOnly ? verb : action;
+      own.usage('').summary(about.summary).description(textsOf(about).join('\n\n'));
+      const examples = verb.examples.filter(one => one.includes(`prom2otlp ${commandName(own)}`));
+      own.addHelpText('after', endingOf(isOnly ? verb.examples : examples));
+      addAction(own, verb, action, choose);
+    }
   }
   return program;
 }
 
-/** The command of an action such as `schedules list` below its verb; the verb itself for its only action. */
-function actionCommand(verb: Command, name: string): Command {
-  return name
-    .split(' ')
-    .filter(word => word !== '')
-    .reduce((parent, word) => {
-      const known = parent.commands.find(one => one.name() === word);
-      if (known !== undefined) return known;
-      takeCommonOptions(parent);
-      return parent.command(word).usage('ACTION [options]').commandsGroup('Actions:');
-    }, verb);
+/** The command of this name below another. */
+function groupOf(parent: Command, name: string): Command {
+  return (
+    parent.commands.find(one => one.name() === name) ??
+    parent.command(name).usage('ACTION [options]').commandsGroup('Actions:')
+  );
 }
 
 function addAction(command: Command, verb: Verb, action: Action, choose: Ears['choose']): void {
-  command.usage(argumentsOf(action));
-  for (const [name, option] of Object.entries(action.options)) {
-    const own = new CommandOption(optionFlags(name, option), optionText(option));
-    if (option.value !== '')
-      own.argParser((text: string, before: unknown) =>
-        option.isRepeated === true
-          ? [...((before as unknown[] | undefined) ?? []), option.read(text)]
-          : option.read(text),
-      );
-    own.makeOptionMandatory(option.isRequired === true).hideHelp(option.isHidden === true);
-    command.addOption(own);
-    const { alias } = option;
-    if (alias === undefined) continue;
-    const implied = { [own.attributeName()]: option.read(alias.text) };
-    command.addOption(new CommandOption(`--${alias.name}`).implies(implied).hideHelp());
+  const { options, words } = action;
+  for (const [name, option] of Object.entries(options)) addOption(command, name, option);
+  if (words !== undefined) {
+    const own = new Argument(wordsUsage(words), words.about);
+    command.addArgument(Array.isArray(words.offers) ? own.choices(words.offers) : own);
   }
-  const { words } = action;
-  if (words !== undefined) command.addArgument(new Argument(wordsUsage(words), words.about));
   command.action(() => {
     const name = commandName(command);
-    const values = Object.entries(action.options).map(([key, option]) => [
-      key,
-      valueOf(command, key) ?? inherited(command, key, option) ?? option.absent,
-    ]);
-    refuseStrangers(command, action);
-    if (words !== undefined) checkWords(name, words, command.args);
+    const before = command.parent?.optsWithGlobals() ?? {};
+    for (const key of Object.keys(COMMON_OPTIONS))
+      if (before[key] !== undefined && options[key] === undefined)
+        throw usageError(name, `unknown option "--${key}"`);
+    if (command.args.includes('')) throw usageError(name, `expected ${words?.value}, got ""`);
+    const values = Object.entries(options).map(([key, option]) => {
+      const text: unknown = before[key];
+      const given = typeof text === 'string' ? readText(name, key, option, text) : undefined;
+      return [key, given ?? valueOf(command, key) ?? option.absent];
+    });
     const call = { command: name, values: Object.fromEntries(values), words: command.args };
     choose({ kind: 'run', verb, start: context => action.start(call, context) });
   });
 }
 
-function checkWords(command: string, { value, offers }: Words, words: readonly string[]): void {
-  const wrong = words.find(
-    word => word === '' || (Array.isArray(offers) && !offers.includes(word)),
-  );
-  if (wrong !== undefined)
-    throw usageError(command, `expected ${value}, got ${JSON.stringify(wrong)}`);
-}
-
-/** The verb that completion scripts call; no user types it. */
-export const COMPLETE = '__complete';
-
-// Options before the verb.
-
-/** The options that may stand before the verb, where the action is not yet known that reads them. */
-export const COMMON_OPTIONS: {
-  readonly config: Option<string | undefined>;
-  readonly format: Option<Format>;
-} = {
-  config: CONFIG_OPTION,
-  format: format('of the verbs that print data'),
-};
-
-function takeCommonOptions(command: Command): void {
-  command.enablePositionalOptions();
-  if (command.options.some(({ long }) => long === '--config')) return;
-  for (const [name, option] of Object.entries(COMMON_OPTIONS)) {
-    const own = new CommandOption(optionFlags(name, option), option.about);
-    command.addOption(own.hideHelp(command.parent !== null));
-  }
+function addOption(command: Command, name: string, option: Option<unknown>): void {
+  const own = new CommandOption(optionFlags(name, option), optionText(option));
+  const { alias, isRepeated, isRequired = false, isHidden = false } = option;
+  if (isRepeated === true)
+    own.argParser((text, before: readonly unknown[] = []) => [...before, option.read(text)]);
+  else if (option.value !== '') own.argParser(option.read);
+  command.addOption(own.makeOptionMandatory(isRequired).hideHelp(isHidden));
+  if (alias === undefined) return;
+  const implied = { [own.attributeName()]: option.read(alias.text) };
+  command.addOption(new CommandOption(`--${alias.name}`).implies(implied).hideHelp());
 }
 
 function valueOf(command: Command, name: string): unknown {
   return command.getOptionValue(new CommandOption(`--${name}`).attributeName());
 }
 
-/** What was given before the action, from the nearest word. */
-function inherited(command: Command, name: string, option: Option<unknown>): unknown {
-  for (let { parent } = command; parent !== null; { parent } = parent) {
-    const text = valueOf(parent, name);
-    if (typeof text !== 'string') continue;
-    try {
-      return option.read(text);
-    } catch (error) {
-      const cause = error instanceof Error ? error.message : String(error);
-      throw usageError(commandName(command), `option '--${name}' argument '${text}': ${cause}`);
-    }
+/** Reads an option that the program took, wherever it stood: only the action knows how. */
+function readText(command: string, name: string, option: Option<unknown>, text: string): unknown {
+  try {
+    return option.read(text);
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    const flags = optionFlags(name, option);
+    throw usageError(command, `option '${flags}' argument '${text}' is invalid: ${error.message}`);
   }
-  return undefined;
 }
 
-/** Throws if an option before the verb is none of this action. */
-function refuseStrangers(command: Command, { options }: Action): void {
-  for (let { parent } = command; parent !== null; { parent } = parent)
-    for (const name of Object.keys(COMMON_OPTIONS))
-      if (valueOf(parent, name) !== undefined && options[name] === undefined)
-        throw usageError(commandName(command), `unknown option "--${name}"`);
-}
-
-// Mistakes.
+// Mistakes, in the form of all others.
 
 class ProgramCommand extends Command {
   override createCommand(name: string): Command {
@@ -242,80 +202,73 @@ class ProgramCommand extends Command {
 
   /** A verb or a group of actions by itself. The program by itself shows its help. */
   override help(): never {
-    if (this.parent === null) {
-      this.outputHelp();
-      throw new CommanderError(0, 'commander.help', '');
-    }
-    throw this.#withoutAction();
-  }
-
-  #withoutAction(): OperatorError {
-    const names = leavesOf(this).map(pathOf).join(', ');
-    return usageError(commandName(this), `expected one of ${names}`);
+    if (this.parent !== null) throw this.#withoutAction();
+    this.outputHelp();
+    throw new CommanderError(0, 'commander.help', '');
   }
 
   override error(message: string, { code = '' }: { code?: string } = {}): never {
-    const name = commandName(this);
     const cause = message.replace(/^error: /, '').replace(/\.$/, '');
-    switch (code) {
-      case 'commander.unknownOption':
-        throw this.#unknownOption(name, /'(.*)'$/s.exec(cause)?.[1] ?? '');
-      case 'commander.unknownCommand':
-        throw this.#unknownCommand(name);
-      case 'commander.missingArgument':
-        throw usageError(name, `${cause}: ${this.registeredArguments[0]?.description ?? ''}`);
-      default:
-        // Two sentences of commander are one of ours.
-        throw usageError(name, cause.replace(/(invalid|arguments for .*?)\. (?:E|e)x/, '$1: ex'));
-    }
+    const word = /'(.*)'$/s.exec(cause)?.[1] ?? '';
+    if (code === 'commander.unknownOption') throw this.#unknownOption(word);
+    if (code === 'commander.unknownCommand') throw this.#unknownCommand();
+    const about = this.registeredArguments[0]?.description ?? '';
+    if (code === 'commander.missingArgument') throw this.#mistake(`${cause}: ${about}`);
+    // Two sentences of commander are one of ours.
+    throw this.#mistake(
+      cause.replace(
+        /\. (Expected|expected|Allowed) /,
+        (_, word: string) => `: ${word.toLowerCase()} `,
+      ),
+    );
   }
 
-  #unknownOption(name: string, given: string): OperatorError {
+  #mistake(cause: string, meant?: string, others = ''): OperatorError {
+    const name = commandName(this);
+    if (name !== '') return usageError(name, cause, meant);
+    const hint = meant === undefined ? others : `did you mean ${meant}? Or `;
+    return new OperatorError([{ message: cause, hint: `${hint}see prom2otlp --help` }]);
+  }
+
+  #withoutAction(): OperatorError {
+    return this.#mistake(`expected one of ${leavesOf(this).map(pathOf).join(', ')}`);
+  }
+
+  #unknownOption(given: string): OperatorError {
     if (this.parent !== null && this.commands.length > 0) return this.#withoutAction();
     // Only the name: what a user types after `=` may be a secret.
-    const spelled = given.replace(/=.*$/s, '');
-    const options = [...this.options.filter(one => !one.hidden).map(one => one.name()), 'help'];
-    const meant = suggestion(spelled.replace(/^-+/, ''), options);
-    const found = meant === undefined ? undefined : `--${meant}`;
-    const cause = `unknown option ${JSON.stringify(spelled)}`;
-    return this.parent === null
-      ? programError(`${cause} before the verb`, found)
-      : usageError(name, cause, found);
+    const word = given.replace(/=.*$/s, '');
+    const shown = this.options.filter(one => !one.hidden).map(one => one.name());
+    const meant = suggestion(word.replace(/^-+/, ''), [...shown, 'help']);
+    const cause = `unknown option ${JSON.stringify(word)}${this.parent === null ? ' before the verb' : ''}`;
+    return this.#mistake(cause, meant === undefined ? undefined : `--${meant}`);
   }
 
-  #unknownCommand(name: string): OperatorError {
-    const end = this.args.findIndex(word => word.startsWith('-'));
-    const [first = '', ...more] = this.args.slice(0, end < 0 ? 2 : Math.min(end, 2));
-    const names = leavesOf(this).map(pathOf);
-    if (this.parent === null) {
-      const verbs = this.commands.map(one => one.name());
-      const meant = suggestion(first, verbs);
-      const cause = `there is no verb ${JSON.stringify(first)}`;
-      return programError(cause, meant, `the verbs are ${verbs.join(', ')}`);
+  #unknownCommand(): OperatorError {
+    const [verb = '', ...group] = commandName(this).split(' ');
+    const typed = this.args.slice(0, 1);
+    if (verb === '') {
+      const names = this.commands.map(one => one.name());
+      const cause = `there is no verb ${JSON.stringify(typed[0])}`;
+      return this.#mistake(
+        cause,
+        suggestion(typed[0] ?? '', names),
+        `the verbs are ${names.join(', ')}; `,
+      );
     }
-    const words = [...name.split(' ').slice(1), first, ...more].join(' ');
-    const meant = suggestion(words, names) ?? suggestion(first, names);
+    const names = leavesOf(this).map(pathOf);
+    const words = [...group, ...typed].join(' ');
+    const meant = suggestion(words, names);
     const cause = `there is no action ${JSON.stringify(words)}, only ${names.join(', ')}`;
-    const verb = name.split(' ')[0] ?? '';
-    return usageError(name, cause, meant === undefined ? undefined : `${verb} ${meant}`);
+    return this.#mistake(cause, meant === undefined ? undefined : `${verb} ${meant}`);
   }
 }
 
-function programError(message: string, meant: string | undefined, else_ = ''): OperatorError {
-  const see = 'see prom2otlp --help';
-  const others = else_ === '' ? see : `${else_}; ${see}`;
-  return new OperatorError([
-    { message, hint: meant === undefined ? others : `did you mean ${meant}? Or ${see}` },
-  ]);
-}
-
-// The help: what commander does not know.
+// Names of commands.
 
 /** The words after `prom2otlp`, such as `backups schedules list`. */
 function commandName(command: Command): string {
-  const names: string[] = [];
-  for (let one = command; one.parent !== null; one = one.parent) names.unshift(one.name());
-  return names.join(' ');
+  return command.parent === null ? '' : `${commandName(command.parent)} ${command.name()}`.trim();
 }
 
 /** The words after the verb; the name of a verb. */
@@ -329,23 +282,4 @@ function leavesOf(command: Command): Command[] {
   return command.parent === null
     ? command.commands.filter(one => one.summary() !== '')
     : command.commands.flatMap(one => (one.commands.length === 0 ? [one] : leavesOf(one)));
-}
-
-function wrappedUsage(command: Command, { width }: HelpStyle): string {
-  const help = new Help();
-  const usage = help.boxWrap(help.commandUsage(command), width - 'Usage:    '.length);
-  return usage.replaceAll('\n', '\n         ');
-}
-
-function describe(
-  command: Command,
-  about: Pick<Action, 'summary' | 'about'>,
-  examples: readonly string[],
-  { exits }: Verb,
-  style: HelpStyle,
-): void {
-  command
-    .summary(about.summary)
-    .description(textsOf(about).join('\n\n'))
-    .addHelpText('after', () => endingText(command.createHelp(), exits, examples, style));
 }

@@ -12,21 +12,15 @@ export interface HelpStyle {
   readonly isColoured: boolean;
 }
 
-/** The command with the arguments that it needs: `prom2otlp show derive [options] [FILE...]`. */
-export function usageOf({ name }: Verb, action: Action): string {
-  return ['prom2otlp', name, action.name, argumentsOf(action)]
+export const INTRODUCTION =
+  'prom2otlp brings the metrics and logs of a hosted database service into OpenTelemetry.';
+
+/** Such as `prom2otlp show derive [options] [FILE...]`. */
+export function usageOf({ name }: Verb, { name: action, options, words }: Action): string {
+  const ending = words === undefined ? '' : wordsUsage(words);
+  return ['prom2otlp', name, action, Object.keys(options).length === 0 ? '' : '[options]', ending]
     .filter(part => part !== '')
     .join(' ');
-}
-
-export function argumentsOf({ options, words }: Action): string {
-  const all = Object.entries(options);
-  const needed = all.filter(([, { isRequired }]) => isRequired === true);
-  return [
-    ...needed.map(([name, { value }]) => `--${name} <${value}>`),
-    ...(needed.length < all.length ? ['[options]'] : []),
-    ...(words === undefined ? [] : [wordsUsage(words)]),
-  ].join(' ');
 }
 
 export function wordsUsage({ value, count }: Words): string {

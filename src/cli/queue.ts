@@ -191,7 +191,7 @@ function print(
     if (rows.length <= 1) return;
     out.line('');
     if (title !== '') out.line(title);
-    printTable(out, rows);
+    printTable(out, rows, { key: Math.max(0, rows[0]?.indexOf('SERVICE') ?? 0) });
   };
   out.line(`${directory}: ${formatBytes(diskBytes)} on disk`);
   for (const file of corruptFiles)
