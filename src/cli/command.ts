@@ -170,7 +170,10 @@ function addOption(command: Command, name: string, option: Option<unknown>): voi
   const own = new CommandOption(optionFlags(name, option), optionText(option));
   const { alias, isRepeated, isRequired = false, isHidden = false } = option;
   if (isRepeated === true)
-    own.argParser((text, before: readonly unknown[] = []) => [...before, option.read(text)]);
+    own.argParser((text, before: readonly unknown[] | undefined) => [
+      ...(before ?? []),
+      option.read(text),
+    ]);
   else if (option.value !== '') own.argParser(option.read);
   command.addOption(own.makeOptionMandatory(isRequired).hideHelp(isHidden));
   if (alias === undefined) return;

@@ -184,7 +184,10 @@ async function showDerive(
     return 1;
   }
   if (values.format === 'json') for (const one of series) out.line(printableJson(one, 0));
-  else printTable(out, tableOf(series, out.columns), { key: HEAD.indexOf('NAME') });
+  else {
+    const rows = tableOf(series, out.columns);
+    printTable(out, rows, { key: rows[0]?.indexOf('NAME') ?? 0 });
+  }
   return exitCode;
 }
 
@@ -235,8 +238,22 @@ async function deriveLive(
 
 const HEAD = ['TYPE', 'NAME', 'VALUE', 'FROM', 'LABELS', 'UNIT', 'START', 'FAMILY', 'SERVICE'];
 
-/** How many columns of the table fit beside a whole name: labels that are cut to a few letters say nothing. */
-const fitting = (width: number): number => (width < 100 ? 4 : width < 140 ? 5 : HEAD.length);
+/** The columns that stay where the terminal is narrow, the most important first; NAME is never cut. */
+const KEPT = ['NAME', 'VALUE', 'TYPE', 'FROM', 'LABELS', 'UNIT', 'START', 'FAMILY', 'SERVICE'];
+/** Labels that are cut to a few letters say nothing. */
+const LABELS_WIDTH_MIN = 24;
+
+/** The columns that fit into the width, in their order. */
+function fitting(rows: Rows, width: number): Rows {
+  const widths = HEAD.map((name, i) => {
+    const widest = rows.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0);
+    return name === 'LABELS' ? Math.min(widest, LABELS_WIDTH_MIN) : widest;
+  });
+  let left = width;
+  const first = KEPT.findIndex(name => (left -= (widths[HEAD.indexOf(name)] ?? 0) + 2) < -2);
+  const kept = first < 0 ? KEPT : KEPT.slice(0, first);
+  return rows.map(row => row.filter((_, i) => kept.includes(HEAD[i] ?? '')));
+}
 
 function tableOf(series: readonly SeriesReport[], columns: number): Rows {
   const rows = series.map(one => [
@@ -250,7 +267,7 @@ function tableOf(series: readonly SeriesReport[], columns: number): Rows {
     one.family,
     one.service,
   ]);
-  return [HEAD, ...rows].map(row => row.slice(0, fitting(columns)));
+  return fitting([HEAD, ...rows], columns);
 }
 
 // `show encode`: the OTLP/JSON that a sequence of pages would be sent as, one line per page.

@@ -75,7 +75,7 @@ const examples = verbs.flatMap(verb =>
 
 test.each(examples)('the example is legal: %s', async (example, verb) => {
   const request = readCommand(verbs, wordsOf(verb.name, example), style);
-  if (request.kind !== 'run') return expect.fail('it is no command');
+  if (request.kind !== 'run') expect.fail('it is no command');
   expect(request.verb).toBe(verb);
   // An action that uses its context has accepted its arguments.
   const isReached = new Error('reached');
