@@ -16,6 +16,7 @@ import { action, type Call, CONFIG_OPTION, configOf, type Verb, type VerbContext
 
 /** How long delivery may take before the rest stays in the queue, even if the back end goes on accepting. */
 const DELIVER_MS = 60_000;
+type CountSince = ReturnType<typeof countFromNow>;
 const REFUSED: readonly PointState[] = ['rejected', 'set_aside', 'evicted'];
 
 const OPTIONS = { config: CONFIG_OPTION, format: format('tables, or one JSON object') };
@@ -43,8 +44,7 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const logger = createLogger({ ...config.log, clock });
   const opened = await Daemon.open({ config, clock, logger });
   const daemon = await withProgress(context, 'looking for services', opened.lookAround());
-  const { account } = daemon.queue;
-  const since = countFromNow(account);
+  const since = countFromNow(daemon.queue.account);
   const { metrics, logs } = config.otlp;
   const cycle = daemon.cycle(DELIVER_MS, Math.max(metrics.timeoutMs, logs.timeoutMs));
   const meter = createMeter(clock, amount => `${formatCount(amount)} points`);
@@ -57,25 +57,7 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   };
   const isDelivered = await withProgress(context, step, cycle);
   const services = daemon.targets.flatMap(target => target.services);
-  const report = {
-    services: services.map(({ id, isUp, samples, reason }) => ({
-      service: id,
-      isUp,
-      samples,
-      points: since(id, 'point/made'),
-      accepted: since(id, 'point/accepted'),
-      rejected: since(id, 'point/rejected') + since(id, 'point/set_aside'),
-      queued: account.queued(id),
-      reason,
-    })),
-    logs: logsOf(daemon),
-    backups: daemon.backups?.services.map(({ service, known, isUp, error }) => ({
-      service: service.id,
-      isUp,
-      schedules: known?.schedules.length ?? null,
-      reason: error?.message ?? '',
-    })),
-  };
+  const report = reportOf(daemon, since);
   if (call.values.format === 'json') context.out.line(printableJson(report));
   else printReport(daemon, report, context);
   const isRefused = REFUSED.some(state => since(null, `point/${state}`) > 0);
@@ -96,23 +78,41 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   return isUp && areLogsPulled && areBackupsRead && isDelivered && !isRefused ? 0 : 1;
 }
 
-interface Report {
-  readonly services: readonly {
-    readonly service: string;
-    readonly isUp: boolean;
-    readonly samples: number;
-    readonly points: number;
-    readonly accepted: number;
-    readonly rejected: number;
-    readonly queued: number;
-    readonly reason: string;
-  }[];
-  readonly logs: ReturnType<typeof logsOf>;
+/** What a cycle did, by service. */
+function reportOf({ targets, queue, logs, backups }: Daemon, since: CountSince) {
+  const services = targets.flatMap(target => target.services);
+  return {
+    services: services.map(({ id, isUp, samples, reason }) => ({
+      service: id,
+      isUp,
+      samples,
+      points: since(id, 'point/made'),
+      accepted: since(id, 'point/accepted'),
+      rejected: since(id, 'point/rejected') + since(id, 'point/set_aside'),
+      queued: queue.account.queued(id),
+      reason,
+    })),
+    logs: logs?.meter.partitions.map(one => ({
+      service: one.service,
+      source: one.source,
+      log: one.type,
+      records: one.recordCount,
+      gaps: one.gapCount,
+      doneUntil: one.doneUntilMs === null ? null : new Date(one.doneUntilMs).toISOString(),
+      reason: one.lastError ?? '',
+    })),
+    backups: backups?.services.map(({ service, known, isUp, error }) => ({
+      service: service.id,
+      isUp,
+      schedules: known?.schedules.length ?? null,
+      reason: error?.message ?? '',
+    })),
+  };
 }
 
 function printReport(
   { backups, config }: Daemon,
-  { services, logs }: Report,
+  { services, logs }: ReturnType<typeof reportOf>,
   { out, clock }: VerbContext,
 ): void {
   const labelOf = labelsOf(config);
@@ -139,18 +139,6 @@ function printReport(
   if (backups === null) return;
   out.line('');
   out.line(backupsTable(backups.services, labelOf, clock.nowMs()));
-}
-
-function logsOf({ logs }: Daemon) {
-  return logs?.meter.partitions.map(one => ({
-    service: one.service,
-    source: one.source,
-    log: one.type,
-    records: one.recordCount,
-    gaps: one.gapCount,
-    doneUntil: one.doneUntilMs === null ? null : new Date(one.doneUntilMs).toISOString(),
-    reason: one.lastError ?? '',
-  }));
 }
 
 /** Prints what is wrong. True when every API's logs were pulled to the end, or logs are not pulled. */
