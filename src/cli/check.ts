@@ -6,15 +6,17 @@ import { effectiveValues } from '../config/examine.ts';
 import { judgeFile, warningMistakes } from '../config/load.ts';
 import { formatMistake } from '../errors.ts';
 import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
+import { printableJson } from '../lib/printable.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import { paint } from './output.ts';
 import { printTable } from './table.ts';
+import { flag, format } from './options.ts';
 import {
   action,
   type Call,
   CONFIG_OPTION,
   configOf,
-  flag,
+  usageError,
   type Verb,
   type VerbContext,
 } from './verb.ts';
@@ -25,6 +27,7 @@ const OPTIONS = {
   print: flag(
     'prints the effective value of every key, without secrets; * marks what is no default',
   ),
+  format: format('of --print: a table, or JSON'),
 };
 
 export const verb: Verb = {
@@ -46,6 +49,10 @@ export const verb: Verb = {
 
 async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
   const { environment, out, err } = context;
+  const { print, probe: isProbe } = call.values;
+  const isJson = call.values.format === 'json';
+  if (isJson && (isProbe || !print))
+    throw usageError(call.command, '--format json is for --print alone');
   const file = configOf(call, environment);
   const judgement = judgeFile({ file, environment });
   const { config } = judgement;
@@ -54,14 +61,12 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   const isInPod = environment['KUBERNETES_SERVICE_HOST'] !== undefined;
   const isContainer = CONTAINER_FILES.some(one => existsSync(one)) && !isInPod;
   for (const mistake of warningMistakes(judgement, isContainer)) warn(formatMistake(mistake));
-  if (call.values.print) {
-    const rows = effectiveValues(judgement).map(({ key, value, isDefault }) => [
-      isDefault ? '' : '*',
-      key,
-      value,
-    ]);
-    printTable(out, [['', 'KEY', 'VALUE'], ...rows], { isWhole: true });
-    if (!call.values.probe) return 0;
+  if (print) {
+    const values = effectiveValues(judgement);
+    if (isJson) out.line(printableJson(values));
+    const rows = values.map(({ key, value, isDefault }) => [isDefault ? '' : '*', key, value]);
+    if (!isJson) printTable(out, [['', 'KEY', 'VALUE'], ...rows], { isWhole: true });
+    if (!isProbe) return 0;
   }
   const targets = planTargets(config);
   const { services: own, elsewhere, shard } = config;
@@ -74,7 +79,7 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   out.line(`${file}: valid: ${services}, ${polled}${polls}${place}`);
   for (const note of memoryNotes(config.memory)) out.line(`note: ${note}`);
   for (const warning of memoryWarnings(config.memory)) warn(warning);
-  if (!call.values.probe) return 0;
+  if (!isProbe) return 0;
   const { probe } = await import('./probe.ts');
   return (await probe(config, context)) ? 0 : 1;
 }

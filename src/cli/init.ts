@@ -8,19 +8,15 @@ import { fileURLToPath } from 'node:url';
 import { printableLine } from '../lib/printable.ts';
 import { ACCESS_OPTIONS, KEY_VARIABLE, parseOptions, withService } from './service-access.ts';
 import { readServices, type SeenService } from './services.ts';
+import { file, flag, required, text, withDefault } from './options.ts';
 import {
   action,
   type Call,
   cannotWrite,
-  file,
-  flag,
   refuseFile,
-  required,
   STDOUT,
-  text,
   type Verb,
   type VerbContext,
-  withDefault,
 } from './verb.ts';
 
 const OPTIONS = {

@@ -26,19 +26,15 @@ import { SET_ASIDE_SHOWN_MAX } from '../status/delivery-status.ts';
 import { shown } from '../status/times.ts';
 import { createMeter, withProgress } from './output.ts';
 import { ageOf, labelsOf, printTable, type Rows } from './table.ts';
+import { choice, duration, file, text, format } from './options.ts';
 import {
   action,
   type Call,
-  choice,
   CONFIG_OPTION,
   type ConfigCall,
   configOf,
-  duration,
-  file,
-  flag,
   refuseFile,
   STDOUT,
-  text,
   type TextSink,
   usageError,
   type Verb,
@@ -48,7 +44,7 @@ import {
 
 const INSPECT_OPTIONS = {
   config: CONFIG_OPTION,
-  json: flag('the same as one JSON object, with a sample of each refused request'),
+  format: format('tables, or one JSON object with a sample of each refused request'),
 };
 const EXPORT_OPTIONS = {
   config: CONFIG_OPTION,
@@ -138,7 +134,7 @@ function queueInspect(call: Call<typeof INSPECT_OPTIONS>, context: VerbContext):
   const view = QueueView.open(directory);
   try {
     const inspection = inspect(view, config);
-    if (call.values.json) context.out.line(printableJson(jsonOf(inspection)));
+    if (call.values.format === 'json') context.out.line(printableJson(jsonOf(inspection)));
     else print(inspection, labelsOf(config), context);
   } finally {
     view.close();
@@ -195,7 +191,7 @@ function print(
     if (rows.length <= 1) return;
     out.line('');
     if (title !== '') out.line(title);
-    printTable(out, rows);
+    printTable(out, rows, { key: Math.max(0, rows[0]?.indexOf('SERVICE') ?? 0) });
   };
   out.line(`${directory}: ${formatBytes(diskBytes)} on disk`);
   for (const file of corruptFiles)

@@ -320,7 +320,12 @@ const logLimits = block({
     One record: a line and its continuation lines; a longer one is cut and marked.`),
 });
 
-const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
+export const LOG_TYPES: readonly string[] = [
+  'error-log',
+  'slow-query-log',
+  'audit-log',
+  'proxy-log',
+];
 
 const logs = block({
   isEnabled: key('enabled', flag(), false).about('Pull logs.'),

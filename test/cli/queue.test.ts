@@ -61,9 +61,9 @@ function open(): Queue {
   return openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
 }
 
-/** The output of `inspect --json`. */
+/** The output of `inspect --format json`. */
 async function inspection(): Promise<unknown> {
-  return JSON.parse((await queue('inspect', ['--json'])).out);
+  return JSON.parse((await queue('inspect', ['--format', 'json'])).out);
 }
 
 /** Changes the file of the queue as another program would. */
