@@ -11,7 +11,7 @@ export const STATE = 'target-state';
 export const FORMER_KINDS = ['target-starts', 'target-marks'] as const;
 
 /** Blobs of another form are not read. */
-export const FORM = 5 as const;
+export const FORM = 4 as const;
 
 /** What the blob says beside its columns. Times are null where there is none: JSON has no NaN. */
 export interface StateHeader {
@@ -24,7 +24,8 @@ export interface StateHeader {
   readonly services: readonly string[];
   /** null if only the starts are saved. */
   readonly whole: {
-    readonly instances: readonly StoredInstance[];
+    /** The instances; the name is that of the stored form, as is `tornMs` for `forgottenMs`. */
+    readonly components: readonly StoredInstance[];
     readonly falls: readonly (readonly [place: number, fromMs: number, toMs: number])[];
   } | null;
 }
@@ -32,7 +33,7 @@ export interface StateHeader {
 interface StoredInstance {
   readonly names: SavedInstance['names'];
   readonly firstTimeMs: number | null;
-  readonly forgottenMs: number | null;
+  readonly tornMs: number | null;
   readonly uptimes: readonly {
     readonly name: string;
     readonly value: number | null;
@@ -57,7 +58,7 @@ const uptime = z.strictObject({
 const instance = z.strictObject({
   names: z.tuple([z.string(), z.string(), z.string()]),
   firstTimeMs: time,
-  forgottenMs: time,
+  tornMs: time,
   uptimes: z.array(uptime),
 });
 const stateHeader: z.ZodType<StateHeader> = z.strictObject({
@@ -69,7 +70,7 @@ const stateHeader: z.ZodType<StateHeader> = z.strictObject({
   services: z.array(z.string()),
   whole: z
     .strictObject({
-      instances: z.array(instance),
+      components: z.array(instance),
       falls: z.array(z.tuple([count, z.number(), z.number()])),
     })
     .nullable(),
@@ -125,10 +126,10 @@ function stateOf(header: StateHeader, columns: readonly Buffer[]): RestoredState
     services: Array.from(service, index => services[index]!),
     savedMs: header.savedMs ?? Number.NaN,
     releasedMs: header.releasedMs ?? Number.NaN,
-    instances: (whole?.instances ?? []).map(({ names, ...times }) => ({
+    instances: (whole?.components ?? []).map(({ names, ...times }) => ({
       names,
       firstTimeMs: times.firstTimeMs ?? Number.NaN,
-      forgottenMs: times.forgottenMs ?? Number.NaN,
+      forgottenMs: times.tornMs ?? Number.NaN,
       uptimes: times.uptimes.map(saved => ({
         ...saved,
         value: saved.value ?? Number.NaN,

@@ -82,7 +82,7 @@ function* save(table: SeriesTable, what: 'nothing' | 'starts' | 'whole'): Genera
     savedMs: orNull(laterMs(table.clock.nowMs, restored?.savedMs ?? Number.NaN)),
     releasedMs: orNull(releasedMsOf(table, isWhole)),
     services: serviceIds,
-    whole: isWhole ? { instances: instancesOf(table), falls: columns.falls } : null,
+    whole: isWhole ? { components: instancesOf(table), falls: columns.falls } : null,
   };
   return yield* packColumns([Buffer.from(JSON.stringify(header)), ...columns.all]);
 }
@@ -183,7 +183,7 @@ function releasedMsOf({ instances, releasedMs, restored }: SeriesTable, isWhole:
 }
 
 /** Restored instances that the table has not taken over yet, then its own. */
-function instancesOf(table: SeriesTable): NonNullable<StateHeader['whole']>['instances'] {
+function instancesOf(table: SeriesTable): NonNullable<StateHeader['whole']>['components'] {
   const { instanceByKey, instances, services, restored } = table;
   const own = [...instanceByKey].map(([key, index]): SavedInstance => {
     const { service, uptimes, firstTimeMs, forgottenMs } = instances[index]!;
@@ -196,7 +196,7 @@ function instancesOf(table: SeriesTable): NonNullable<StateHeader['whole']>['ins
   return [...(restored?.instances ?? []), ...own].map(({ names, ...instance }) => ({
     names,
     firstTimeMs: orNull(instance.firstTimeMs),
-    forgottenMs: orNull(instance.forgottenMs),
+    tornMs: orNull(instance.forgottenMs),
     uptimes: instance.uptimes.map(({ name, stood, missed, ...reading }) => ({
       name,
       value: orNull(reading.value),
