@@ -4,9 +4,9 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { gzipSync } from 'node:zlib';
-import type { Clock } from '../lib/clock.ts';
-import type { Answer } from './answer.ts';
-import type { Faults } from './faults.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Answer } from '../../src/simulator/answer.ts';
+import type { Faults } from './faulty-simulator.ts';
 
 export interface Delivery {
   readonly response: ServerResponse;
