@@ -57,7 +57,7 @@ export const NO_LOG_FAULTS: LogFaults = {
   ignoredParameters: [],
 };
 
-export interface LogCase {
+interface LogCase {
   readonly request: EndpointRequest;
   readonly faults: LogFaults;
   readonly logs: LogSource;

@@ -6,13 +6,8 @@ import { emptyAnswer } from '../../src/simulator/answer.ts';
 import { METRICS_PATH } from '../../src/simulator/faults.ts';
 import { ask, type Heard, type Question } from './ask.ts';
 import { FakeClock } from './fake-clock.ts';
-import { deliver, gzipBomb } from './faulty-delivery.ts';
-import {
-  type Faults,
-  type FaultySimulator,
-  NO_FAULTS,
-  startFaultySimulator,
-} from './faulty-simulator.ts';
+import { deliver, gzipBomb, NO_DELIVERY_FAULTS } from './faulty-delivery.ts';
+import { type Faults, type FaultySimulator, startFaultySimulator } from './faulty-simulator.ts';
 import { startHttpServer } from './http-server.ts';
 
 const KEY = 'a-key';
@@ -93,7 +88,7 @@ describe('a fault', () => {
   test('waits for its reader, and keeps little of a bomb in memory', async () => {
     let keptBytes = 0;
     await using server = await startHttpServer((_request, response) => {
-      const faults = { ...NO_FAULTS, body: 'gzip-bomb' } as const;
+      const faults = { ...NO_DELIVERY_FAULTS, body: 'gzip-bomb' } as const;
       void deliver({ response, answer: emptyAnswer(200), faults, clock, nowMs: NOW });
       const look = setInterval(() => {
         keptBytes = Math.max(keptBytes, response.writableLength);

@@ -12,21 +12,14 @@ import {
 } from '../../src/simulator/answer.ts';
 import { type Faults as Failure, NO_FAULTS as NO_FAILURE } from '../../src/simulator/faults.ts';
 import { failureOf, Simulator, type SimulatorOptions } from '../../src/simulator/simulator.ts';
-import { deliver } from './faulty-delivery.ts';
+import { deliver, type DeliveryFaults, NO_DELIVERY_FAULTS } from './faulty-delivery.ts';
 import { faultyLogs, NO_LOG_FAULTS, type LogFaults } from './faulty-logs.ts';
 import { alteredJson, isRecord } from './altered-json.ts';
 
-export interface Faults extends Failure, LogFaults {
+export interface Faults extends Failure, DeliveryFaults, LogFaults {
   // Faults of any answer, for the requests that `path`, `method` and `times` allow.
   /** Redirect there; `same-origin` leads to an address of the simulator that answers normally. */
   readonly redirectTo: string | null;
-  /** Take the request and never answer. */
-  readonly isSilent: boolean;
-  readonly body: 'normal' | 'html' | 'empty' | 'gzip-bomb';
-  readonly contentType: string | null;
-  /** Stop in the middle: short of the announced length, or within a chunked body. */
-  readonly cut: 'none' | 'length' | 'chunked';
-  readonly bytesPerSecond: number | null;
   /** How far the service's clock, Date header and samples alike, is ahead of the test's. */
   readonly clockSkewMs: number;
 
@@ -49,15 +42,11 @@ export interface Faults extends Failure, LogFaults {
   readonly isSlashRequired: boolean;
 }
 
-export const NO_FAULTS: Faults = {
+const NO_FAULTS: Faults = {
   ...NO_FAILURE,
+  ...NO_DELIVERY_FAULTS,
   ...NO_LOG_FAULTS,
   redirectTo: null,
-  isSilent: false,
-  body: 'normal',
-  contentType: null,
-  cut: 'none',
-  bytesPerSecond: null,
   clockSkewMs: 0,
   badLines: {},
   absentServices: [],
@@ -74,7 +63,7 @@ export const NO_FAULTS: Faults = {
 const MOVED_PATH = '/_moved';
 const LATEST_MAX = 1_000;
 
-export interface LatestRequest extends Pick<EndpointRequest, 'method' | 'url' | 'headers'> {
+interface LatestRequest extends Pick<EndpointRequest, 'method' | 'url' | 'headers'> {
   readonly atMs: number;
 }
 
