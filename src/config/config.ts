@@ -72,7 +72,10 @@ export interface OtlpSignalConfig
 }
 
 export interface OtlpConfig
-  extends Pick<OtlpKeys, 'concurrency' | 'maxRequestBytes' | 'stuckAfterMs' | 'temporality'> {
+  extends Pick<
+    OtlpKeys,
+    'backend' | 'concurrency' | 'maxRequestBytes' | 'stuckAfterMs' | 'temporality'
+  > {
   readonly metrics: OtlpSignalConfig;
   readonly logs: OtlpSignalConfig;
 }

@@ -4,6 +4,7 @@
 // `node tools/config-schema.ts`: it writes the example, the JSON Schema and the table of keys. A test compares them.
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
+import { BACK_END_NAMES } from './back-ends.ts';
 import {
   block,
   key,
@@ -358,6 +359,9 @@ export const otlpTls = block({
 });
 
 export const otlp = block({
+  backend: key('backend', orNull(choice(BACK_END_NAMES)), null).about(`
+    The back end whose profile gives other keys their defaults: docs/back-ends has a page for each.
+    \`prom2otlp check\` tells what it sets and why, and what is missing.`),
   endpoint: key(
     'endpoint',
     httpUrl('the http or https URL of an OTLP receiver', true),

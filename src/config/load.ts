@@ -206,10 +206,11 @@ function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
 }
 
 function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
-  const { concurrency, maxRequestBytes, stuckAfterMs, temporality } = metrics.keys.otlp;
+  const { backend, concurrency, maxRequestBytes, stuckAfterMs, temporality } = metrics.keys.otlp;
   return {
     metrics: signalConfig(metrics),
     logs: signalConfig(logs),
+    backend,
     concurrency,
     maxRequestBytes,
     stuckAfterMs,

@@ -8,6 +8,7 @@ import type { Signal } from '../model/batch.ts';
 import { MISSING, readAt, showValue, type Violation } from './declare.ts';
 import { api, CONFIG, metrics, otlp, otlpTls, prefixes, service, shard, status } from './keys.ts';
 import { isSet, valueAt, type KeyPath } from './paths.ts';
+import { endpointIsOwn } from './profile.ts';
 import { groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
 
@@ -35,6 +36,7 @@ const RULES: readonly Rule[] = [
   certificateFitsKey,
   compressionSuitsGrpc,
   endpointSuitsGrpc,
+  endpointIsOwn,
 ];
 
 /** The paths of the entries of `services`. */
