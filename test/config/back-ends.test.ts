@@ -68,7 +68,7 @@ test.each(BACK_END_NAMES)('the page of %s has what the profile sets, and why', n
 function wordsOf(name: BackEndName): string[] {
   try {
     const judgement = judge([`backend: ${name}`]);
-    const notes = profileNotes(judgement).map(note => `note: ${note}`);
+    const notes = profileNotes(judgement.layers.metrics).map(note => `note: ${note}`);
     return [...warningsOf(judgement).map(text => `warning: ${text}`), ...notes];
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
@@ -96,7 +96,7 @@ test('the YAML and the variables come before the profile', () => {
   });
   expect(own.config.otlp.temporality).toBe('cumulative');
   expect(own.config.otlp.metrics.endpoint).toBe('https://otlp.eu01.nr-data.net/v1/metrics');
-  expect(profileNotes(own).join('\n')).not.toMatch(/temporality|endpoint/);
+  expect(profileNotes(own.layers.metrics).join('\n')).not.toMatch(/temporality|endpoint/);
 });
 
 test('the profile of a back end over gRPC changes the default address', () => {

@@ -231,7 +231,7 @@ export class ContractBackEnd {
       if (takesNoSummaries && type === 'summary') return [400, 'a summary'];
       const isCounter = type === 'histogram' || metric.sum?.isMonotonic === true;
       if (temporality !== undefined && isCounter && own !== temporality)
-        return [400, `${String(own)} instead of ${temporality}`];
+        return [400, `${own} instead of ${temporality}`];
     }
     return null;
   }
