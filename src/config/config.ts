@@ -66,6 +66,8 @@ export interface OtlpConfig {
   readonly logs: OtlpSignalConfig;
   readonly concurrency: number;
   readonly maxRequestBytes: number;
+  readonly maxPoints: number | null;
+  readonly maxAttributeLength: number | null;
   readonly stuckAfterMs: number;
   readonly temporality: OtlpKeys['temporality'];
 }
@@ -258,6 +260,8 @@ export interface OtlpKeys {
   readonly timeoutMs: number;
   readonly concurrency: number;
   readonly maxRequestBytes: number;
+  readonly maxPoints: number | null;
+  readonly maxAttributeLength: number | null;
   readonly stuckAfterMs: number;
   readonly temporality: 'cumulative' | 'delta' | 'lowmemory';
   readonly tls: {
