@@ -100,7 +100,10 @@ export class LogSink {
 
   /** The record of a gap, in a writer of its own: the chunk to be stored with it is still in the other one. */
   gapBatch(gap: Gap): Batch {
-    const chunk = this.#chunkIn(new WireWriter(undefined, this.#options.attributeLimit), gap.partition);
+    const chunk = this.#chunkIn(
+      new WireWriter(undefined, this.#options.attributeLimit),
+      gap.partition,
+    );
     chunk.addGap(gap);
     return chunk.end();
   }

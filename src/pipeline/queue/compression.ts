@@ -3,7 +3,15 @@
 // the main thread, because passing them to a thread costs more (zstd: half of the cost of a fleet's page; gzip of 200
 // points: 156 µs instead of 30 µs).
 
-import { constants, gunzip, gzip, gzipSync, zstdCompress, zstdCompressSync, zstdDecompress } from 'node:zlib';
+import {
+  constants,
+  gunzip,
+  gzip,
+  gzipSync,
+  zstdCompress,
+  zstdCompressSync,
+  zstdDecompress,
+} from 'node:zlib';
 import { promisify } from 'node:util';
 import type { Encoding } from './commit.ts';
 

@@ -22,13 +22,20 @@ import type {
   QueueRow,
   QueueSize,
   QueueStats,
-  RequestLimit,
   RowTimes,
   SetAside,
   Settlement,
   StateKind,
 } from './commit.ts';
-import { logsWithoutRoom, makeRows, type NewRow, rowBytes, sumBytes, sumPoints } from './rows.ts';
+import {
+  logsWithoutRoom,
+  makeRows,
+  type NewRow,
+  requestLimit,
+  rowBytes,
+  sumBytes,
+  sumPoints,
+} from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
 import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
@@ -67,9 +74,9 @@ const NO_TIMES: RowTimes = { oldestAtMs: null, newestAtMs: null };
 
 const MINUTE_MS = 60_000;
 
-/** Settled rows leave the file together: after this time, or at this number. Each by itself would cost a synced write. */
+/** Settled rows leave the file together: after this time, or at this number. A kill before that sends them again. */
 const SETTLE_MS = 250;
-export const SETTLED_ROWS_MAX = 16;
+export const SETTLED_ROWS_MAX = 64;
 
 export class Queue {
   readonly account: Account = new Account();
@@ -219,10 +226,7 @@ export class Queue {
     this.#pinned.delete(id);
   }
 
-  /**
-   * Removes a pinned row, counts the outcome of its points, and stores set-aside entries, even on a full disk. Several
-   * rows leave the file in one transaction, at the latest after SETTLE_MS: a kill before that sends them again.
-   */
+  /** Removes a pinned row, counts its points, and stores set-aside entries, even on a full disk; see SETTLE_MS. */
   settle(
     id: number,
     settlements: readonly Settlement[],
@@ -627,15 +631,6 @@ export class Queue {
       return null;
     }
   }
-}
-
-/** OTLP/JSON is up to this many times as large as protobuf; rows are measured in protobuf. */
-const JSON_FACTOR = 8;
-
-/** What a request of the signal holds at most, by `otlp.max_request` and `otlp.max_points`. */
-export function requestLimit(otlp: Config['otlp'], signal: Signal): RequestLimit {
-  const factor = otlp[signal].protocol === 'http/json' ? JSON_FACTOR : 1;
-  return { bytes: Math.ceil(otlp.maxRequestBytes / factor), points: otlp.maxPoints ?? Infinity };
 }
 
 /** The queue of a configuration: in `queue.directory`, or in bounded memory if that is null. Throws an OperatorError. */

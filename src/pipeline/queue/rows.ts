@@ -3,6 +3,7 @@
 // bytes of each service.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Config } from '../../config/config.ts';
 import { bug } from '../../errors.ts';
 import type { Batch, BatchPart, Signal } from '../../model/batch.ts';
 import { compress } from './compression.ts';
@@ -42,6 +43,15 @@ export async function makeRows(
     packed.push(packSlices(encoding, slices, runWithin(payload, slices)));
   }
   return (await Promise.all(packed)).map(content => ({ signal, madeAtMs, ...content }));
+}
+
+/** OTLP/JSON is up to this many times as large as protobuf; rows are measured in protobuf. */
+const JSON_FACTOR = 8;
+
+/** What a request of the signal holds at most, by `otlp.max_request` and `otlp.max_points`. */
+export function requestLimit(otlp: Config['otlp'], signal: Signal): RequestLimit {
+  const factor = otlp[signal].protocol === 'http/json' ? JSON_FACTOR : 1;
+  return { bytes: Math.ceil(otlp.maxRequestBytes / factor), points: otlp.maxPoints ?? Infinity };
 }
 
 /** The bytes of a row that count towards the queue's limit. */

@@ -145,7 +145,8 @@ export class Delivery {
 
   /** The piece to send next; null when the row is done, or parked. `acceptances`: of the back end so far. */
   next(acceptances: number): Piece | null {
-    const [piece] = this.#probe === null ? (this.#trial?.waiting ?? this.#waiting) : [this.#probe.piece];
+    const [piece] =
+      this.#probe === null ? (this.#trial?.waiting ?? this.#waiting) : [this.#probe.piece];
     const isDue = ({ refused }: Piece): boolean => (refused?.acceptances ?? 0) < acceptances;
     return piece ?? this.#doubtful.find(isDue) ?? null;
   }
@@ -198,7 +199,10 @@ export class Delivery {
     this.#refusalsInRow = 0;
     if (rejected < piece.points) {
       const { points = 0, bytes = 0 } = this.#largest ?? {};
-      this.#largest = { points: Math.max(points, piece.points), bytes: Math.max(bytes, piece.bytes) };
+      this.#largest = {
+        points: Math.max(points, piece.points),
+        bytes: Math.max(bytes, piece.bytes),
+      };
     }
     if (this.#probe?.piece === piece) {
       this.#replace(this.#probe.root, this.#probe.rest);
@@ -225,7 +229,9 @@ export class Delivery {
   async refuse(piece: Piece, refused: Refused): Promise<boolean> {
     const isOther = this.#isContent && refused.status !== this.#status;
     if (isOther) return false;
-    return (await this.#seekSize(piece, refused)) ?? (await this.#refuse(this.#rootOf(piece), refused));
+    return (
+      (await this.#seekSize(piece, refused)) ?? (await this.#refuse(this.#rootOf(piece), refused))
+    );
   }
 
   /** The piece that a probe stands for; ends the probe. */
@@ -282,8 +288,9 @@ export class Delivery {
   async #cutOff(piece: Piece, points: number): Promise<readonly Piece[] | null> {
     const { signal } = this.row;
     const rest: Piece[] = [];
+    if (points <= 0) return null;
     let first = piece;
-    while (first.points > points && points > 0) {
+    while (first.points > points) {
       const slices = await this.#unpacked(first);
       if (slices === null) return null;
       const time = timeToCutAt(timesIn(signal, slices));

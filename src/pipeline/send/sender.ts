@@ -459,7 +459,10 @@ export class Sender {
   ): Promise<void> {
     if (rejected === 0 || rejected >= points || !isAboutSize(message)) return;
     const named = namedCap(message).points;
-    this.#learn({ points: named !== null && named < points ? named : points - rejected, bytes: null });
+    this.#learn({
+      points: named !== null && named < points ? named : points - rejected,
+      bytes: null,
+    });
     await delivery.fit(this.#limit);
   }
 
@@ -471,7 +474,11 @@ export class Sender {
     const { bytes: knownBytes = null, points: knownPoints = null } = this.#learned ?? {};
     this.#learned = { bytes: learned.bytes ?? knownBytes, points: learned.points ?? knownPoints };
     const said = { ...this.#fields, ...this.#learned, remedy: keysFor(this.#learned) };
-    this.#log.warn('learned', said, 'the back end takes smaller requests only; larger ones are cut');
+    this.#log.warn(
+      'learned',
+      said,
+      'the back end takes smaller requests only; larger ones are cut',
+    );
   }
 
   /**

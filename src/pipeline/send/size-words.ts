@@ -33,8 +33,14 @@ const SIZE_WORDS: readonly RegExp[] = [
 
 const POINTS: readonly RegExp[] = [
   new RegExp(`(\\d[\\d,_]*)\\s+${THINGS}\\b`, 'gi'),
-  new RegExp(`\\b${THINGS}\\b[^.;\\d]{0,60}?(\\d[\\d,_]*)(?![\\d.]*\\s*(?:bytes|[kmg]i?b)\\b)`, 'gi'),
-  new RegExp(`\\b(?:max(?:imum)?|limit|up to|at most)\\b[^.;\\d]{0,20}(\\d[\\d,_]*)\\s+per ${REQUEST}`, 'gi'),
+  new RegExp(
+    `\\b${THINGS}\\b[^.;\\d]{0,60}?(\\d[\\d,_]*)(?![\\d.]*\\s*(?:bytes|[kmg]i?b)\\b)`,
+    'gi',
+  ),
+  new RegExp(
+    `\\b(?:max(?:imum)?|limit|up to|at most)\\b[^.;\\d]{0,20}(\\d[\\d,_]*)\\s+per ${REQUEST}`,
+    'gi',
+  ),
 ];
 const BYTES = /(\d[\d,_]*(?:\.\d+)?)\s*(bytes|[kmg]i?b)\b/gi;
 
@@ -54,7 +60,9 @@ export function isAboutSize(message: string): boolean {
 
 /** The smallest numbers of points and of bytes that a message names: it may name what was sent, too. */
 export function namedCap(message: string): NamedCap {
-  const points = POINTS.flatMap(words => [...message.matchAll(words)].map(([, n = '']) => numberOf(n)));
+  const points = POINTS.flatMap(words =>
+    [...message.matchAll(words)].map(([, n = '']) => numberOf(n)),
+  );
   const bytes = [...message.matchAll(BYTES)].map(([, n = '', unit = '']) =>
     Math.floor(numberOf(n) * (UNITS[unit.toLowerCase()] ?? 1)),
   );

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { Counters } from '../../../src/lib/counters.ts';
-import { ATTRIBUTE_COUNTERS, attributeLimit } from '../../../src/pipeline/encode/attribute-limit.ts';
+import {
+  ATTRIBUTE_COUNTERS,
+  attributeLimit,
+} from '../../../src/pipeline/encode/attribute-limit.ts';
 import { writeAttribute } from '../../../src/pipeline/encode/identity.ts';
 import { LogsRequest } from '../../../src/pipeline/encode/logs.ts';
 import { WireWriter } from '../../../src/pipeline/encode/wire.ts';

@@ -120,7 +120,11 @@ describe('after a restart', () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     const config = limitsOf({ metrics: 1e8 }, directory);
-    const large = { ...options, config, limits: { metrics: { bytes: 1e8, points: Infinity }, logs: { bytes: 1e8, points: Infinity } } };
+    const large = {
+      ...options,
+      config,
+      limits: { metrics: { bytes: 1e8, points: Infinity }, logs: { bytes: 1e8, points: Infinity } },
+    };
     const batch = metricsBatch({ a: 1 }, options.clock.nowMs());
     const payload = Buffer.alloc(12_000_000, 7);
     const part = { service: 'a', points: 1, offset: 0, length: payload.length };

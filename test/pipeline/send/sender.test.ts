@@ -35,7 +35,10 @@ beforeEach(async () => {
   clock = new FakeClock();
   counters = new Counters();
   const config = limitsOf({ metrics: 10_000_000 });
-  const limits = { metrics: { bytes: 1_000_000, points: Infinity }, logs: { bytes: 1_000_000, points: Infinity } };
+  const limits = {
+    metrics: { bytes: 1_000_000, points: Infinity },
+    logs: { bytes: 1_000_000, points: Infinity },
+  };
   queue = Queue.open(queueOptions({ clock, counters, config, limits }), null);
   backEnd = await BackEnd.start();
   ({ log, logger } = recordingLogger(clock));
