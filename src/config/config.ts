@@ -74,7 +74,13 @@ export interface OtlpSignalConfig
 export interface OtlpConfig
   extends Pick<
     OtlpKeys,
-    'backend' | 'concurrency' | 'maxRequestBytes' | 'stuckAfterMs' | 'temporality'
+    | 'backend'
+    | 'concurrency'
+    | 'maxRequestBytes'
+    | 'maxPoints'
+    | 'maxAttributeLength'
+    | 'stuckAfterMs'
+    | 'temporality'
   > {
   readonly metrics: OtlpSignalConfig;
   readonly logs: OtlpSignalConfig;

@@ -206,13 +206,16 @@ function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
 }
 
 function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
-  const { backend, concurrency, maxRequestBytes, stuckAfterMs, temporality } = metrics.keys.otlp;
+  const { backend, concurrency, stuckAfterMs, temporality } = metrics.keys.otlp;
+  const { maxRequestBytes, maxPoints, maxAttributeLength } = metrics.keys.otlp;
   return {
     metrics: signalConfig(metrics),
     logs: signalConfig(logs),
     backend,
     concurrency,
     maxRequestBytes,
+    maxPoints,
+    maxAttributeLength,
     stuckAfterMs,
     temporality,
   };
