@@ -68,12 +68,18 @@ export interface OtlpConfig {
   readonly maxRequestBytes: number;
   readonly stuckAfterMs: number;
   readonly temporality: OtlpKeys['temporality'];
+  readonly auth: AuthConfig | null;
+  /** The key itself; that of a signal may come from a variable. */
+  readonly proxy: Secret | null;
 }
+
+/** The keys of `otlp.auth`, and the proxy towards its token endpoint. */
+export type AuthConfig = NonNullable<OtlpKeys['auth']> & { readonly tokenProxy: Secret | null };
 
 /** The settings that the standard variables can set per signal. Certificates and keys are PEM texts. */
 export type OtlpSignalConfig = Pick<
   OtlpKeys,
-  'protocol' | 'compression' | 'headers' | 'timeoutMs' | 'tls'
+  'protocol' | 'compression' | 'headers' | 'timeoutMs' | 'tls' | 'proxy'
 > & {
   /** The full URL, with the signal's path; for gRPC `http://host:port` or, with TLS, `https://host:port`. */
   readonly endpoint: string;
@@ -255,6 +261,22 @@ export interface OtlpKeys {
   readonly protocol: 'http/protobuf' | 'http/json' | 'grpc';
   readonly compression: 'gzip' | 'zstd' | 'none';
   readonly headers: Readonly<Record<string, Secret>>;
+  readonly metrics: { readonly headers: Readonly<Record<string, Secret>> };
+  readonly logs: { readonly headers: Readonly<Record<string, Secret>> };
+  readonly auth: {
+    readonly basic: { readonly user: string; readonly password: Secret } | null;
+    readonly oauth2: {
+      readonly tokenUrl: string;
+      readonly clientId: string;
+      readonly clientSecret: Secret;
+      readonly scopes: readonly string[];
+    } | null;
+    readonly google: {
+      readonly credentialsFile: Secret;
+      readonly scopes: readonly string[];
+    } | null;
+  } | null;
+  readonly proxy: Secret | null;
   readonly timeoutMs: number;
   readonly concurrency: number;
   readonly maxRequestBytes: number;

@@ -29,8 +29,10 @@ import {
 import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
 import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './places.ts';
 import { orderMistakes, violationMistakes } from './problems.ts';
+import { type ProxyVariables, readProxyVariables } from './proxy-variables.ts';
 import { removedKeys, replaceRemoved } from './removed.ts';
 import { ruleViolations } from './rules.ts';
+import { tokenUrlOf } from './service-account.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
 import { readYamlTree, type YamlTree } from './yaml-tree.ts';
@@ -90,12 +92,15 @@ function judgeText(text: string, options: LoadOptions): Judgement {
   const { root } = tree;
   if (!isPlainMap(root)) throw new OperatorError([...tree.mistakes, ...rootMistakes(tree)]);
   const variables = readOtelVariables(sources);
+  const proxies = readProxyVariables(environment);
   const read = (signal: Signal): SignalRead => readFor(signal, { ...tree, root }, variables);
   const [metrics, logs] = [read('metrics'), read('logs')];
   const mistakes = [...metrics.mistakes, ...logs.mistakes];
   if (mistakes.length > 0) throw new OperatorError(orderMistakes(mistakes));
-  const resolved = resolveConfig({ metrics, logs }, variables.attributes, memory);
-  const config = { ...resolved, warnings: orderMistakes([...metrics.warnings, ...logs.warnings]) };
+  const { attributes } = variables;
+  const resolved = resolveConfig({ metrics, logs }, { attributes, proxies }, memory);
+  const warnings = [...metrics.warnings, ...logs.warnings, ...proxies.warnings];
+  const config = { ...resolved, warnings: orderMistakes(warnings) };
   return { config, trees: { metrics: metrics.tree, logs: logs.tree } };
 }
 
@@ -157,9 +162,14 @@ export function warningMistakes(judgement: Judgement, isContainer: boolean): rea
   return orderMistakes([...judgement.config.warnings, ...found.flat()]);
 }
 
+/** The variables that set no key. */
+interface VariableParts extends Pick<OtelVariables, 'attributes'> {
+  readonly proxies: ProxyVariables;
+}
+
 function resolveConfig(
   { metrics, logs }: Readonly<Record<Signal, SignalRead>>,
-  attributes: OtelVariables['attributes'],
+  { attributes, proxies }: VariableParts,
   readings: MemoryReadings | null,
 ): Omit<Config, 'warnings'> {
   const { keys, tree } = metrics;
@@ -168,7 +178,7 @@ function resolveConfig(
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
   const global = { ...keys.api, timeoutMs: globalTimeoutMs(root, keys) };
   const isAuto = 'goneAfterMs' in entries;
-  const services = isAuto ? [] : listedServices(entries, global, attributes);
+  const services = isAuto ? [] : listedServices(entries, global, { attributes, proxies });
   const shards = dealShards(
     services.map(({ id }) => id),
     keys.shard.count,
@@ -180,10 +190,10 @@ function resolveConfig(
     file,
     services: services.filter(isOurs),
     elsewhere: services.filter(service => !isOurs(service)),
-    auto: isAuto ? { ...entries, attributes, api: mergeApi(global, {}) } : null,
+    auto: isAuto ? { ...entries, attributes, api: mergeApi(global, {}, proxies) } : null,
     memory,
     metrics: { ...keys.metrics, limits },
-    otlp: resolveOtlp(metrics, logs),
+    otlp: resolveOtlp(metrics, logs, proxies),
     queue: { ...queue, directory },
     status: { ...status.listen, token: status.token },
   };
@@ -192,15 +202,15 @@ function resolveConfig(
 function listedServices(
   entries: readonly ServiceEntry[],
   global: ApiKeys,
-  attributes: Readonly<Record<string, string>>,
+  { attributes, proxies }: VariableParts,
 ): ServiceConfig[] {
   // Entries without own keys share one object, so that its key is read again only once.
-  const shared = mergeApi(global, {});
+  const shared = mergeApi(global, {}, proxies);
   return entries.map(entry => ({
     id: entry.id,
     name: entry.name ?? entry.id,
     attributes: { ...attributes, ...entry.attributes },
-    api: Object.values(entry.api).every(isUnset) ? shared : mergeApi(global, entry.api),
+    api: Object.values(entry.api).every(isUnset) ? shared : mergeApi(global, entry.api, proxies),
   }));
 }
 
@@ -216,19 +226,36 @@ function globalTimeoutMs(root: unknown, { api, metrics }: ConfigKeys): number {
 }
 
 /** All global keys but `key` have defaults; rules.ts ensures that the global block or the entry has `key`. */
-function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
+function mergeApi(global: ApiKeys, own: Partial<ApiKeys>, proxies: ProxyVariables): ApiConfig {
   const set = Object.fromEntries(Object.entries(own).filter(([, value]) => !isUnset(value)));
-  const names = new Set(Object.keys(own.headers ?? {}).map(name => name.toLowerCase()));
-  const isKept = ([name]: readonly [string, unknown]): boolean => !names.has(name.toLowerCase());
-  const kept = Object.fromEntries(Object.entries(global.headers ?? {}).filter(isKept));
-  return { ...global, ...set, headers: { ...kept, ...own.headers } } as ApiConfig;
+  const headers = mergeHeaders(global.headers, own.headers);
+  const api = { ...global, ...set, headers } as ApiConfig;
+  return { ...api, proxy: api.proxy ?? proxies.proxyFor(api.baseUrl) };
 }
 
-function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
-  const { concurrency, maxRequestBytes, stuckAfterMs, temporality } = metrics.keys.otlp;
+type Headers = ApiConfig['headers'];
+
+/** Both; of headers with the same name, whatever the case, our own. */
+function mergeHeaders(global: Headers = {}, own: Headers = {}): Headers {
+  const names = new Set(Object.keys(own).map(name => name.toLowerCase()));
+  const isKept = ([name]: readonly [string, unknown]): boolean => !names.has(name.toLowerCase());
+  return { ...Object.fromEntries(Object.entries(global).filter(isKept)), ...own };
+}
+
+function resolveOtlp(
+  metrics: SignalRead,
+  logs: SignalRead,
+  { proxyFor }: ProxyVariables,
+): OtlpConfig {
+  const { concurrency, maxRequestBytes, stuckAfterMs, temporality, auth, proxy } =
+    metrics.keys.otlp;
+  const tokenUrl = auth === null ? null : tokenUrlOf(auth);
+  const tokenProxy = tokenUrl === null ? null : (proxy ?? proxyFor(tokenUrl));
   return {
-    metrics: signalConfig(metrics),
-    logs: signalConfig(logs),
+    metrics: signalConfig(metrics, proxyFor),
+    logs: signalConfig(logs, proxyFor),
+    auth: auth === null ? null : { ...auth, tokenProxy },
+    proxy,
     concurrency,
     maxRequestBytes,
     stuckAfterMs,
@@ -236,19 +263,24 @@ function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
   };
 }
 
-function signalConfig(read: SignalRead): OtlpSignalConfig {
-  const { protocol, compression, headers, timeoutMs, tls } = read.keys.otlp;
-  const own = { endpoint: endpointOf(read), names: namesOf(read) };
-  return { protocol, compression, headers, timeoutMs, tls, ...own };
+function signalConfig(read: SignalRead, proxyFor: ProxyVariables['proxyFor']): OtlpSignalConfig {
+  const { signal, keys } = read;
+  const { protocol, compression, timeoutMs, tls } = keys.otlp;
+  const headers = mergeHeaders(keys.otlp.headers, keys.otlp[signal].headers);
+  const endpoint = endpointOf(read);
+  const proxy = keys.otlp.proxy ?? proxyFor(endpoint);
+  return { protocol, compression, headers, timeoutMs, tls, endpoint, proxy, names: namesOf(read) };
 }
 
 function namesOf({ signal, keys, tree }: SignalRead): Readonly<Record<string, string>> {
-  const { headers } = keys.otlp;
+  const { headers, auth } = keys.otlp;
   const { root, variableOf } = tree;
   const names = SIGNAL_KEYS.flatMap(key => {
     const own = keyFor(signal, key);
     const used = isSet(root, own.split('.')) ? own : key;
-    const isUnset = key === 'otlp.headers' && Object.keys(headers).length === 0;
+    if (key === 'otlp.headers' && auth !== null) return [[key, 'otlp.auth'] as const];
+    const hasNone = Object.keys({ ...headers, ...keys.otlp[signal].headers }).length === 0;
+    const isUnset = key === 'otlp.headers' && hasNone;
     const shown = variableOf(used.split('.')) ?? (isUnset ? `${key} (there are none)` : used);
     return shown === key ? [] : [[key, shown] as const];
   });
