@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest';
 import { Tokens, type TokenRequests } from '../../../src/pipeline/send/tokens.ts';
 import { retryLater } from '../../../src/pipeline/send/transport.ts';
+import { Queue } from '../../../src/pipeline/queue/queue.ts';
+import { openTransport } from '../../../src/pipeline/send/open-senders.ts';
+import { Sender } from '../../../src/pipeline/send/sender.ts';
+import { Counters } from '../../../src/lib/counters.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { BackEnd } from '../../support/back-end.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { testEndpoint } from '../../support/test-api.ts';
+import { expectPoints, put, queueOptions } from '../queue/queue-behaviour.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -41,19 +49,51 @@ class Endpoint implements TokenRequests {
   }
 }
 
-test('for an hour, two senders never use a token of 30 s that has ended, and share each', async () => {
+test('for an hour of tokens of 30 s, everything arrives, and no request is refused', async () => {
   const endpoint = new Endpoint();
-  let requests = 0;
-  for (let second = 0; second < 3600; second += 2) {
-    for (const value of await Promise.all([endpoint.current(), endpoint.current()])) {
-      expect(endpoint.isGood(value), `${value} after ${second} s`).toBe(true);
-      requests++;
-    }
-    await endpoint.clock.advance(2000);
+  const { clock } = endpoint;
+  let refused = 0;
+  const backEnd = await BackEnd.start(({ headers: { authorization = '' } }) => {
+    if (endpoint.isGood(authorization)) return { status: 200 };
+    refused++;
+    return { status: 401 };
+  });
+  const counters = new Counters();
+  const queue = Queue.open(queueOptions({ clock, counters }), null);
+  const { config, ...parts } = testEndpoint(backEnd.url, { timeoutMs: 3_600_000 }, clock);
+  const sender = new Sender({
+    signal: 'metrics',
+    queue,
+    transport: await openTransport(config, { ...parts, authorization: endpoint.tokens }),
+    endpoint: backEnd.url,
+    counters,
+    logger: silentLogger,
+    concurrency: 1,
+    stuckAfterMs: 900_000,
+    endpointPause: { untilMs: -Infinity },
+    clock,
+    random: () => 0.5,
+  });
+  sender.start();
+  for (let second = 0; second < 3600; second += 4) {
+    await put(queue, { a: 1 }, clock.nowMs());
+    expect(await sender.flush(Infinity), `after ${second} s`).toBe(true);
+    await clock.advance(4000);
   }
-  expect(requests).toBe(3600);
-  // Renewed after 22.5 s, which is at a request after 24 s.
+  await sender.close();
+  expectPoints(queue, 'a', { accepted: 900 });
+  await queue.close();
+  await backEnd.stop();
+  expect(refused).toBe(0);
+  // Renewed after 22.5 s: beside the request after 24 s, which still uses the old one.
   expect(endpoint.count).toBe(150);
+});
+
+test('two senders share each token', async () => {
+  const endpoint = new Endpoint();
+  const both = await Promise.all([endpoint.current(), endpoint.current()]);
+  expect(both).toEqual(['Bearer canary-1', 'Bearer canary-1']);
+  expect(endpoint.count).toBe(1);
 });
 
 test('while the endpoint is down, a token is used to its end; then requests wait', async () => {
