@@ -7,7 +7,7 @@ import { statSync } from 'node:fs';
 import type { Config } from './config.ts';
 import { isBlock, type Key } from './declare.ts';
 import { CONFIG } from './keys.ts';
-import { valueAt, type KeyPath } from './places.ts';
+import { valueAt, type KeyPath } from './paths.ts';
 import { ConfigSecret } from './secrets.ts';
 import { readTextFile, type ReadTextFile } from './text-file.ts';
 

@@ -1,4 +1,4 @@
-// Loads a configuration file in steps: text, YAML tree, standard variables, keys, rules. It collects the mistakes of all
+// Loads a configuration file in steps: text, YAML, layers, keys, rules. It collects the mistakes of all
 // steps and throws one OperatorError. The last step cannot fail: it merges the global `api` with the `api` of each entry,
 // sets the endpoint of each signal, and makes relative paths absolute.
 
@@ -12,22 +12,15 @@ import { type Judgement, warningsOf } from './examine.ts';
 import type { ListenAddress } from './http-kinds.ts';
 import {
   CONFIG,
-  GRPC_ENDPOINT,
   status as statusKeys,
   type ApiKeys,
   type ConfigKeys,
   type ServiceEntry,
 } from './keys.ts';
-import {
-  keyFor,
-  layerVariables,
-  type LayeredTree,
-  readOtelVariables,
-  SIGNAL_KEYS,
-  type OtelVariables,
-} from './otel-variables.ts';
-import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
-import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './places.ts';
+import { type Layered, layersOf } from './layers.ts';
+import { keyFor, readOtelVariables, SIGNAL_KEYS } from './otel-variables.ts';
+import { type MemoryReadings, readMemory } from './memory-limits.ts';
+import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath } from './paths.ts';
 import { orderMistakes, violationMistakes } from './problems.ts';
 import { type ProxyVariables, readProxyVariables } from './proxy-variables.ts';
 import { removedKeys, replaceRemoved } from './removed.ts';
@@ -35,7 +28,7 @@ import { ruleViolations } from './rules.ts';
 import { tokenUrlOf } from './service-account.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
-import { readYamlTree, type YamlTree } from './yaml-tree.ts';
+import { readYaml, type Yaml } from './yaml.ts';
 
 export interface LoadOptions {
   /** Shown in messages as it is given; relative paths in the file start at its directory. */
@@ -53,7 +46,7 @@ export function loadConfig(options: LoadOptions): Config {
   return judgeFile(options).config;
 }
 
-/** Like loadConfig(), with the trees that the configuration was made from, for `check`. */
+/** Like loadConfig(), with the layers that the configuration was made from, for `check`. */
 export function judgeFile(options: LoadOptions): Judgement {
   const { file, readFile = readTextFile } = options;
   const found = readFile(resolve(file));
@@ -75,7 +68,7 @@ export function readStatusAddress(options: LoadOptions): ListenAddress | null {
   const found = readFile(resolve(file));
   if (!('text' in found)) return null;
   const sources = { directory: dirname(resolve(file)), environment, readFile };
-  const { root } = readTree(found.text, file, sources);
+  const { root } = readText(found.text, file, sources);
   const { listen } = statusKeys.keys;
   return isPlainMap(root) ? (readAlone(listen, valueAt(root, ['status', 'listen'])) ?? null) : null;
 }
@@ -88,20 +81,21 @@ export function parseConfig(text: string, options: LoadOptions): Config {
 function judgeText(text: string, options: LoadOptions): Judgement {
   const { file, environment, readFile = readTextFile, memory = null } = options;
   const sources = { directory: dirname(resolve(file)), environment, readFile };
-  const tree = readTree(text, file, sources);
+  const tree = readText(text, file, sources);
   const { root } = tree;
   if (!isPlainMap(root)) throw new OperatorError([...tree.mistakes, ...rootMistakes(tree)]);
   const variables = readOtelVariables(sources);
-  const proxies = readProxyVariables(environment);
-  const read = (signal: Signal): SignalRead => readFor(signal, { ...tree, root }, variables);
+  const replaced = replaceRemoved({ ...tree, root });
+  const read = (signal: Signal): SignalRead =>
+    readKeys(signal, layersOf(replaced.yaml, signal, variables, memory), replaced.found);
   const [metrics, logs] = [read('metrics'), read('logs')];
   const mistakes = [...metrics.mistakes, ...logs.mistakes];
   if (mistakes.length > 0) throw new OperatorError(orderMistakes(mistakes));
-  const { attributes } = variables;
-  const resolved = resolveConfig({ metrics, logs }, { attributes, proxies }, memory);
+  const proxies = readProxyVariables(environment);
+  const resolved = resolveConfig({ metrics, logs }, proxies.proxyFor);
   const warnings = [...metrics.warnings, ...logs.warnings, ...proxies.warnings];
   const config = { ...resolved, warnings: orderMistakes(warnings) };
-  return { config, trees: { metrics: metrics.tree, logs: logs.tree } };
+  return { config, layers: { metrics: metrics.layers, logs: logs.layers } };
 }
 
 /** The configuration that consists of defaults alone. */
@@ -110,28 +104,28 @@ export function defaultConfig(): Config {
   return parseConfig(text, { file: 'defaults', environment: {} });
 }
 
-function readTree(text: string, file: string, sources: TextSources): YamlTree {
+function readText(text: string, file: string, sources: TextSources): Yaml {
   if (Buffer.byteLength(text) > TEXT_FILE_BYTES_MAX) {
     const message = `cannot read the configuration ${JSON.stringify(file)}: the file is larger than 1 MiB`;
     throw new OperatorError([{ message }]);
   }
   const isFileKey = (path: KeyPath): boolean => kindAt(CONFIG, path)?.isFile === true;
-  return readYamlTree(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
+  return readYaml(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
 }
 
-function rootMistakes({ root, places, file }: YamlTree): Mistake[] {
+function rootMistakes({ root, placeOf, file }: Yaml): Mistake[] {
   if (root === UNREADABLE) return [];
   const [message, hint] =
     root === null
       ? ['the file is empty', 'start from config/minimal.yaml']
       : ['expected a map of keys at the top level', 'begin with `api:` and `services:`'];
-  return [{ message, hint, file, ...places.ofValue([]) }];
+  return [{ message, hint, file, ...placeOf([]) }];
 }
 
-/** The configuration with the variables of one signal. */
+/** The configuration with the layers of one signal. */
 interface SignalRead {
   readonly signal: Signal;
-  readonly tree: LayeredTree;
+  readonly layers: Layered;
   /** Valid only if there are no mistakes. */
   readonly keys: ConfigKeys;
   readonly mistakes: readonly Mistake[];
@@ -139,98 +133,86 @@ interface SignalRead {
   readonly warnings: readonly Mistake[];
 }
 
-/** Variables may differ per signal, so the whole tree is read for each; repeated mistakes are shown once. */
-function readFor(signal: Signal, given: YamlTree<YamlMap>, variables: OtelVariables): SignalRead {
-  const replaced = replaceRemoved(given.root);
-  const tree = layerVariables({ ...given, root: replaced.root }, signal, variables);
+/** Variables may differ per signal, so all keys are read for each; repeated mistakes are shown once. */
+function readKeys(signal: Signal, layers: Layered, replaced: readonly Violation[]): SignalRead {
   const found: Violation[] = [];
-  const read = CONFIG.read(tree.root, [], violation => found.push(violation));
-  found.push(...ruleViolations(tree.root, signal));
+  const read = CONFIG.read(layers.root, [], violation => found.push(violation));
+  found.push(...ruleViolations(layers.root, signal));
   const { removed, others } = removedKeys(found);
-  const mistakes = [...tree.mistakes, ...violationMistakes(others, tree)];
-  const gone = violationMistakes([...replaced.found, ...removed], tree);
-  const warnings = [...gone, ...tree.warnings];
-  return { signal, tree, keys: read ?? bug('the root is a map'), mistakes, warnings };
+  const mistakes = [...layers.mistakes, ...violationMistakes(others, layers)];
+  const gone = violationMistakes([...replaced, ...removed], layers);
+  const warnings = [...gone, ...layers.warnings];
+  return { signal, layers, keys: read ?? bug('the root is a map'), mistakes, warnings };
 }
 
 /** Likely mistakes in a valid configuration. `isContainer`: the process runs in a container. */
 export function warningMistakes(judgement: Judgement, isContainer: boolean): readonly Mistake[] {
-  const { trees } = judgement;
   const found = SIGNALS.map(signal =>
-    violationMistakes(warningsOf(judgement, signal, isContainer), trees[signal]),
+    violationMistakes(warningsOf(judgement, signal, isContainer), judgement.layers[signal]),
   );
   return orderMistakes([...judgement.config.warnings, ...found.flat()]);
 }
 
-/** The variables that set no key. */
-interface VariableParts extends Pick<OtelVariables, 'attributes'> {
-  readonly proxies: ProxyVariables;
-}
+type ProxyFor = ProxyVariables['proxyFor'];
 
 function resolveConfig(
   { metrics, logs }: Readonly<Record<Signal, SignalRead>>,
-  { attributes, proxies }: VariableParts,
-  readings: MemoryReadings | null,
+  proxyFor: ProxyFor,
 ): Omit<Config, 'warnings'> {
-  const { keys, tree } = metrics;
-  const { file, root } = tree;
-  const { api: _api, services: entries, queue, status, ...others } = keys;
+  const { keys, layers } = metrics;
+  const { file, memory } = layers;
+  const { api, attributes, services: entries, queue, status, ...others } = keys;
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
-  const global = { ...keys.api, timeoutMs: globalTimeoutMs(root, keys) };
   const isAuto = 'goneAfterMs' in entries;
-  const services = isAuto ? [] : listedServices(entries, global, { attributes, proxies });
+  const services = isAuto ? [] : listedServices({ entries, global: api, attributes }, proxyFor);
   const shards = dealShards(
     services.map(({ id }) => id),
     keys.shard.count,
   );
   const isOurs = ({ id }: ServiceConfig): boolean => shards.get(id) === keys.shard.index;
-  const { limits, memory } = limitsOfMemory(keys.metrics.limits, root, readings);
   return {
     ...others,
     file,
     services: services.filter(isOurs),
     elsewhere: services.filter(service => !isOurs(service)),
-    auto: isAuto ? { ...entries, attributes, api: mergeApi(global, {}, proxies) } : null,
+    auto: isAuto ? { ...entries, attributes, api: mergeApi(api, {}, proxyFor) } : null,
     memory,
-    metrics: { ...keys.metrics, limits },
-    otlp: resolveOtlp(metrics, logs, proxies),
+    otlp: resolveOtlp(metrics, logs, proxyFor),
     queue: { ...queue, directory },
     status: { ...status.listen, token: status.token },
   };
 }
 
 function listedServices(
-  entries: readonly ServiceEntry[],
-  global: ApiKeys,
-  { attributes, proxies }: VariableParts,
+  { entries, global, attributes }: ServiceKeys,
+  proxyFor: ProxyFor,
 ): ServiceConfig[] {
   // Entries without own keys share one object, so that its key is read again only once.
-  const shared = mergeApi(global, {}, proxies);
+  const shared = mergeApi(global, {}, proxyFor);
   return entries.map(entry => ({
     id: entry.id,
     name: entry.name ?? entry.id,
     attributes: { ...attributes, ...entry.attributes },
-    api: Object.values(entry.api).every(isUnset) ? shared : mergeApi(global, entry.api, proxies),
+    api: Object.values(entry.api).every(isUnset) ? shared : mergeApi(global, entry.api, proxyFor),
   }));
+}
+
+interface ServiceKeys {
+  readonly entries: readonly ServiceEntry[];
+  readonly global: ApiKeys;
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 function isUnset(value: unknown): boolean {
   return value === undefined;
 }
 
-/** A shorter interval shortens the default timeout. rules.ts refuses a timeout in the file that exceeds the interval. */
-function globalTimeoutMs(root: unknown, { api, metrics }: ConfigKeys): number {
-  const timeoutMs = api.timeoutMs ?? bug('api.timeout has no default');
-  const isDefault = valueAt(root, ['api', 'timeout']) === undefined;
-  return isDefault ? Math.min(timeoutMs, metrics.intervalMs) : timeoutMs;
-}
-
 /** All global keys but `key` have defaults; rules.ts ensures that the global block or the entry has `key`. */
-function mergeApi(global: ApiKeys, own: Partial<ApiKeys>, proxies: ProxyVariables): ApiConfig {
+function mergeApi(global: ApiKeys, own: Partial<ApiKeys>, proxyFor: ProxyFor): ApiConfig {
   const set = Object.fromEntries(Object.entries(own).filter(([, value]) => !isUnset(value)));
   const headers = mergeHeaders(global.headers, own.headers);
   const api = { ...global, ...set, headers } as ApiConfig;
-  return { ...api, proxy: api.proxy ?? proxies.proxyFor(api.baseUrl) };
+  return { ...api, proxy: api.proxy ?? proxyFor(api.baseUrl) };
 }
 
 type Headers = ApiConfig['headers'];
@@ -242,11 +224,7 @@ function mergeHeaders(global: Headers = {}, own: Headers = {}): Headers {
   return { ...Object.fromEntries(Object.entries(global).filter(isKept)), ...own };
 }
 
-function resolveOtlp(
-  metrics: SignalRead,
-  logs: SignalRead,
-  { proxyFor }: ProxyVariables,
-): OtlpConfig {
+function resolveOtlp(metrics: SignalRead, logs: SignalRead, proxyFor: ProxyFor): OtlpConfig {
   const { concurrency, maxRequestBytes, stuckAfterMs, temporality, auth, proxy } =
     metrics.keys.otlp;
   const tokenUrl = auth === null ? null : tokenUrlOf(auth);
@@ -263,7 +241,7 @@ function resolveOtlp(
   };
 }
 
-function signalConfig(read: SignalRead, proxyFor: ProxyVariables['proxyFor']): OtlpSignalConfig {
+function signalConfig(read: SignalRead, proxyFor: ProxyFor): OtlpSignalConfig {
   const { signal, keys } = read;
   const { protocol, compression, timeoutMs, tls } = keys.otlp;
   const headers = mergeHeaders(keys.otlp.headers, keys.otlp[signal].headers);
@@ -272,25 +250,24 @@ function signalConfig(read: SignalRead, proxyFor: ProxyVariables['proxyFor']): O
   return { protocol, compression, headers, timeoutMs, tls, endpoint, proxy, names: namesOf(read) };
 }
 
-function namesOf({ signal, keys, tree }: SignalRead): Readonly<Record<string, string>> {
+function namesOf({ signal, keys, layers }: SignalRead): Readonly<Record<string, string>> {
   const { headers, auth } = keys.otlp;
-  const { root, variableOf } = tree;
+  const { root, sourceOf } = layers;
   const names = SIGNAL_KEYS.flatMap(key => {
     const own = keyFor(signal, key);
     const used = isSet(root, own.split('.')) ? own : key;
     if (key === 'otlp.headers' && auth !== null) return [[key, 'otlp.auth'] as const];
     const hasNone = Object.keys({ ...headers, ...keys.otlp[signal].headers }).length === 0;
     const isUnset = key === 'otlp.headers' && hasNone;
-    const shown = variableOf(used.split('.')) ?? (isUnset ? `${key} (there are none)` : used);
+    const shown = sourceOf(used.split('.')) ?? (isUnset ? `${key} (there are none)` : used);
     return shown === key ? [] : [[key, shown] as const];
   });
   return Object.fromEntries(names);
 }
 
 /** The signal's own endpoint, unchanged; else the general one with the signal's path, which gRPC does not have. */
-function endpointOf({ signal, keys: { otlp }, tree }: SignalRead): string {
+function endpointOf({ signal, keys: { otlp } }: SignalRead): string {
   const own = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
   if (own !== null) return own;
-  if (otlp.protocol !== 'grpc') return `${otlp.endpoint}/v1/${signal}`;
-  return valueAt(tree.root, ['otlp', 'endpoint']) === undefined ? GRPC_ENDPOINT : otlp.endpoint;
+  return otlp.protocol === 'grpc' ? otlp.endpoint : `${otlp.endpoint}/v1/${signal}`;
 }

@@ -4,10 +4,9 @@
 import { BlockList, isIP } from 'node:net';
 import type { Mistake } from '../errors.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
-import type { Secret } from './config.ts';
 import { readAlone, requiredKey } from './declare.ts';
 import { proxyUrl } from './http-kinds.ts';
-import { ConfigSecret } from './secrets.ts';
+import { ConfigSecret, type Secret } from './secrets.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

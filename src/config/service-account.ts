@@ -2,7 +2,7 @@
 
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { membersOf, parseJson } from '../lib/json.ts';
-import type { OtlpKeys } from './config.ts';
+import type { AuthKeys } from './config.ts';
 
 export interface ServiceAccount {
   readonly email: string;
@@ -43,7 +43,7 @@ export function isTokenUrlSafe(text: string): boolean {
 }
 
 /** The token endpoint of `otlp.auth`; null where none is needed. */
-export function tokenUrlOf({ oauth2, google }: NonNullable<OtlpKeys['auth']>): string | null {
+export function tokenUrlOf({ oauth2, google }: AuthKeys): string | null {
   if (oauth2 !== null) return oauth2.tokenUrl;
   const account = google === null ? null : readServiceAccount(google.credentialsFile.reveal());
   return account === null || typeof account === 'string' ? null : account.tokenUrl;

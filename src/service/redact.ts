@@ -62,7 +62,11 @@ export function secretsOf(api: ApiConfig): readonly string[] {
 
 /** Values, and each word of them: `Bearer TOKEN` is echoed as TOKEN. */
 export function secretWords(values: readonly string[]): readonly string[] {
-  const words = values.flatMap(value => [value, ...value.split(/[\s=:,;]+/)]);
+  const words = values.flatMap(value => [
+    value,
+    ...value.split(/\s+/),
+    ...value.split(/[\s=:,;]+/),
+  ]);
   return words.filter(word => word.length >= WORD_LENGTH_MIN);
 }
 
