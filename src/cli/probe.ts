@@ -1,8 +1,7 @@
 // `check --probe`: scrapes each target once, translates the page without sending it, and sends an empty request to each
 // endpoint of the back end, and one more in zstd.
 
-import type { Config, OtlpSignalConfig, Secret } from '../config/config.ts';
-import { tokenUrlOf } from '../config/service-account.ts';
+import { type Config, type OtlpSignalConfig, type Secret, tokenUrlOf } from '../config/config.ts';
 import { configWith, Discovery } from '../daemon/discovery.ts';
 import { reportDrift } from '../daemon/drift-report.ts';
 import { runInSlices } from '../daemon/target-states.ts';

@@ -9,6 +9,7 @@ import type { backupEndpoints, logEndpoints } from './endpoints.ts';
 import type { ListenAddress } from './http-kinds.ts';
 import type { ApiKeys, ConfigKeys, ServiceEntry } from './keys.ts';
 import type { Secret } from './secrets.ts';
+import { readServiceAccount } from './service-account.ts';
 
 export type { Secret } from './secrets.ts';
 
@@ -61,11 +62,18 @@ type AutoKeys = Exclude<ConfigKeys['services'], readonly unknown[]>;
 export interface AutoConfig extends AutoKeys, Pick<ServiceConfig, 'attributes' | 'api'> {}
 
 type OtlpKeys = ConfigKeys['otlp'];
-export type AuthKeys = NonNullable<OtlpKeys['auth']>;
+type AuthKeys = NonNullable<OtlpKeys['auth']>;
 
 /** The keys of `otlp.auth`, and the proxy towards its token endpoint. */
 export interface AuthConfig extends AuthKeys {
   readonly tokenProxy: Secret | null;
+}
+
+/** The token endpoint of `otlp.auth`; null where none is needed. */
+export function tokenUrlOf({ oauth2, google }: AuthKeys): string | null {
+  if (oauth2 !== null) return oauth2.tokenUrl;
+  const account = google === null ? null : readServiceAccount(google.credentialsFile.reveal());
+  return account === null || typeof account === 'string' ? null : account.tokenUrl;
 }
 
 /** The settings that the standard variables can set per signal. Certificates and keys are PEM texts. */

@@ -6,7 +6,14 @@ import { dirname, resolve } from 'node:path';
 import { bug, OperatorError, type Mistake } from '../errors.ts';
 import { dealShards } from '../lib/shard.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
-import type { ApiConfig, Config, OtlpConfig, OtlpSignalConfig, ServiceConfig } from './config.ts';
+import {
+  type ApiConfig,
+  type Config,
+  type OtlpConfig,
+  type OtlpSignalConfig,
+  type ServiceConfig,
+  tokenUrlOf,
+} from './config.ts';
 import { kindAt, readAlone, type Violation } from './declare.ts';
 import { type Judgement, warningsOf } from './examine.ts';
 import type { ListenAddress } from './http-kinds.ts';
@@ -25,7 +32,6 @@ import { orderMistakes, violationMistakes } from './problems.ts';
 import { type ProxyVariables, readProxyVariables } from './proxy-variables.ts';
 import { removedKeys, replaceRemoved } from './removed.ts';
 import { ruleViolations } from './rules.ts';
-import { tokenUrlOf } from './service-account.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
 import { readYaml, type Yaml } from './yaml.ts';

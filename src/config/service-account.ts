@@ -2,7 +2,6 @@
 
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { membersOf, parseJson } from '../lib/json.ts';
-import type { AuthKeys } from './config.ts';
 
 export interface ServiceAccount {
   readonly email: string;
@@ -40,11 +39,4 @@ export function isTokenUrlSafe(text: string): boolean {
   const url = URL.parse(text);
   if (url === null) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname));
-}
-
-/** The token endpoint of `otlp.auth`; null where none is needed. */
-export function tokenUrlOf({ oauth2, google }: AuthKeys): string | null {
-  if (oauth2 !== null) return oauth2.tokenUrl;
-  const account = google === null ? null : readServiceAccount(google.credentialsFile.reveal());
-  return account === null || typeof account === 'string' ? null : account.tokenUrl;
 }

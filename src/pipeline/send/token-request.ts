@@ -2,12 +2,8 @@
 // service account (RFC 7523). The libraries make and read the messages; the connection is ours: a proxy, one deadline, no
 // redirects, an answer of at most 64 KiB. Nothing of an answer is shown but its status and a code of the RFC.
 
-import type { AuthConfig, Secret } from '../../config/config.ts';
-import {
-  readServiceAccount,
-  type ServiceAccount,
-  tokenUrlOf,
-} from '../../config/service-account.ts';
+import { type AuthConfig, type Secret, tokenUrlOf } from '../../config/config.ts';
+import { readServiceAccount, type ServiceAccount } from '../../config/service-account.ts';
 import { bug } from '../../errors.ts';
 import { BodyBuffer } from '../../lib/body-buffer.ts';
 import type { Clock } from '../../lib/clock.ts';
