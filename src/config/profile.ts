@@ -3,8 +3,7 @@
 
 import type { Signal } from '../model/batch.ts';
 import { profileOf } from './back-ends.ts';
-import { kindAt, type Layer, type Violation } from './declare.ts';
-import { CONFIG } from './keys.ts';
+import type { Layer, Violation } from './declare.ts';
 import { isPlainMap, isSet, type KeyPath, valueAt } from './paths.ts';
 
 const BACKEND = ['otlp', 'backend'];
@@ -19,10 +18,7 @@ export function profileLayer(given: unknown): Layer {
   const name = valueAt(given, BACKEND);
   const source = sourceOf(String(name));
   const values = profileOf(name)?.values ?? [];
-  const isKey = (key: string): boolean => kindAt(CONFIG, key.split('.')) !== undefined;
-  return new Map(
-    values.filter(({ key }) => isKey(key)).map(({ key, value }) => [key, { value, source }]),
-  );
+  return new Map(values.map(({ key, value }) => [key, { value, source }]));
 }
 
 /** The address that the back end needs and nobody has set. */

@@ -3,9 +3,7 @@
 // CONTRACT_SERVICES is the number of services; 125 have 20,000 series.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BACK_END_NAMES, type BackEndName, profileOf } from '../../src/config/back-ends.ts';
-import { kindAt } from '../../src/config/declare.ts';
-import { CONFIG } from '../../src/config/keys.ts';
+import { BACK_END_NAMES, type BackEndName } from '../../src/config/back-ends.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { GeneratedLogs, type LogArchive, type LogLine } from '../../src/simulator/log-source.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
@@ -63,11 +61,6 @@ afterAll(async () => {
   files[Symbol.dispose]();
 });
 
-/** The profiles whose keys are all there. */
-const names = BACK_END_NAMES.filter(name =>
-  profileOf(name)?.values.every(({ key }) => kindAt(CONFIG, key.split('.')) !== undefined),
-);
-
 function configOf(name: BackEndName, back: ContractBackEnd, directory: string): string {
   const { token, signalHeaders = {}, takesNoLogs, paths } = CONTRACTS[name];
   const [metrics, logs] = [paths?.metrics ?? '/v1/metrics', '/v1/logs'];
@@ -102,7 +95,7 @@ function configOf(name: BackEndName, back: ContractBackEnd, directory: string): 
   );
 }
 
-describe.each(names)('%s', name => {
+describe.each(BACK_END_NAMES)('%s', name => {
   test('takes all of `once` and of a daemon', async () => {
     await using back = await ContractBackEnd.start(name);
     const config = configOf(name, back, `${files.path}/${name}`);
