@@ -117,6 +117,8 @@ export interface ContractFigures {
   records: number;
   largestBytes: number;
   largestPoints: number;
+  /** Of an attribute, in characters. */
+  longestValue: number;
 }
 
 export class ContractBackEnd {
@@ -127,6 +129,7 @@ export class ContractBackEnd {
     records: 0,
     largestBytes: 0,
     largestPoints: 0,
+    longestValue: 0,
   };
   /** Why requests were refused. */
   readonly refusals: string[] = [];
@@ -185,6 +188,7 @@ export class ContractBackEnd {
       ...points.flatMap(({ point }) => Object.values(attributesOf(point.attributes))),
       ...records.flatMap(({ attributes }) => Object.values(attributesOf(attributes))),
     ];
+    figures.longestValue = Math.max(figures.longestValue, ...values.map(({ length }) => length));
     const refusal =
       before ??
       this.#ofHeaders(seen) ??
