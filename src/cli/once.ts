@@ -39,8 +39,8 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const { environment, clock } = context;
   const config = loadConfig({ file: configOf(call, environment), environment });
   const logger = createLogger({ ...config.log, clock });
-  const opened = await Daemon.open({ config, clock, logger });
-  const daemon = await withProgress(context, 'looking for services', opened.lookAround());
+  const daemon = await Daemon.open({ config, clock, logger });
+  await withProgress(context, 'looking for services', daemon.lookAround());
   const { account } = daemon.queue;
   const since = countFromNow(account);
   const { metrics, logs } = config.otlp;

@@ -103,8 +103,6 @@ export class Discovery {
   leftOut = 0;
   /** True when the list differs from the one that the daemon was built with. */
   hasChanged = false;
-  /** A copy of the page that brought the first services, for the daemon that reads them; null once it is taken. */
-  #firstPage: Page | null = null;
   readonly #options: DiscoveryOptions;
   readonly #address: string;
   readonly #counters: CountersOf<typeof DISCOVERY_COUNTERS>;
@@ -133,7 +131,6 @@ export class Discovery {
         ? structuredClone(former.#memory)
         : await stored(options);
     const discovery = new Discovery(options, memory);
-    if (former !== null) discovery.#firstPage = former.#firstPage;
     const unwanted = [...memory.known]
       .map(([id, { name }]) => ({ id, name }))
       .filter(({ id, name }) => !discovery.#isWanted(id, name));
@@ -176,21 +173,8 @@ export class Discovery {
     );
   }
 
-  /** Whether a page waits for `takeFirstPage`. */
-  get holdsPage(): boolean {
-    return this.#firstPage !== null;
-  }
-
-  /** The page that brought the first services: it is sent, too. */
-  takeFirstPage(): Page | null {
-    const page = this.#firstPage;
-    this.#firstPage = null;
-    return page;
-  }
-
   note(table: SeriesTable, scrape: ScrapeResult, { page, derived, reason }: Translated): void {
     if (scrape.kind !== 'page' || page === null || reason !== '') return;
-    const isFirst = this.#memory.known.size === 0;
     const names = namesOnPage(table);
     let strayLines = 0;
     for (const { service, outcome, count } of derived.reads) {
@@ -200,8 +184,6 @@ export class Discovery {
     }
     names.delete('');
     this.see({ names, isComplete: strayLines === 0 && hasEnd(scrape.page) });
-    if (isFirst && this.hasChanged)
-      this.#firstPage = { ...scrape.page, bytes: Buffer.from(scrape.page.bytes) };
   }
 
   see({ names, isComplete }: Sighting): void {
