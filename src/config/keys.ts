@@ -425,7 +425,7 @@ const queue: Block<Config['queue']> = namedBlock('QueueConfig', {
     'directory',
     orNull(text({ expected: 'a directory' })),
     '/var/lib/prom2otlp',
-  ).about(`
+  ).aboutFixed(`
     A directory for this process alone. null: memory only; the queued data is lost when the
     process ends.`),
   metrics: key(

@@ -317,10 +317,15 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
   ],
   [
     'a changed configuration that is not used',
-    { reload: { at: secondsAgo(9), mistakes: ['c.yaml:1:2: a: unknown key', 'b'] } },
+    { reload: { at: secondsAgo(9), mistakes: ['c.yaml:1:2: a: unknown key', 'b'], restart: [] } },
     'error configuration: the changed configuration is not used, the previous one stays in use: c.yaml:1:2: a: unknown key; and 1 more mistake | Fix it: the daemon reads it again when it changes. prom2otlp check lists all mistakes.',
   ],
-  ['a changed configuration that is used', { reload: { at: secondsAgo(9), mistakes: [] } }],
+  ['a changed configuration that is used', { reload: { at: secondsAgo(9), mistakes: [], restart: [] } }],
+  [
+    'a changed key that needs a restart',
+    { reload: { at: secondsAgo(9), mistakes: [], restart: ['queue.directory'] } },
+    'warning configuration: queue.directory changed, but cannot change while the program runs: everything else is used | Restart the program, or restore the former value.',
+  ],
   [
     'less than four fifths of a queue',
     { queue: [sampleQueue({ bytes: 799, maxBytes: 1000, roomBytes: 1000 })] },
