@@ -377,11 +377,7 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
     A full URL for metrics, used unchanged.`),
   logsEndpoint: key('logs_endpoint', orNull(wholeUrl), null).about(`
     A full URL for logs, used unchanged.`),
-  protocol: key(
-    'protocol',
-    choice(['http/protobuf', 'http/json', 'grpc']),
-    'http/protobuf',
-  ).about(`
+  protocol: key('protocol', choice(['http/protobuf', 'http/json', 'grpc']), 'http/protobuf').about(`
     http/protobuf, http/json or grpc. Every receiver supports http/protobuf, not all support the
     others.`),
   compression: key('compression', choice(['gzip', 'zstd', 'none']), 'gzip').about(`

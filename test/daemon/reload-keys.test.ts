@@ -50,7 +50,17 @@ const CHANGES: Readonly<Record<string, Tree>> = {
 };
 
 const VALUES: readonly unknown[] = [
-  ...[2, 0.25, '7m', '7MiB', '7KiB', 'http://127.0.0.1:2', '127.0.0.1:2', '/other', 'Europe/Berlin'],
+  ...[
+    2,
+    0.25,
+    '7m',
+    '7MiB',
+    '7KiB',
+    'http://127.0.0.1:2',
+    '127.0.0.1:2',
+    '/other',
+    'Europe/Berlin',
+  ],
   ...['other', ['other'], { other: 'x' }, '2026-01-01T00:00:00Z'],
 ];
 
@@ -72,7 +82,9 @@ function changeOf({ path, key }: Leaf): Tree {
   const name = path.join('.');
   const own = CHANGES[name];
   if (own !== undefined) return own;
-  const words = [...JSON.stringify(key.kind.json()).matchAll(/"([a-z/]+)"/g)].map(([, word]) => word);
+  const words = [...JSON.stringify(key.kind.json()).matchAll(/"([a-z/]+)"/g)].map(
+    ([, word]) => word,
+  );
   const usual = readAlone(key, undefined);
   const isOther = (value: unknown): boolean => {
     const read = readAlone(key, value);
