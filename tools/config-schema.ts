@@ -1,29 +1,18 @@
-// Generates all files that depend on the keys of the configuration (src/config/keys.ts): the types in
-// src/config/config.ts, the example, the JSON Schema and the table of keys. Run it after a change of a key:
+// Generates the files that depend on the keys of the configuration (src/config/keys.ts): the example, the JSON Schema
+// and the table of keys. Run it after a change of a key:
 // `node tools/config-schema.ts`. A test compares the files.
 
-import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { wrap } from '../src/cli/help.ts';
 import { schemaText } from '../src/cli/schema.ts';
-import {
-  blocksByLevel,
-  isBlock,
-  membersOf,
-  wordsOf,
-  type AnyBlock,
-  type Key,
-  type Kind,
-} from '../src/config/declare.ts';
+import { isBlock, wordsOf, type AnyBlock, type Key, type Kind } from '../src/config/declare.ts';
 import { CONFIG } from '../src/config/keys.ts';
 
 /** The generated content of each file, by its path relative to the root. */
 export function generatedFiles(): Readonly<Record<string, string>> {
-  const types = 'src/config/config.ts';
   return {
-    [types]: formatted(withTypes(readFileSync(pathOf(types), 'utf8')), types),
     'config/prom2otlp.example.yaml': exampleText(),
     'config/schema.json': `${schemaText()}\n`,
     'docs/use/configuration.md': tableText(),
@@ -32,32 +21,6 @@ export function generatedFiles(): Readonly<Record<string, string>> {
 
 function pathOf(file: string): string {
   return fileURLToPath(new URL(`../${file}`, import.meta.url));
-}
-
-function formatted(text: string, file: string): string {
-  const biome = pathOf('node_modules/.bin/biome');
-  return execFileSync(biome, ['format', `--stdin-file-path=${file}`], {
-    input: text,
-    encoding: 'utf8',
-    cwd: pathOf(''),
-  });
-}
-
-// The types.
-
-const MARK = '// Written by tools/config-schema.ts from here on.\n';
-
-function withTypes(text: string): string {
-  const end = text.indexOf(MARK);
-  if (end < 0) throw new Error(`cannot find the line "${MARK.trim()}" in config.ts`);
-  const types = new Map<string, string>();
-  for (const [path, { type, keys }] of blocksByLevel(CONFIG)) {
-    if (!/^\w+$/.test(type) || types.has(type)) continue;
-    const members = membersOf(keys).map(member => `${member};`);
-    const head = `/** The keys of \`${path}\`. */\nexport interface ${type} {`;
-    types.set(type, `${head}\n${members.join('\n')}\n}\n`);
-  }
-  return `${text.slice(0, end)}${MARK}\n${[...types.values()].join('\n')}`;
 }
 
 function keysOf(block: AnyBlock): readonly Key<unknown>[] {

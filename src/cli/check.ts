@@ -22,7 +22,9 @@ import {
 const OPTIONS = {
   config: CONFIG_OPTION,
   probe: flag('also scrapes each service once and sends an empty request to the back end'),
-  print: flag('prints the effective value of every key and where it comes from, without secrets'),
+  print: flag(
+    'prints the effective value of every key, without secrets; * marks what is no default',
+  ),
 };
 
 export const verb: Verb = {
@@ -53,8 +55,12 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   const isContainer = CONTAINER_FILES.some(one => existsSync(one)) && !isInPod;
   for (const mistake of warningMistakes(judgement, isContainer)) warn(formatMistake(mistake));
   if (call.values.print) {
-    const rows = effectiveValues(judgement).map(({ key, value, from }) => [key, value, from]);
-    printTable(out, [['KEY', 'VALUE', 'FROM'], ...rows], { isWhole: true });
+    const rows = effectiveValues(judgement).map(({ key, value, isDefault }) => [
+      isDefault ? '' : '*',
+      key,
+      value,
+    ]);
+    printTable(out, [['', 'KEY', 'VALUE'], ...rows], { isWhole: true });
     if (!call.values.probe) return 0;
   }
   const targets = planTargets(config);

@@ -1,9 +1,9 @@
 // How a key of the configuration is declared: its name in the YAML, the kind of its value, its default, and what it is
 // for. keys.ts declares them all. Everything else follows from the declarations: how the YAML is read, the messages,
-// the JSON Schema, the example, the table of keys and the types in config.ts (tools/config-schema.ts writes these).
+// the types in config.ts, the JSON Schema, the example and the table of keys (tools/config-schema.ts writes the last three).
 
 import { withoutUrlSecrets } from '../lib/printable.ts';
-import { isPlainMap, UNREADABLE, type KeyPath, type YamlMap } from './places.ts';
+import { isPlainMap, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './paths.ts';
 import { ExpandedText, maskText } from './secrets.ts';
 
 /** Why a name or a value is refused: words that follow `key: `, and what to do about it. */
@@ -11,6 +11,15 @@ export interface Refusal {
   readonly problem: string;
   readonly hint?: string | undefined;
 }
+
+/** A value as the YAML would have it, or why it cannot be used. */
+export type Setting = ({ readonly value: unknown } | Refusal) & {
+  /** What messages name instead of a place in the file, such as the variable; undefined: nothing. */
+  readonly source?: string;
+};
+
+/** Values by the paths of their keys, such as `otlp.tls.ca`. */
+export type Layer = ReadonlyMap<string, Setting>;
 
 export interface Violation extends Refusal {
   readonly path: KeyPath;
@@ -22,12 +31,10 @@ export interface Violation extends Refusal {
 export type Report = (violation: Violation) => void;
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A kind of value: how it is read, and how it is described to people, editors and the compiler. */
+/** A kind of value: how it is read, and how it is described to people and editors. */
 export interface Kind<out T> {
   /** Completes `expected …`. */
   readonly expected: string;
-  /** The type of the value that is read, as TypeScript writes it. */
-  readonly type: string;
   readonly json: () => JsonSchema;
   /** undefined when something is wrong, which is then reported. */
   readonly read: (value: unknown, path: KeyPath, report: Report) => T | undefined;
@@ -99,6 +106,9 @@ export function optionalKey<T>(name: string, kind: Kind<T>, example: unknown): K
   return makeKey<T | undefined>({ name, kind, presence: 'optional', example });
 }
 
+/** The type of the value that a kind reads. */
+export type ValueOf<K> = K extends Kind<infer T> ? T : never;
+
 type Values<Keys> = {
   readonly [Name in keyof Keys]: Keys[Name] extends Key<infer T> ? T : never;
 };
@@ -114,7 +124,6 @@ export function block<Keys extends Readonly<Record<string, Key<unknown>>>>(
   const names = new Set(declared.map(([, { name }]) => name));
   return {
     expected: 'a map of keys',
-    type: `{ ${membersOf(keys).join('; ')} }`,
     keys: keys as unknown as Block<Values<Keys>>['keys'],
     json: () => ({
       type: ['object', 'null'],
@@ -142,19 +151,6 @@ const UNKNOWN_KEY = {
   isUnknownKey: true,
 } as const;
 
-/** A block whose type is written into config.ts as an interface of this name. */
-export function namedBlock<Keys extends Readonly<Record<string, Key<unknown>>>>(
-  type: string,
-  keys: Keys,
-): Block<Values<Keys>> {
-  return { ...block(keys), type };
-}
-
-/** The members of the type of a block, as TypeScript writes them. */
-export function membersOf(keys: Readonly<Record<string, Key<unknown>>>): string[] {
-  return Object.entries(keys).map(([name, { kind }]) => `readonly ${name}: ${kind.type}`);
-}
-
 /** Reads the value of a key, or its default where there is none. */
 function readKey<T>(key: Key<T>, value: unknown, path: KeyPath, report: Report): T {
   // If T excludes undefined, an undefined result means that a mistake was reported: it is not used.
@@ -180,11 +176,16 @@ export function readAlone<T>(key: Key<T>, value: unknown): T | undefined {
   return isRight && isReadable(value) ? read : undefined;
 }
 
-/** True if a value of this kind cannot be this text. */
-export function isUnreadableBy(kind: Kind<unknown>, text: string): boolean {
-  let isWrong = false;
-  kind.read(text, [], () => (isWrong = true));
-  return isWrong;
+/** The value at a path as its key reads it, the default where there is none; undefined when it is wrong. */
+export function readAt<T>(root: unknown, path: KeyPath, key: Key<T>): T | undefined {
+  return readAlone(key, valueAt(root, path) ?? undefined);
+}
+
+/** True if a value of this kind can be this one. */
+export function canRead(kind: Kind<unknown>, value: unknown): boolean {
+  let isRight = true;
+  kind.read(value, [], () => (isRight = false));
+  return isRight;
 }
 
 /** True if neither the value nor anything in it is UNREADABLE. */
@@ -197,7 +198,6 @@ function isReadable(value: unknown): boolean {
 export function list<T>(element: Kind<T>): Kind<readonly T[]> {
   return {
     expected: 'a list',
-    type: `readonly ${/^[\w.]+$/.test(element.type) ? element.type : `(${element.type})`}[]`,
     element,
     json: () => ({ type: ['array', 'null'], items: element.json() }),
     read: (value = [], path, report) => {
@@ -218,7 +218,6 @@ export function mapOf<T>(
 ): Kind<Readonly<Record<string, T>>> {
   return {
     expected: 'a map',
-    type: `Readonly<Record<string, ${element.type}>>`,
     element,
     json: () => ({ type: ['object', 'null'], additionalProperties: element.json() }),
     read: (value, path, report) => {
@@ -248,7 +247,6 @@ function mapAt(value: unknown, path: KeyPath, report: Report): YamlMap | undefin
 export function orNull<T>(kind: Kind<T>): Kind<T | null> {
   return {
     ...kind,
-    type: `${kind.type} | null`,
     json: () => {
       const json = kind.json();
       return isAnyText(json) ? { type: ['string', 'null'] } : { anyOf: [json, { type: 'null' }] };
@@ -265,7 +263,6 @@ function isAnyText(json: JsonSchema): boolean {
 export function orUnlimited(kind: Kind<number>): Kind<number> {
   return {
     ...orNull(kind),
-    type: kind.type,
     read: (value, path, report) => (value === null ? Infinity : kind.read(value, path, report)),
   };
 }
@@ -282,7 +279,7 @@ export interface LeafInput {
 
 export type Reading<T> = { readonly value: T } | Refusal;
 
-export interface LeafOptions<T> extends Pick<Kind<T>, 'expected' | 'type' | 'isSecret' | 'isFile'> {
+export interface LeafOptions<T> extends Pick<Kind<T>, 'expected' | 'isSecret' | 'isFile'> {
   readonly json: JsonSchema;
   readonly read: (input: LeafInput) => Reading<T> | undefined;
   readonly suggest?: (input: LeafInput) => string | undefined;
@@ -324,16 +321,16 @@ function readLeaf<T>(value: unknown, options: LeafOptions<T>): Reading<T> {
 /** A suggestion that is wrong itself would only lead to the next mistake. */
 function isLegal<T>(text: string, options: LeafOptions<T>): boolean {
   const bare = text === 'true' || text === 'false' ? text === 'true' : Number(text);
-  return [text, bare].some(value => canRead(value, options));
+  return [text, bare].some(value => isReadBy(value, options));
 }
 
 /** A hint for a value such as `12345`, which is a number in YAML, but would be legal as a text. */
 function quoteHint<T>({ value }: LeafInput, options: LeafOptions<T>): string | undefined {
   const isBare = typeof value === 'number' || typeof value === 'boolean';
-  return isBare && canRead(String(value), options) ? 'put it in quotes' : undefined;
+  return isBare && isReadBy(String(value), options) ? 'put it in quotes' : undefined;
 }
 
-function canRead<T>(value: string | number | boolean, { read }: LeafOptions<T>): boolean {
+function isReadBy<T>(value: string | number | boolean, { read }: LeafOptions<T>): boolean {
   const reading = read({ value, text: String(value), expanded: undefined, shown: '' });
   return reading !== undefined && 'value' in reading;
 }
@@ -387,7 +384,7 @@ export function isBlock(kind: Kind<unknown>): kind is AnyBlock {
 }
 
 /** Every block by its path, as `metrics.limits` or `services[].api`, outer ones first; the root is ``. */
-export function blocksByLevel(root: Kind<unknown>): ReadonlyMap<string, AnyBlock> {
+function blocksByLevel(root: Kind<unknown>): ReadonlyMap<string, AnyBlock> {
   const levels = new Map<string, AnyBlock>();
   const walk = (kind: Kind<unknown>, path: string): void => {
     if (kind.element !== undefined) walk(kind.element, `${path}[]`);

@@ -1,8 +1,7 @@
 // The keys that say what the service's API looks like: paths below base_url, names of parameters, JSON pointers into
 // answers. Their defaults are also those of the typed client, which other programs use without a configuration.
 
-import type { BackupEndpoints, LogEndpointsConfig } from './config.ts';
-import { block, key, namedBlock, readAlone, type Block, type Key } from './declare.ts';
+import { block, key, readAlone, type Key, type ValueOf } from './declare.ts';
 import { urlPath } from './http-kinds.ts';
 import { choice, integer, text } from './kinds.ts';
 import { bug } from '../errors.ts';
@@ -49,7 +48,7 @@ const pointers = block({
   stream: pointer('stream', '/stream'),
 });
 
-export const logEndpoints: Block<LogEndpointsConfig> = namedBlock('LogEndpointsConfig', {
+export const logEndpoints = block({
   list: key('list', urlPath(), '/observability/v2/logs').about('Lists archives, or records.'),
   archive: key('archive', urlPath(), '/observability/v2/logs/archive').about(`
     Gives one archive.`),
@@ -73,7 +72,7 @@ export const logEndpoints: Block<LogEndpointsConfig> = namedBlock('LogEndpointsC
     The number of items per request.`),
 });
 
-export const backupEndpoints: Block<BackupEndpoints> = namedBlock('BackupEndpoints', {
+export const backupEndpoints = block({
   schedules: key('schedules', urlPath(), '/backup/v1/backups/schedules').about(`
     Lists schedules and takes new ones.`),
   backups: key('backups', urlPath(), '/backup/v1/backups').about('Lists backups.'),
@@ -86,8 +85,8 @@ export const backupEndpoints: Block<BackupEndpoints> = namedBlock('BackupEndpoin
 /** The defaults, which apply without a configuration. */
 export const DEFAULT_ENDPOINTS: {
   readonly metricsPath: string;
-  readonly logs: LogEndpointsConfig;
-  readonly backups: BackupEndpoints;
+  readonly logs: ValueOf<typeof logEndpoints>;
+  readonly backups: ValueOf<typeof backupEndpoints>;
 } = {
   metricsPath: readAlone(metricsPath, undefined) ?? bug('no default'),
   logs: readAlone(key('endpoints', logEndpoints), undefined) ?? bug('no default'),

@@ -1,41 +1,42 @@
 // The findings of `check` in a valid configuration: frequent mistakes that only a person can judge, and the effective
-// value of every key with its origin. Secrets and the results of references stay hidden.
+// value of every key. Secrets and the results of references stay hidden.
 
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { withoutUrlSecrets } from '../lib/printable.ts';
 import type { Signal } from '../model/batch.ts';
 import { type Config, isUsed } from './config.ts';
-import { isBlock, kindAt, type Kind, type Violation } from './declare.ts';
-import { CONFIG, GRPC_ENDPOINT, metrics, otlp } from './keys.ts';
-import type { LayeredTree } from './otel-variables.ts';
-import { isPlainMap, isSet, pathText, valueAt, type KeyPath } from './places.ts';
-import { apiPaths, readAt } from './rules.ts';
+import { isBlock, kindAt, readAt, type Kind, type Violation } from './declare.ts';
+import { CONFIG, metrics, otlp } from './keys.ts';
+import type { Layered } from './layers.ts';
+import { isPlainMap, isSet, pathText, valueAt, type KeyPath } from './paths.ts';
+import { apiPaths } from './rules.ts';
 import { ExpandedText, maskText } from './secrets.ts';
-import { formatDuration, formatQuantity, SIZE } from './units.ts';
+import { formatDuration } from './units.ts';
 
 /** A valid configuration, and what it was made from. */
 export interface Judgement {
   readonly config: Config;
-  readonly trees: Readonly<Record<Signal, LayeredTree>>;
+  readonly layers: Readonly<Record<Signal, Layered>>;
 }
 
 // Frequent mistakes.
 
-/** The warnings of one signal's tree. In a container, `localhost` is the container itself. */
+/** The warnings of what a person has set for one signal. In a container, `localhost` is the container itself. */
 export function warningsOf(
   judgement: Judgement,
   signal: Signal,
   isContainer: boolean,
 ): Violation[] {
-  const { root } = judgement.trees[signal];
+  const { root, given } = judgement.layers[signal];
   return [
-    ...endpointWarnings(root),
+    ...endpointWarnings(root, given),
     ...plainHeaderWarnings(judgement, signal),
     ...defaultEndpointWarnings(judgement, signal),
-    ...baseUrlWarnings(root),
-    ...autoWarnings(root),
-    ...scalarsOf(root, []).flatMap(([path, value]) => scalarWarnings(path, value)),
-    ...(isContainer ? addresses(root).flatMap(localhostWarning) : []),
+    ...baseUrlWarnings(given),
+    ...autoWarnings(given),
+    ...resourceWarnings(judgement),
+    ...scalarsOf(given, []).flatMap(([path, value]) => scalarWarnings(path, value)),
+    ...(isContainer ? addresses(given).flatMap(localhostWarning) : []),
   ];
 }
 
@@ -54,11 +55,11 @@ function addresses(root: unknown): readonly (readonly [path: KeyPath, url: URL])
   });
 }
 
-function endpointWarnings(root: unknown): Violation[] {
+function endpointWarnings(root: unknown, given: unknown): Violation[] {
   const protocol = readAt(root, ['otlp', 'protocol'], otlp.keys.protocol);
   const isGrpc = protocol === 'grpc';
   const [wrong, right] = isGrpc ? ['4318', '4317'] : ['4317', '4318'];
-  return addresses(root).flatMap(([path, url]): Violation[] => {
+  return addresses(given).flatMap(([path, url]): Violation[] => {
     if (path[0] !== 'otlp') return [];
     const found: Violation[] = [];
     const signalPath = /\/v1\/(?:metrics|logs|traces)\/?$/.exec(url.pathname)?.[0];
@@ -76,8 +77,8 @@ function endpointWarnings(root: unknown): Violation[] {
 }
 
 /** Headers that look secret and leave this machine over plain http. */
-function plainHeaderWarnings({ config, trees }: Judgement, signal: Signal): Violation[] {
-  const { root } = trees[signal];
+function plainHeaderWarnings({ config, layers }: Judgement, signal: Signal): Violation[] {
+  const { given: root } = layers[signal];
   const own = `${signal}_endpoint`;
   const name = isSet(root, ['otlp', own]) ? own : 'endpoint';
   const found = addresses(root).find(([path]) => path[0] === 'otlp' && path[1] === name);
@@ -92,12 +93,12 @@ function plainHeaderWarnings({ config, trees }: Judgement, signal: Signal): Viol
 }
 
 /** The other signal goes to the default address: likely a mistake if this one has its own. */
-function defaultEndpointWarnings({ config, trees }: Judgement, signal: Signal): Violation[] {
+function defaultEndpointWarnings({ config, layers }: Judgement, signal: Signal): Violation[] {
   const other = signal === 'metrics' ? 'logs' : 'metrics';
-  const { root } = trees[other];
+  const { given: root } = layers[other];
   const hasAddress = ['endpoint', `${other}_endpoint`].some(name => isSet(root, ['otlp', name]));
   const path = ['otlp', `${signal}_endpoint`];
-  if (hasAddress || !isUsed(config, other) || !isSet(trees[signal].root, path)) return [];
+  if (hasAddress || !isUsed(config, other) || !isSet(layers[signal].given, path)) return [];
   const problem = `only ${signal} go to this URL, and ${other} to the default address`;
   const hint = `set \`${other}_endpoint\`, or \`endpoint\` for both`;
   return [{ path, problem, hint }];
@@ -120,6 +121,21 @@ function autoWarnings(root: unknown): Violation[] {
   const path = ['services', 'auto', 'gone_after'];
   const problem = `a service that is missing from one or two pages is gone: gone_after is shorter than three intervals (${formatDuration(3 * intervalMs)})`;
   return [{ path, problem, hint: 'lengthen it' }];
+}
+
+/** Before 0.1.0, the variable added its attributes to the databases, unless their entries had them. */
+function resourceWarnings({ config, layers }: Judgement): Violation[] {
+  const path = ['telemetry', 'attributes'];
+  if (layers.metrics.sourceOf(path) === undefined) return [];
+  const { services, elsewhere, auto, telemetry } = config;
+  const all = [...services, ...elsewhere, ...(auto === null ? [] : [auto])];
+  const missing = Object.keys(telemetry.attributes).filter(name =>
+    all.some(({ attributes }) => !Object.hasOwn(attributes, name)),
+  );
+  if (missing.length === 0) return [];
+  const problem = `the attributes of this variable describe prom2otlp, and no longer the databases: ${missing.join(', ')}`;
+  const hint = 'write those that the databases need under `attributes` in the configuration';
+  return [{ path, problem, hint }];
 }
 
 function localhostWarning([path, url]: readonly [KeyPath, URL]): Violation[] {
@@ -168,58 +184,40 @@ function scalarsOf(value: unknown, path: KeyPath): (readonly [path: KeyPath, val
 export interface EffectiveValue {
   readonly key: string;
   readonly value: string;
-  /** `default`, `memory`, the place in the file, or the name of a variable. */
-  readonly from: string;
+  readonly isDefault: boolean;
 }
 
 /** Every key that has a value, in the order of the declarations; for logs only where a variable differs. */
-export function effectiveValues({ config, trees }: Judgement): readonly EffectiveValue[] {
-  const lowered = new Map(config.memory.lowered.map(one => [one.key, one.value]));
-  const show = (tree: LayeredTree, path: KeyPath, fallback: unknown): EffectiveValue[] => {
-    const key = pathText(path);
-    const given = valueAt(tree.root, path);
-    if (given !== undefined) {
-      const { line } = tree.places.ofValue(path);
-      const from = tree.variableOf(path) ?? `${tree.file}:${line}`;
-      return [{ key, value: shown(given, kindAt(CONFIG, path)), from }];
-    }
-    const limit = lowered.get(key);
-    if (limit !== undefined) return [{ key, value: sizeText(key, limit), from: 'memory' }];
-    const signal = tree === trees.logs ? 'logs' : 'metrics';
-    const value = derived(key, signal, config) ?? fallback;
-    return value === undefined ? [] : [{ key, value: shown(value, undefined), from: 'default' }];
-  };
-  const walk = (tree: LayeredTree, kind: Kind<unknown>, path: KeyPath): EffectiveValue[] => {
-    if (!isBlock(kind)) return [];
-    return Object.values(kind.keys).flatMap(({ name, kind, default: fallback }) => {
-      const own = [...path, name];
-      const given = valueAt(tree.root, own);
-      if (isBlock(kind)) return walk(tree, kind, own);
-      const { element } = kind;
-      if (Array.isArray(given) && element !== undefined && isBlock(element))
-        return given.flatMap((_, index) => walk(tree, element, [...own, index]));
-      if (kind.instead !== undefined && isPlainMap(given)) return walk(tree, kind.instead, own);
-      if (isPlainMap(given))
-        return Object.keys(given).flatMap(one => show(tree, [...own, one], undefined));
-      return show(tree, own, fallback);
-    });
-  };
-  const ofLogs = walk(trees.logs, CONFIG, []);
-  const all = walk(trees.metrics, CONFIG, []);
-  const known = new Set(all.map(one => JSON.stringify(one)));
-  const others = ofLogs.filter(one => !known.has(JSON.stringify(one)));
+export function effectiveValues({ layers }: Judgement): readonly EffectiveValue[] {
+  const [all, ofLogs] = [valuesIn(layers.metrics.root), valuesIn(layers.logs.root)];
+  const known = new Set(all.map(({ key, value }) => JSON.stringify([key, value])));
+  const others = ofLogs.filter(({ key, value }) => !known.has(JSON.stringify([key, value])));
   return [...all, ...others.map(one => ({ ...one, key: `${one.key} (logs)` }))];
 }
 
-/** The default of a key whose default depends on another key. */
-function derived(key: string, signal: Signal, { otlp, metrics }: Config): string | undefined {
-  if (key === 'api.timeout' && metrics.intervalMs < 10_000)
-    return formatDuration(metrics.intervalMs);
-  return key === 'otlp.endpoint' && otlp[signal].protocol === 'grpc' ? GRPC_ENDPOINT : undefined;
-}
-
-function sizeText(key: string, amount: number): string {
-  return /\.(?:memory|body)$/.test(key) ? formatQuantity(amount, SIZE) : String(amount);
+function valuesIn(root: unknown): EffectiveValue[] {
+  const show = (path: KeyPath, fallback: unknown): EffectiveValue[] => {
+    const usual = fallback === undefined ? undefined : shown(fallback, undefined);
+    const given = valueAt(root, path);
+    const value = given === undefined ? usual : shown(given, kindAt(CONFIG, path));
+    return value === undefined ? [] : [{ key: pathText(path), value, isDefault: value === usual }];
+  };
+  const walk = (kind: Kind<unknown>, path: KeyPath): EffectiveValue[] => {
+    if (!isBlock(kind)) return [];
+    return Object.values(kind.keys).flatMap(({ name, kind, default: fallback }) => {
+      const own = [...path, name];
+      const given = valueAt(root, own);
+      if (isBlock(kind)) return walk(kind, own);
+      const { element } = kind;
+      if (Array.isArray(given) && element !== undefined && isBlock(element))
+        return given.flatMap((_, index) => walk(element, [...own, index]));
+      if (kind.instead !== undefined && isPlainMap(given)) return walk(kind.instead, own);
+      if (isPlainMap(given))
+        return Object.keys(given).flatMap(one => show([...own, one], undefined));
+      return show(own, fallback);
+    });
+  };
+  return walk(CONFIG, []);
 }
 
 function shown(value: unknown, kind: Kind<unknown> | undefined): string {

@@ -4,9 +4,8 @@
 
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { findBadCertificate } from '../lib/pem.ts';
-import type { Secret } from './config.ts';
 import { leaf, mapOf, type Kind, type LeafInput, type Reading, type Refusal } from './declare.ts';
-import { ConfigSecret } from './secrets.ts';
+import { ConfigSecret, type Secret } from './secrets.ts';
 
 /**
  * An http(s) URL without user and fragment. `isBase`: a path is appended to it, so it has no query and no trailing slash.
@@ -15,7 +14,6 @@ import { ConfigSecret } from './secrets.ts';
 export function httpUrl(expected: string, isBase: boolean): Kind<string> {
   return leaf({
     expected,
-    type: 'string',
     json: { type: 'string', pattern: '^https?://' },
     read: ({ text = '' }): Reading<string> | undefined => {
       const url = parseHttpUrl(text);
@@ -75,7 +73,6 @@ function refusePart(part: string, name: string): Refusal | undefined {
 export function urlPath(): Kind<string> {
   return leaf({
     expected: 'a path that begins with one `/`',
-    type: 'string',
     json: { type: 'string', pattern: '^/' },
     read: ({ text }) =>
       text !== undefined && /^\/(?!\/)[^\s#\\]*$/.test(text) ? { value: text } : undefined,
@@ -84,8 +81,8 @@ export function urlPath(): Kind<string> {
   });
 }
 
+/** The host is without brackets. */
 export interface ListenAddress {
-  /** Without brackets. */
   readonly host: string;
   readonly port: number;
 }
@@ -94,7 +91,6 @@ export interface ListenAddress {
 export function listenAddress(): Kind<ListenAddress> {
   return leaf<ListenAddress>({
     expected: 'host:port such as 127.0.0.1:9464 or [::1]:9464',
-    type: '{ readonly host: string; readonly port: number }',
     json: { type: 'string', pattern: ':\\d+$' },
     read: ({ text = '' }): Reading<ListenAddress> | undefined => {
       const match = /^(?:\[([\da-fA-F:.]+)\]|([A-Za-z\d][A-Za-z\d.-]*)):(\d{1,5})$/.exec(text);
@@ -143,7 +139,6 @@ interface SecretKind {
 function secret({ expected, refuse, isFile }: SecretKind): Kind<Secret> {
   return leaf<Secret>({
     expected,
-    type: 'Secret',
     json: { type: 'string' },
     isSecret: true,
     ...(isFile && { isFile }),
@@ -181,7 +176,6 @@ const BEGIN = '-----BEGIN CERTIFICATE-----';
 export function certificates(): Kind<string> {
   return leaf({
     expected: 'the path of a PEM file with certificates',
-    type: 'string',
     json: { type: 'string' },
     isSecret: true,
     isFile: true,

@@ -1,26 +1,14 @@
 // Every key of the configuration, in the order of the example: its name in the YAML, the kind of its value, its default,
 // and what it is for. On the left is its name in the program, with the unit: Ms or Bytes. The keys of the
-// service's API are in endpoints.ts. After a change, run `node tools/config-schema.ts`: it writes the types, the example,
-// the JSON Schema and the table of keys. A test compares them.
+// service's API are in endpoints.ts. The types of the values follow (config.ts has their names). After a change, run
+// `node tools/config-schema.ts`: it writes the example, the JSON Schema and the table of keys. A test compares them.
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
-import type {
-  ApiConfig,
-  AutoKeys,
-  Config,
-  LogsConfig,
-  MetricsConfig,
-  OtlpKeys,
-  OverrideConfig,
-  PageLimits,
-  RenameConfig,
-} from './config.ts';
 import {
   block,
   key,
   list,
   mapOf,
-  namedBlock,
   optionalKey,
   orNull,
   orUnlimited,
@@ -30,6 +18,7 @@ import {
   type Key,
   type Kind,
   type Refusal,
+  type ValueOf,
 } from './declare.ts';
 import { backupEndpoints, logEndpoints, metricsPath } from './endpoints.ts';
 import {
@@ -37,7 +26,6 @@ import {
   headerValue,
   headers,
   httpUrl,
-  type ListenAddress,
   listenAddress,
   privateKey,
   proxyUrl,
@@ -55,7 +43,7 @@ import {
   text,
   timeZone,
 } from './kinds.ts';
-import { isPlainMap } from './places.ts';
+import { isPlainMap } from './paths.ts';
 import { ExpandedText } from './secrets.ts';
 
 const WEEK_MS = 604_800_000;
@@ -98,9 +86,12 @@ const apiKeys = {
     addresses beyond this machine. true allows it.`),
 };
 
-export type ApiKeys = { readonly [Name in keyof ApiConfig]: ApiConfig[Name] | undefined };
+export const api = block(apiKeys);
 
-export const api: Block<ApiKeys> = namedBlock('ApiConfig', apiKeys);
+type Api = ValueOf<typeof api>;
+
+/** One entry's own keys of `api`. */
+export type ApiKeys = { readonly [Name in keyof Api]: Api[Name] | undefined };
 
 /** The same keys without defaults: the global block has the value of a key that an entry leaves out. */
 const ownApi: Block<ApiKeys> = block(
@@ -112,22 +103,20 @@ const ownApi: Block<ApiKeys> = block(
   ) as Block<ApiKeys>['keys'],
 );
 
-const RESERVED_ATTRIBUTES: Readonly<Record<string, string>> = {
-  'service.name': 'use `name` of the entry',
-  'service.instance.id': 'it is always the id of the entry',
-};
-
-function judgeAttribute(name: string): Refusal | undefined {
-  const hint = Object.hasOwn(RESERVED_ATTRIBUTES, name) ? RESERVED_ATTRIBUTES[name] : undefined;
-  return hint === undefined ? undefined : { problem: `${name} cannot be set here`, hint };
-}
-
-/** One entry of `services` before it is merged with the global `api`. */
-export interface ServiceEntry {
-  readonly id: string;
-  readonly name: string | undefined;
-  readonly attributes: Readonly<Record<string, string>>;
-  readonly api: ApiKeys;
+/** Attributes of a Resource, but for its name and instance, with what to do instead of setting these. */
+function resourceAttributes(
+  name: string,
+  instance: string,
+): Kind<Readonly<Record<string, string>>> {
+  const hints = new Map([
+    ['service.name', name],
+    ['service.instance.id', instance],
+  ]);
+  const judge = (name: string): Refusal | undefined => {
+    const hint = hints.get(name);
+    return hint === undefined ? undefined : { problem: `${name} cannot be set here`, hint };
+  };
+  return mapOf(judge, text({ isEmptyLegal: true }));
 }
 
 function judgeLabel(name: string): Refusal | undefined {
@@ -136,25 +125,30 @@ function judgeLabel(name: string): Refusal | undefined {
 }
 
 const serviceId = text({ expected: 'the id of a database service', pattern: /^[^\s,]+$/ });
-const attributes = mapOf(judgeAttribute, text({ isEmptyLegal: true }));
+const attributes = resourceAttributes(
+  'use `name` of the entry',
+  'it is always the id of the entry',
+);
 const ATTRIBUTES_EXAMPLE = { 'deployment.environment.name': 'production' };
 
-export const service: Block<ServiceEntry> = block({
+export const service = block({
   id: requiredKey('id', serviceId, 'dbpgf12345678').about(`
     The id of the database service: the label \`namespace\` of its series.`),
   name: optionalKey('name', text(), 'orders').about(`
     The name that your back end shows (service.name). The default is the id.`),
   attributes: key('attributes', attributes, {}, ATTRIBUTES_EXAMPLE).about(`
-    Further attributes of all data of this service. Values are texts: put numbers in quotes.
-    Attributes in OTEL_RESOURCE_ATTRIBUTES apply to every service; the attributes here override
-    them.`),
+    Further attributes of all data of this service. Values are texts: put numbers in quotes. They
+    override the global \`attributes\`.`),
   api: key('api', ownApi).about(`
     Any key of the global \`api\`, for this service alone: another address, another key. Headers
     here add to the global ones. Keys that you leave out have the global values.`),
 });
 
+/** One entry of `services` before it is merged with the global `api`. */
+export type ServiceEntry = ValueOf<typeof service>;
+
 /** The keys of `services: auto`, which takes each service that the API key sees. */
-const auto: Block<AutoKeys> = namedBlock('AutoKeys', {
+const auto = block({
   include: key('include', list(expression()), []).about(`
     Take only the services whose whole id or name matches one of these regular expressions. Empty:
     all.`),
@@ -176,7 +170,7 @@ const automatic = block({
   auto: requiredKey('auto', auto, {}).about('The services on the metrics page, instead of a list.'),
 });
 
-const services: Kind<readonly ServiceEntry[] | AutoKeys> = {
+const services: Kind<readonly ServiceEntry[] | ValueOf<typeof auto>> = {
   ...listed,
   expected: 'one entry per database service, as `services: [{id: dbpgf12345678}]`',
   instead: automatic,
@@ -196,7 +190,7 @@ const prefix = list(
   text({ expected: 'the beginning of a metric name', pattern: /^[A-Za-z_:][\w:]*$/ }),
 );
 
-export const prefixes: Block<MetricsConfig['prefixes']> = block({
+export const prefixes = block({
   engine: key('engine', prefix, ['engine_']).about('The database engine.'),
   multimaster: key('multimaster', prefix, ['engine_multimaster_']).about(`
     Replication among several masters.`),
@@ -208,7 +202,7 @@ const OVERRIDE_TYPES = ['counter', 'gauge', 'info', 'stateset', 'updowncounter']
 const seriesName = text({ expected: 'the name of a series', pattern: /^[A-Za-z_:][\w:.]*$/ });
 const anyText = orNull(text({ isEmptyLegal: true }));
 
-const override: Block<OverrideConfig> = namedBlock('OverrideConfig', {
+const override = block({
   match: requiredKey('match', expression(), 'engine_my_own_events').about(`
     A regular expression for the whole name.`),
   type: key('type', orNull(choice(OVERRIDE_TYPES)), null).about('The true type of the series.'),
@@ -221,7 +215,7 @@ const override: Block<OverrideConfig> = namedBlock('OverrideConfig', {
 const labelName = text({ expected: 'the name of a label', pattern: /^[A-Za-z_][\w.]*$/ });
 const namedFreely = mapOf(judgeLabel, labelName);
 
-const rename: Block<RenameConfig> = namedBlock('RenameConfig', {
+const rename = block({
   match: requiredKey('match', expression(), 'engine_global_status_threads_(running)').about(`
     A regular expression for the whole name on the page.`),
   name: key(
@@ -234,7 +228,7 @@ const rename: Block<RenameConfig> = namedBlock('RenameConfig', {
     Labels to add, with their values: {kind: $1}.`),
 });
 
-const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
+export const pageLimits = block({
   memoryBytes: key('memory', orUnlimited(size()), null).about(`
     Memory for pages and series, by estimate. null: half of what the process has.`),
   bodyBytes: key('body', size(), '512MiB').about('One page, unpacked.'),
@@ -252,7 +246,7 @@ const pageLimits: Block<PageLimits> = namedBlock('PageLimits', {
     Length of the value of a label. A HELP that is longer is left out.`),
 });
 
-export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
+export const metrics = block({
   isEnabled: key('enabled', flag(), true).about('Scrape metrics.'),
   intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '60s').about(`
     The scrape interval. The service updates its page about once a minute; more frequent scrapes
@@ -312,7 +306,7 @@ export const metrics: Block<MetricsConfig> = namedBlock('MetricsConfig', {
     of series for each KiB. \`prom2otlp check\` shows the limits.`),
 });
 
-const logLimits: Block<LogsConfig['limits']> = block({
+const logLimits = block({
   downloadPerHourBytes: key('download_per_hour', size(), '2GiB').about(`
     Downloads in an hour; above this, pulling slows down.`),
   archiveBytes: key('archive', size(), '256MiB').about('One archive, packed.'),
@@ -328,7 +322,7 @@ const logLimits: Block<LogsConfig['limits']> = block({
 
 const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
 
-const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
+const logs = block({
   isEnabled: key('enabled', flag(), false).about('Pull logs.'),
   schedule: key('schedule', schedule(), '5m').about(`
     When to pull: a duration of at least 30s, or a cron expression in UTC, in quotes:
@@ -353,10 +347,8 @@ const logs: Block<LogsConfig> = namedBlock('LogsConfig', {
 
 const wholeUrl = httpUrl('an http or https URL', false);
 const OTLP_ENDPOINT = 'http://localhost:4318';
-/** The endpoint for gRPC if neither the YAML nor a variable names one. */
-export const GRPC_ENDPOINT = 'http://localhost:4317';
 
-export const otlpTls: Block<OtlpKeys['tls']> = block({
+export const otlpTls = block({
   ca: key('ca', orNull(certificates()), null).about(`
     A PEM file with the certificates to trust instead of the usual ones, as in api.ca.`),
   cert: key('cert', orNull(certificates()), null).about(`
@@ -365,7 +357,7 @@ export const otlpTls: Block<OtlpKeys['tls']> = block({
     A PEM file with the private key of the client certificate, without a passphrase.`),
 });
 
-export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
+export const otlp = block({
   endpoint: key(
     'endpoint',
     httpUrl('the http or https URL of an OTLP receiver', true),
@@ -407,7 +399,7 @@ export const otlp: Block<OtlpKeys> = namedBlock('OtlpKeys', {
     Certificates for the connection to the back end. Set both cert and key, or none.`),
 });
 
-const backups: Block<Config['backups']> = namedBlock('BackupsConfig', {
+const backups = block({
   isEnabled: key('enabled', flag(), false).about('Read backup schedules.'),
   intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '15m').about(`
     The interval between reads.`),
@@ -416,7 +408,7 @@ const backups: Block<Config['backups']> = namedBlock('BackupsConfig', {
     keys only if your service's API differs. Paths are below base_url.`),
 });
 
-const queue: Block<Config['queue']> = namedBlock('QueueConfig', {
+const queue = block({
   directory: key(
     'directory',
     orNull(text({ expected: 'a directory' })),
@@ -442,7 +434,7 @@ const queue: Block<Config['queue']> = namedBlock('QueueConfig', {
   ).about(`The queue's share for logs.`),
 });
 
-export const status: Block<StatusKeys> = block({
+export const status = block({
   listen: key('listen', listenAddress(), '127.0.0.1:9464').aboutFixed(`
     host:port. Put an IPv6 address in brackets: [::1]:9464. Port 0 takes a free one.`),
   token: key('token', orNull(headerValue('the token of the status page')), null).about(`
@@ -450,47 +442,38 @@ export const status: Block<StatusKeys> = block({
     browser it is the password, with any user name. Required if other machines can reach \`listen\`.`),
 });
 
-interface StatusKeys {
-  readonly listen: ListenAddress;
-  readonly token: Config['status']['token'];
-}
-
-const telemetry: Block<Config['telemetry']> = namedBlock('TelemetryConfig', {
+const telemetry = block({
   isEnabled: key('enabled', flag(), true).about("Send prom2otlp's own metrics."),
   intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '60s').about(`
     The interval between sends.`),
   serviceName: key('service_name', text(), 'prom2otlp').about(`
     The service.name of these metrics.`),
+  attributes: key(
+    'attributes',
+    resourceAttributes('use `service_name`', 'remove it; the program sets it itself'),
+    {},
+  ).about('Further attributes of these metrics.'),
 });
 
-export const shard: Block<Config['shard']> = namedBlock('ShardConfig', {
+export const shard = block({
   index: key('index', integer({ min: 0, max: 9999 }), 0).about(`
     Which of the shards this process is, from 0.`),
   count: key('count', integer({ min: 1, max: 10_000 }), 1).about(`
     The number of processes that divide the services.`),
 });
 
-const log: Block<Config['log']> = namedBlock('LogConfig', {
+const log = block({
   level: key('level', choice(['trace', 'debug', 'info', 'warn', 'error', 'silent']), 'info').about(`
     The least important messages to show: trace, debug, info, warn, error or silent.`),
   format: key('format', choice(['auto', 'json', 'text']), 'auto').about(`
     json for machines, text for people. auto: text if stderr is a terminal, else json.`),
 });
 
-/** The keys as read for one signal, variables included, before load.ts merges `api` into services, and the signals. */
-export interface ConfigKeys
-  extends Omit<
-    Config,
-    'file' | 'warnings' | 'services' | 'elsewhere' | 'auto' | 'memory' | 'otlp' | 'status'
-  > {
-  readonly api: ApiKeys;
-  readonly services: readonly ServiceEntry[] | AutoKeys;
-  readonly otlp: OtlpKeys;
-  readonly status: StatusKeys;
-}
-
-export const CONFIG: Block<ConfigKeys> = block({
+export const CONFIG = block({
   api: key('api', api).about('The service that prom2otlp reads metrics and logs from.'),
+  attributes: key('attributes', attributes, {}).about(`
+    Further attributes of all data of all services, for example
+    {deployment.environment.name: production}. Those of an entry of \`services\` override them.`),
   services: requiredKey('services', services, [{}]).about(`
     The database services to read: one entry for each, at least one. Or \`auto\`: each service that
     the key sees on the metrics page, under its name there. \`{auto: {exclude: [test-.*]}}\` selects by
@@ -516,7 +499,8 @@ export const CONFIG: Block<ConfigKeys> = block({
     The status server: /healthz, /readyz, /metrics, /status.json and a page at /.`),
   telemetry: key('telemetry', telemetry).about(`
     prom2otlp's own metrics, sent to the same back end. If you leave out a key, the standard
-    variables OTEL_SDK_DISABLED, OTEL_METRIC_EXPORT_INTERVAL and OTEL_SERVICE_NAME apply.`),
+    variables OTEL_SDK_DISABLED, OTEL_METRIC_EXPORT_INTERVAL, OTEL_SERVICE_NAME and
+    OTEL_RESOURCE_ATTRIBUTES apply: they describe this program, not the database services.`),
   shard: key('shard', shard).about(`
     Divides the services among several processes with the same configuration. This is process
     \`index\` (from 0) of \`count\`, for example {index: "\${env:SHARD}", count: 3}.`),
@@ -524,3 +508,6 @@ export const CONFIG: Block<ConfigKeys> = block({
     prom2otlp's own log, on stderr. If you leave out \`level\`, the standard variable OTEL_LOG_LEVEL
     applies.`),
 });
+
+/** The keys as read for one signal, before load.ts merges `api` into services, and the signals. */
+export type ConfigKeys = ValueOf<typeof CONFIG>;

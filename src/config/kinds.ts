@@ -7,7 +7,6 @@ import { DAY_MS, systemClock } from '../lib/clock.ts';
 import { cronCause } from '../lib/pull-schedule.ts';
 import { nearest } from '../lib/nearest.ts';
 import { isTimeZone } from '../lib/time-zone.ts';
-import type { LogsConfig } from './config.ts';
 import { leaf, type Kind, type LeafInput, type Reading } from './declare.ts';
 import {
   DURATION,
@@ -37,7 +36,6 @@ export function text(options: TextOptions = {}): Kind<string> {
   const { expected = 'a text', pattern, isEmptyLegal = false } = options;
   return leaf({
     expected,
-    type: 'string',
     json: pattern === undefined ? { type: 'string' } : { type: 'string', pattern: pattern.source },
     read: ({ text }) => {
       if (text === undefined) return undefined;
@@ -57,7 +55,6 @@ function hasControl(text: string): boolean {
 export function choice<const Word extends string>(words: readonly Word[]): Kind<Word> {
   return leaf<Word>({
     expected: `one of ${words.join(', ')}`,
-    type: words.map(word => `'${word}'`).join(' | '),
     json: { enum: words },
     read: ({ text }) => {
       const value = words.find(word => word === text);
@@ -71,7 +68,6 @@ export function choice<const Word extends string>(words: readonly Word[]): Kind<
 export function flag(): Kind<boolean> {
   return leaf<boolean>({
     expected: 'true or false',
-    type: 'boolean',
     json: { type: 'boolean' },
     read: ({ value, expanded }) => {
       if (typeof value === 'boolean') return { value };
@@ -89,7 +85,6 @@ export function flag(): Kind<boolean> {
 export function integer(range: Required<Range>): Kind<number> {
   return leaf({
     expected: 'a whole number',
-    type: 'number',
     json: { type: 'integer', minimum: range.min, maximum: range.max },
     read: input => {
       const value = numberOf(input);
@@ -103,7 +98,6 @@ export function integer(range: Required<Range>): Kind<number> {
 export function share(): Kind<number> {
   return leaf({
     expected: 'a number above 0 and at most 1',
-    type: 'number',
     json: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
     read: input => {
       const value = numberOf(input) ?? 0;
@@ -131,7 +125,6 @@ export function size({ min = 1, max = Number.MAX_SAFE_INTEGER }: Range = {}): Ki
 function quantity(expected: string, of: Quantity, range: Required<Range>): Kind<number> {
   return leaf({
     expected,
-    type: 'number',
     json: { type: 'string', pattern: of.pattern },
     read: input => {
       const value = parseQuantity(input.text ?? '', of);
@@ -160,7 +153,6 @@ function within(
 export function expression(): Kind<RegExp> {
   return leaf<RegExp>({
     expected: 'a regular expression',
-    type: 'RegExp',
     json: { type: 'string' },
     read: input => {
       const { text, shown } = input;
@@ -187,7 +179,6 @@ function expressionProblem(error: unknown): string {
 export function timeZone(): Kind<string> {
   return leaf({
     expected: 'a time zone such as UTC or Europe/Berlin',
-    type: 'string',
     json: { type: 'string' },
     read: ({ text }) => {
       return text !== undefined && isTimeZone(text) ? { value: text } : undefined;
@@ -195,11 +186,12 @@ export function timeZone(): Kind<string> {
   });
 }
 
+type StartPoint = { readonly backMs: number } | { readonly at: Date } | 'beginning';
+
 /** Where the first start begins: a duration back from now, a time, or `beginning`. */
-export function startPoint(): Kind<LogsConfig['firstStart']> {
-  return leaf<LogsConfig['firstStart']>({
+export function startPoint(): Kind<StartPoint> {
+  return leaf<StartPoint>({
     expected: 'a duration such as 1h, an RFC 3339 time such as 2026-03-01T00:00:00Z, or beginning',
-    type: "{ readonly backMs: number } | { readonly at: Date } | 'beginning'",
     json: { anyOf: [{ type: 'string', pattern: DURATION.pattern }, { type: 'string' }] },
     read: ({ text = '' }) => {
       if (text === 'beginning') return { value: text };
@@ -214,11 +206,12 @@ export function startPoint(): Kind<LogsConfig['firstStart']> {
 
 const SCHEDULE_MS_MIN = 30_000;
 
+type Schedule = { readonly intervalMs: number } | { readonly cron: string };
+
 /** How often: a duration, or a cron expression in UTC; never more often than every 30 s. */
-export function schedule(): Kind<LogsConfig['schedule']> {
-  return leaf<LogsConfig['schedule']>({
+export function schedule(): Kind<Schedule> {
+  return leaf<Schedule>({
     expected: 'a duration such as 5m or a cron expression such as "*/15 * * * *"',
-    type: '{ readonly intervalMs: number } | { readonly cron: string }',
     json: { type: 'string' },
     read: input => {
       const intervalMs = parseDuration(input.text ?? '');
@@ -229,7 +222,7 @@ export function schedule(): Kind<LogsConfig['schedule']> {
   });
 }
 
-function readCron(input: LeafInput): Reading<LogsConfig['schedule']> | undefined {
+function readCron(input: LeafInput): Reading<Schedule> | undefined {
   const cron = input.text?.trim() ?? '';
   // croner also takes a single point in time, which is no schedule.
   if (!/^(?:@\w+|\S+(?:\s+\S+){4,6})$/.test(cron)) return undefined;

@@ -1,4 +1,4 @@
-// Loads a configuration file in steps: text, YAML tree, standard variables, keys, rules. It collects the mistakes of all
+// Loads a configuration file in steps: text, YAML, layers, keys, rules. It collects the mistakes of all
 // steps and throws one OperatorError. The last step cannot fail: it merges the global `api` with the `api` of each entry,
 // sets the endpoint of each signal, and makes relative paths absolute.
 
@@ -12,28 +12,21 @@ import { type Judgement, warningsOf } from './examine.ts';
 import type { ListenAddress } from './http-kinds.ts';
 import {
   CONFIG,
-  GRPC_ENDPOINT,
   status as statusKeys,
   type ApiKeys,
   type ConfigKeys,
   type ServiceEntry,
 } from './keys.ts';
-import {
-  keyFor,
-  layerVariables,
-  type LayeredTree,
-  readOtelVariables,
-  SIGNAL_KEYS,
-  type OtelVariables,
-} from './otel-variables.ts';
-import { limitsOfMemory, type MemoryReadings, readMemory } from './memory-limits.ts';
-import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath, type YamlMap } from './places.ts';
+import { type Layered, layersOf } from './layers.ts';
+import { keyFor, readOtelVariables, SIGNAL_KEYS } from './otel-variables.ts';
+import { type MemoryReadings, readMemory } from './memory-limits.ts';
+import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath } from './paths.ts';
 import { orderMistakes, violationMistakes } from './problems.ts';
 import { removedKeys, replaceRemoved } from './removed.ts';
 import { ruleViolations } from './rules.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
-import { readYamlTree, type YamlTree } from './yaml-tree.ts';
+import { readYaml, type Yaml } from './yaml.ts';
 
 export interface LoadOptions {
   /** Shown in messages as it is given; relative paths in the file start at its directory. */
@@ -51,7 +44,7 @@ export function loadConfig(options: LoadOptions): Config {
   return judgeFile(options).config;
 }
 
-/** Like loadConfig(), with the trees that the configuration was made from, for `check`. */
+/** Like loadConfig(), with the layers that the configuration was made from, for `check`. */
 export function judgeFile(options: LoadOptions): Judgement {
   const { file, readFile = readTextFile } = options;
   const found = readFile(resolve(file));
@@ -73,7 +66,7 @@ export function readStatusAddress(options: LoadOptions): ListenAddress | null {
   const found = readFile(resolve(file));
   if (!('text' in found)) return null;
   const sources = { directory: dirname(resolve(file)), environment, readFile };
-  const { root } = readTree(found.text, file, sources);
+  const { root } = readText(found.text, file, sources);
   const { listen } = statusKeys.keys;
   return isPlainMap(root) ? (readAlone(listen, valueAt(root, ['status', 'listen'])) ?? null) : null;
 }
@@ -86,17 +79,19 @@ export function parseConfig(text: string, options: LoadOptions): Config {
 function judgeText(text: string, options: LoadOptions): Judgement {
   const { file, environment, readFile = readTextFile, memory = null } = options;
   const sources = { directory: dirname(resolve(file)), environment, readFile };
-  const tree = readTree(text, file, sources);
+  const tree = readText(text, file, sources);
   const { root } = tree;
   if (!isPlainMap(root)) throw new OperatorError([...tree.mistakes, ...rootMistakes(tree)]);
   const variables = readOtelVariables(sources);
-  const read = (signal: Signal): SignalRead => readFor(signal, { ...tree, root }, variables);
+  const replaced = replaceRemoved({ ...tree, root });
+  const read = (signal: Signal): SignalRead =>
+    readKeys(signal, layersOf(replaced.yaml, signal, variables, memory), replaced.found);
   const [metrics, logs] = [read('metrics'), read('logs')];
   const mistakes = [...metrics.mistakes, ...logs.mistakes];
   if (mistakes.length > 0) throw new OperatorError(orderMistakes(mistakes));
-  const resolved = resolveConfig({ metrics, logs }, variables.attributes, memory);
+  const resolved = resolveConfig({ metrics, logs });
   const config = { ...resolved, warnings: orderMistakes([...metrics.warnings, ...logs.warnings]) };
-  return { config, trees: { metrics: metrics.tree, logs: logs.tree } };
+  return { config, layers: { metrics: metrics.layers, logs: logs.layers } };
 }
 
 /** The configuration that consists of defaults alone. */
@@ -105,28 +100,28 @@ export function defaultConfig(): Config {
   return parseConfig(text, { file: 'defaults', environment: {} });
 }
 
-function readTree(text: string, file: string, sources: TextSources): YamlTree {
+function readText(text: string, file: string, sources: TextSources): Yaml {
   if (Buffer.byteLength(text) > TEXT_FILE_BYTES_MAX) {
     const message = `cannot read the configuration ${JSON.stringify(file)}: the file is larger than 1 MiB`;
     throw new OperatorError([{ message }]);
   }
   const isFileKey = (path: KeyPath): boolean => kindAt(CONFIG, path)?.isFile === true;
-  return readYamlTree(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
+  return readYaml(text.replace(/^\uFEFF/, ''), { file, sources, isFileKey });
 }
 
-function rootMistakes({ root, places, file }: YamlTree): Mistake[] {
+function rootMistakes({ root, placeOf, file }: Yaml): Mistake[] {
   if (root === UNREADABLE) return [];
   const [message, hint] =
     root === null
       ? ['the file is empty', 'start from config/minimal.yaml']
       : ['expected a map of keys at the top level', 'begin with `api:` and `services:`'];
-  return [{ message, hint, file, ...places.ofValue([]) }];
+  return [{ message, hint, file, ...placeOf([]) }];
 }
 
-/** The configuration with the variables of one signal. */
+/** The configuration with the layers of one signal. */
 interface SignalRead {
   readonly signal: Signal;
-  readonly tree: LayeredTree;
+  readonly layers: Layered;
   /** Valid only if there are no mistakes. */
   readonly keys: ConfigKeys;
   readonly mistakes: readonly Mistake[];
@@ -134,55 +129,48 @@ interface SignalRead {
   readonly warnings: readonly Mistake[];
 }
 
-/** Variables may differ per signal, so the whole tree is read for each; repeated mistakes are shown once. */
-function readFor(signal: Signal, given: YamlTree<YamlMap>, variables: OtelVariables): SignalRead {
-  const replaced = replaceRemoved(given.root);
-  const tree = layerVariables({ ...given, root: replaced.root }, signal, variables);
+/** Variables may differ per signal, so all keys are read for each; repeated mistakes are shown once. */
+function readKeys(signal: Signal, layers: Layered, replaced: readonly Violation[]): SignalRead {
   const found: Violation[] = [];
-  const read = CONFIG.read(tree.root, [], violation => found.push(violation));
-  found.push(...ruleViolations(tree.root, signal));
+  const read = CONFIG.read(layers.root, [], violation => found.push(violation));
+  found.push(...ruleViolations(layers.root, signal));
   const { removed, others } = removedKeys(found);
-  const mistakes = [...tree.mistakes, ...violationMistakes(others, tree)];
-  const gone = violationMistakes([...replaced.found, ...removed], tree);
-  const warnings = [...gone, ...tree.warnings];
-  return { signal, tree, keys: read ?? bug('the root is a map'), mistakes, warnings };
+  const mistakes = [...layers.mistakes, ...violationMistakes(others, layers)];
+  const gone = violationMistakes([...replaced, ...removed], layers);
+  const warnings = [...gone, ...layers.warnings];
+  return { signal, layers, keys: read ?? bug('the root is a map'), mistakes, warnings };
 }
 
 /** Likely mistakes in a valid configuration. `isContainer`: the process runs in a container. */
 export function warningMistakes(judgement: Judgement, isContainer: boolean): readonly Mistake[] {
-  const { trees } = judgement;
   const found = SIGNALS.map(signal =>
-    violationMistakes(warningsOf(judgement, signal, isContainer), trees[signal]),
+    violationMistakes(warningsOf(judgement, signal, isContainer), judgement.layers[signal]),
   );
   return orderMistakes([...judgement.config.warnings, ...found.flat()]);
 }
 
-function resolveConfig(
-  { metrics, logs }: Readonly<Record<Signal, SignalRead>>,
-  attributes: OtelVariables['attributes'],
-  readings: MemoryReadings | null,
-): Omit<Config, 'warnings'> {
-  const { keys, tree } = metrics;
-  const { file, root } = tree;
-  const { api: _api, services: entries, queue, status, ...others } = keys;
+function resolveConfig({
+  metrics,
+  logs,
+}: Readonly<Record<Signal, SignalRead>>): Omit<Config, 'warnings'> {
+  const { keys, layers } = metrics;
+  const { file, memory } = layers;
+  const { api, attributes, services: entries, queue, status, ...others } = keys;
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
-  const global = { ...keys.api, timeoutMs: globalTimeoutMs(root, keys) };
   const isAuto = 'goneAfterMs' in entries;
-  const services = isAuto ? [] : listedServices(entries, global, attributes);
+  const services = isAuto ? [] : listedServices(entries, api, attributes);
   const shards = dealShards(
     services.map(({ id }) => id),
     keys.shard.count,
   );
   const isOurs = ({ id }: ServiceConfig): boolean => shards.get(id) === keys.shard.index;
-  const { limits, memory } = limitsOfMemory(keys.metrics.limits, root, readings);
   return {
     ...others,
     file,
     services: services.filter(isOurs),
     elsewhere: services.filter(service => !isOurs(service)),
-    auto: isAuto ? { ...entries, attributes, api: mergeApi(global, {}) } : null,
+    auto: isAuto ? { ...entries, attributes, api: mergeApi(api, {}) } : null,
     memory,
-    metrics: { ...keys.metrics, limits },
     otlp: resolveOtlp(metrics, logs),
     queue: { ...queue, directory },
     status: { ...status.listen, token: status.token },
@@ -206,13 +194,6 @@ function listedServices(
 
 function isUnset(value: unknown): boolean {
   return value === undefined;
-}
-
-/** A shorter interval shortens the default timeout. rules.ts refuses a timeout in the file that exceeds the interval. */
-function globalTimeoutMs(root: unknown, { api, metrics }: ConfigKeys): number {
-  const timeoutMs = api.timeoutMs ?? bug('api.timeout has no default');
-  const isDefault = valueAt(root, ['api', 'timeout']) === undefined;
-  return isDefault ? Math.min(timeoutMs, metrics.intervalMs) : timeoutMs;
 }
 
 /** All global keys but `key` have defaults; rules.ts ensures that the global block or the entry has `key`. */
@@ -242,23 +223,22 @@ function signalConfig(read: SignalRead): OtlpSignalConfig {
   return { protocol, compression, headers, timeoutMs, tls, ...own };
 }
 
-function namesOf({ signal, keys, tree }: SignalRead): Readonly<Record<string, string>> {
+function namesOf({ signal, keys, layers }: SignalRead): Readonly<Record<string, string>> {
   const { headers } = keys.otlp;
-  const { root, variableOf } = tree;
+  const { root, sourceOf } = layers;
   const names = SIGNAL_KEYS.flatMap(key => {
     const own = keyFor(signal, key);
     const used = isSet(root, own.split('.')) ? own : key;
     const isUnset = key === 'otlp.headers' && Object.keys(headers).length === 0;
-    const shown = variableOf(used.split('.')) ?? (isUnset ? `${key} (there are none)` : used);
+    const shown = sourceOf(used.split('.')) ?? (isUnset ? `${key} (there are none)` : used);
     return shown === key ? [] : [[key, shown] as const];
   });
   return Object.fromEntries(names);
 }
 
 /** The signal's own endpoint, unchanged; else the general one with the signal's path, which gRPC does not have. */
-function endpointOf({ signal, keys: { otlp }, tree }: SignalRead): string {
+function endpointOf({ signal, keys: { otlp } }: SignalRead): string {
   const own = signal === 'metrics' ? otlp.metricsEndpoint : otlp.logsEndpoint;
   if (own !== null) return own;
-  if (otlp.protocol !== 'grpc') return `${otlp.endpoint}/v1/${signal}`;
-  return valueAt(tree.root, ['otlp', 'endpoint']) === undefined ? GRPC_ENDPOINT : otlp.endpoint;
+  return otlp.protocol === 'grpc' ? otlp.endpoint : `${otlp.endpoint}/v1/${signal}`;
 }

@@ -1,11 +1,14 @@
 // Lowers the limits that the YAML leaves out to a share of the memory that the process has; never raises one. In: the
-// memory as the system reports it, and the limits as read. Out: the limits in effect, and which of them differ from the
-// YAML or the defaults.
+// memory as the system reports it, and the limits that a person has set. Out: a layer of values (layers.ts), and which
+// limits it lowers or leaves.
 
 import { totalmem } from 'node:os';
 import { formatBytes, formatCount } from '../lib/format.ts';
-import type { MemoryConfig, PageLimits } from './config.ts';
-import { isSet } from './places.ts';
+import type { MemoryConfig } from './config.ts';
+import { type Layer, readAt, type Setting } from './declare.ts';
+import { pageLimits } from './keys.ts';
+import { isSet, type YamlMap } from './paths.ts';
+import { formatQuantity, SIZE } from './units.ts';
 
 /** What the system reports, in bytes. memoryBytesOf() ignores values that cannot be true: 0, or a limit beyond any memory. */
 export interface MemoryReadings {
@@ -31,34 +34,34 @@ export function memoryBytesOf(readings: MemoryReadings): number | null {
 }
 
 /** The keys below metrics.limits that follow from the memory, with what fits into so many bytes of it. */
-const KEYS = {
-  memory: { name: 'memoryBytes', fits: (bytes: number) => bytes / 2 },
-  body: { name: 'bodyBytes', fits: (bytes: number) => bytes / 4 },
-  series: { name: 'series', fits: (bytes: number) => bytes / 1024 },
-} as const;
+const KEYS = [
+  { key: pageLimits.keys.memoryBytes, fits: (bytes: number) => bytes / 2, isSize: true },
+  { key: pageLimits.keys.bodyBytes, fits: (bytes: number) => bytes / 4, isSize: true },
+  { key: pageLimits.keys.series, fits: (bytes: number) => bytes / 1024, isSize: false },
+];
 
-/** The limits in effect. `root` is the YAML, which shows the missing limits; `limits` has defaults in their places. */
-export function limitsOfMemory(
-  limits: PageLimits,
-  root: unknown,
+/** The limits that are lower than the defaults, as the YAML would have them. `given` shows which limits a person has set. */
+export function memoryLimits(
+  given: YamlMap,
   readings: MemoryReadings | null,
-): { readonly limits: PageLimits; readonly memory: MemoryConfig } {
-  const isGiven = (key: string): boolean => isSet(root, ['metrics', 'limits', key]);
+): { readonly layer: Layer; readonly memory: MemoryConfig } {
   const memoryBytes = readings === null ? null : memoryBytesOf(readings);
+  const layer = new Map<string, Setting>();
   const lowered: MemoryConfig['lowered'][number][] = [];
   const kept: MemoryConfig['kept'][number][] = [];
-  const held: { -readonly [Key in keyof PageLimits]: PageLimits[Key] } = { ...limits };
-  for (const [key, { name, fits: fitsInto }] of Object.entries(KEYS)) {
-    const path = `metrics.limits.${key}`;
+  for (const { key, fits: fitsInto, isSize } of KEYS) {
+    const path = ['metrics', 'limits', key.name];
     const fits = Math.floor(fitsInto(memoryBytes ?? Infinity));
-    if (limits[name] <= fits) continue;
-    if (isGiven(key)) kept.push({ key: path, value: limits[name], fits });
+    const limit = readAt(given, path, key);
+    if (limit === undefined || limit <= fits) continue;
+    const name = path.join('.');
+    if (isSet(given, path)) kept.push({ key: name, value: limit, fits });
     else {
-      lowered.push({ key: path, value: fits, default: limits[name] });
-      held[name] = fits;
+      lowered.push({ key: name, value: fits, default: limit });
+      layer.set(name, { value: isSize ? formatQuantity(fits, SIZE) : fits });
     }
   }
-  return { limits: held, memory: { memoryBytes, lowered, kept } };
+  return { layer, memory: { memoryBytes, lowered, kept } };
 }
 
 /** The lowered limits, in a sentence without a full stop; [] if no limit but `memory` itself was lowered. */

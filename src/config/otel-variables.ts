@@ -8,34 +8,25 @@
 import { resolve } from 'node:path';
 import type { Mistake } from '../errors.ts';
 import type { Signal } from '../model/batch.ts';
-import { kindAt } from './declare.ts';
+import { kindAt, type Layer, type Refusal, type Setting } from './declare.ts';
 import { CONFIG } from './keys.ts';
-import { isPlainMap, valueAt, type KeyPath, type YamlMap } from './places.ts';
 import { ExpandedText, expandPath, type Expansion, type TextSources } from './secrets.ts';
-import type { YamlTree } from './yaml-tree.ts';
 
 /** A value as the YAML would have it, or why there is none. */
-type Reading = { readonly value: unknown } | { readonly problem: string; readonly hint?: string };
-type Read = (text: string, sources: TextSources) => Reading;
+type Reading = { readonly value: unknown } | Refusal;
+type Read = (text: string, sources: TextSources) => Reading | null;
 
-interface Variable {
-  readonly name: string;
-  readonly reading: Reading;
-}
-
-/** Variables by the paths of the keys that they set, such as `otlp.tls.ca`. */
-type Layer = ReadonlyMap<string, Variable>;
+/** `source` is the name of the variable. */
+type Variable = Setting & { readonly source: string };
 
 export interface OtelVariables {
   /** For each signal: its variables, else the general ones; and the variables for the program itself. */
   readonly layers: Readonly<Record<Signal, Layer>>;
-  /** From OTEL_RESOURCE_ATTRIBUTES, without OWN_ATTRIBUTES, which each service sets itself. */
-  readonly attributes: Readonly<Record<string, string>>;
-  /** Variables that are not understood, by the keys that they would set; null: for OTEL_RESOURCE_ATTRIBUTES. */
+  /** Variables that are not understood, by the keys that they would set. */
   readonly ignored: readonly Ignored[];
 }
 
-type Ignored = readonly [key: string | null, warning: Mistake];
+type Ignored = readonly [key: string, warning: Mistake];
 
 const asIs: Read = text => ({ value: text });
 const lowerCase: Read = text => ({ value: text.toLowerCase() });
@@ -54,22 +45,25 @@ const VARIABLES: readonly (readonly [suffix: string, key: string, read: Read])[]
 /** The suffix after OTEL_, for keys without a value per signal. */
 const OWN_VARIABLES: typeof VARIABLES = [
   ['EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', 'otlp.temporality', lowerCase],
+  // The name by itself beats the one among the attributes.
+  ['RESOURCE_ATTRIBUTES', 'telemetry.service_name', readNameAttribute],
+  ['RESOURCE_ATTRIBUTES', 'telemetry.attributes', readAttributes],
   ['SERVICE_NAME', 'telemetry.service_name', asIs],
   ['METRIC_EXPORT_INTERVAL', 'telemetry.interval', readMilliseconds],
   ['SDK_DISABLED', 'telemetry.enabled', text => ({ value: text.toLowerCase() !== 'true' })],
   ['LOG_LEVEL', 'log.level', readLogLevel],
 ];
 const PREFIX = 'OTEL_EXPORTER_OTLP_';
-/** The keys whose values are words and numbers. */
+/** The keys whose variables are ignored, with a warning, when they are not understood. */
 const WORDS: ReadonlySet<string> = new Set([
   'otlp.protocol',
   'otlp.compression',
   'otlp.timeout',
   'otlp.temporality',
   'telemetry.interval',
+  'telemetry.attributes',
   'log.level',
 ]);
-const OWN_ATTRIBUTES = new Set(['service.name', 'service.instance.id']);
 
 /** The keys that a variable can set for one signal. */
 export const SIGNAL_KEYS: readonly string[] = VARIABLES.map(([, key]) => key);
@@ -96,105 +90,33 @@ export function readOtelVariables(sources: TextSources): OtelVariables {
     return new Map([...shared, ...own.map(([key, one]) => [keyFor(signal, key), one] as const)]);
   };
   const layers = { metrics: layerOf('metrics'), logs: layerOf('logs') };
-  return { layers, ignored, attributes: readAttributes(sources, ignored) };
+  return { layers, ignored };
 }
 
 /** Null for a word or number that the key takes. */
-function warningOf({ name, reading }: Variable, key: string): Mistake | null {
-  if ('problem' in reading) return ignoredMistake(name, reading);
+function warningOf(variable: Variable, key: string): Mistake | null {
+  const { source } = variable;
+  if ('problem' in variable) return ignoredMistake(source, variable);
   let found: Mistake | null = null;
-  kindAt(CONFIG, key.split('.'))?.read(reading.value, [], ({ problem, hint }) => {
-    found = ignoredMistake(name, { problem, ...(hint !== undefined && { hint }) });
+  kindAt(CONFIG, key.split('.'))?.read(variable.value, [], refusal => {
+    found = ignoredMistake(source, refusal);
   });
   return found;
 }
 
-function ignoredMistake(
-  name: string,
-  { problem, hint }: Exclude<Reading, { value: unknown }>,
-): Mistake {
+function ignoredMistake(key: string, { problem, hint }: Refusal): Mistake {
   const message = `${problem}; the variable is ignored`;
-  return { key: name, message, ...(hint !== undefined && { hint }) };
+  return { key, message, ...(hint !== undefined && { hint }) };
 }
 
-function readVariable(name: string, read: Read, sources: TextSources): Variable | undefined {
-  const text = sources.environment[name]?.trim() ?? '';
-  return text === '' ? undefined : { name, reading: read(text, sources) };
-}
-
-function readAttributes(
-  sources: TextSources,
-  ignored: Ignored[],
-): Readonly<Record<string, string>> {
-  const variable = readVariable('OTEL_RESOURCE_ATTRIBUTES', readPairs, sources);
-  if (variable === undefined) return {};
-  const { name, reading } = variable;
-  if ('problem' in reading) {
-    ignored.push([null, ignoredMistake(name, reading)]);
-    return {};
-  }
-  const pairs = Object.entries(reading.value as Record<string, string>);
-  return Object.fromEntries(pairs.filter(([name]) => !OWN_ATTRIBUTES.has(name)));
-}
-
-function variableMistake(
-  key: string,
-  { problem: message, ...rest }: Exclude<Reading, { value: unknown }>,
-): Mistake {
-  return { key, message, ...rest };
-}
-
-/** The tree with the variables of one signal, and the program's own, wherever the YAML has no value. */
-export interface LayeredTree extends YamlTree<YamlMap> {
-  /** The name of the variable that a value came from; undefined: from the YAML. */
-  readonly variableOf: (path: KeyPath) => string | undefined;
-  /** Of variables that are ignored although the YAML has no value. */
-  readonly warnings: readonly Mistake[];
-}
-
-export function layerVariables(
-  tree: YamlTree<YamlMap>,
-  signal: Signal,
-  variables: OtelVariables,
-): LayeredTree {
-  const { root: given } = tree;
-  const root = { ...given };
-  const names = new Map<string, string>();
-  const mistakes = [...tree.mistakes];
-  for (const [key, { name, reading }] of variables.layers[signal]) {
-    const path = key.split('.');
-    const isBeaten = key.endsWith('_endpoint') && !isSilent(given, ['otlp', 'endpoint']);
-    if (isBeaten || !isSilent(given, path)) continue;
-    if ('problem' in reading) {
-      mistakes.push(variableMistake(name, reading));
-      continue;
-    }
-    names.set(key, name);
-    const [block = '', first = '', second] = path;
-    const before = (root[block] ?? {}) as Readonly<Record<string, object | null | undefined>>;
-    const value =
-      second === undefined ? reading.value : { ...before[first], [second]: reading.value };
-    root[block] = { ...before, [first]: value };
-  }
-  const variableOf = (path: KeyPath): string | undefined =>
-    names.get(path.slice(0, 3).join('.')) ?? names.get(path.slice(0, 2).join('.'));
-  const missed = ([key]: Ignored): boolean => key === null || isSilent(given, key.split('.'));
-  const warnings = variables.ignored.filter(missed).map(([, warning]) => warning);
-  return { ...tree, root, variableOf, mistakes, warnings };
-}
-
-/** True when the YAML has no value: absent, or null where that means "not set". A wrong value is a value. */
-function isSilent(given: object, path: readonly string[]): boolean {
-  for (let length = 1; length < path.length; length++)
-    if (!isPlainMap(valueAt(given, path.slice(0, length)) ?? {})) return false;
-  const value = valueAt(given, path);
-  const [, key = ''] = path;
-  const isNullable = path.length === 3 || key === 'headers' || key.endsWith('_endpoint');
-  return value === undefined || (value === null && isNullable);
+function readVariable(source: string, read: Read, sources: TextSources): Variable | undefined {
+  const text = sources.environment[source]?.trim() ?? '';
+  const reading = text === '' ? null : read(text, sources);
+  return reading === null ? undefined : { source, ...reading };
 }
 
 /** `name=value,name=value`, both percent-encoded where needed. */
-function readPairs(text: string): Reading {
+function readPairs(text: string): { readonly value: Readonly<Record<string, string>> } | Refusal {
   const pairs: [string, string][] = [];
   for (const part of text.split(',')) {
     if (part.trim() === '') continue;
@@ -211,6 +133,20 @@ function readPairs(text: string): Reading {
     pairs.push([name, value]);
   }
   return { value: Object.fromEntries(pairs) };
+}
+
+function readNameAttribute(text: string): Reading | null {
+  const reading = readPairs(text);
+  const name = 'value' in reading ? reading.value['service.name'] : undefined;
+  return name === undefined ? null : { value: name };
+}
+
+/** Without those that the program sets itself. */
+function readAttributes(text: string): Reading {
+  const reading = readPairs(text);
+  if ('problem' in reading) return reading;
+  const { 'service.name': _name, 'service.instance.id': _id, ...value } = reading.value;
+  return { value };
 }
 
 function decode(text: string): string | undefined {

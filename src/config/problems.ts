@@ -1,19 +1,19 @@
 // Turns the violations that keys and rules find into the mistakes that a user sees, each with line and column, or with
-// the name of the standard variable that the value came from. For an unknown key, it suggests the key that was probably
+// the name of the variable that the value came from. For an unknown key, it suggests the key that was probably
 // meant, or the block where the key belongs.
 
 import { formatMistake, type Mistake } from '../errors.ts';
 import { nearest } from '../lib/nearest.ts';
 import { keysByLevel, MISSING, type Violation } from './declare.ts';
 import { CONFIG } from './keys.ts';
-import type { LayeredTree } from './otel-variables.ts';
-import { levelText, pathText, type KeyPath } from './places.ts';
+import type { Layered } from './layers.ts';
+import { levelText, pathText, type KeyPath } from './paths.ts';
 
 /** How many mistakes are shown; a file with more is probably another kind of file. */
 export const MISTAKES_MAX = 100;
 
 /** The mistakes of one tree. A key that is there, but misspelt, is not reported as missing too. */
-export function violationMistakes(found: readonly Violation[], tree: LayeredTree): Mistake[] {
+export function violationMistakes(found: readonly Violation[], tree: Layered): Mistake[] {
   // A hint costs a comparison with all keys, so there are no more hints than mistakes shown.
   const unknown = found.filter(({ isUnknownKey }) => isUnknownKey).slice(0, MISTAKES_MAX);
   const levels = keysByLevel(CONFIG);
@@ -26,14 +26,13 @@ export function violationMistakes(found: readonly Violation[], tree: LayeredTree
     .map(violation => toMistake({ ...violation, ...hints.get(violation) }, tree));
 }
 
-function toMistake(violation: Violation, tree: LayeredTree): Mistake {
+function toMistake(violation: Violation, tree: Layered): Mistake {
   const { path, problem, hint, isAtKey } = violation;
   const words = { message: problem, ...(hint === undefined ? {} : { hint }) };
-  const variable = tree.variableOf(path);
-  if (variable !== undefined) return { key: variable, ...words };
-  const { places, file } = tree;
-  const place = isAtKey ? places.ofKey(path) : places.ofValue(path);
-  return { ...words, file, ...place, key: pathText(path) };
+  const source = tree.sourceOf(path);
+  if (source !== undefined) return { key: source, ...words };
+  const { placeOf, file } = tree;
+  return { ...words, file, ...placeOf(path, isAtKey ? 'key' : 'value'), key: pathText(path) };
 }
 
 /** Sorts mistakes by their places in the file, those of variables last. Removes repeats; shows at most MISTAKES_MAX. */
@@ -61,6 +60,11 @@ function hintFor(
   levels: ReadonlyMap<string, readonly string[]>,
 ): { readonly hint: string; readonly meant?: string } {
   const key = String(path.at(-1));
+  if (key === '<<') {
+    const hint =
+      'merge keys are not supported: write the keys out, or use an alias for a whole block';
+    return { hint };
+  }
   const level = levelText(path.slice(0, -1));
   const here = levels.get(level) ?? [];
   const near = nearest(key, here);

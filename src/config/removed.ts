@@ -1,19 +1,35 @@
 // Keys and values that a configuration of an earlier commit may have. Until version 1.0, each is a warning that names its
-// replacement, not a mistake. Whoever removes a key or a value from keys.ts adds a line here.
+// replacement, not a mistake; a key that moved keeps its value. Whoever removes a key or a value from keys.ts adds a line here.
 
-import { isUnreadableBy, kindAt, type Violation } from './declare.ts';
+import { canRead, kindAt, type Refusal, type Violation } from './declare.ts';
 import { CONFIG } from './keys.ts';
-import { levelText, valueAt, type YamlMap } from './places.ts';
+import {
+  type KeyPath,
+  levelText,
+  valueAt,
+  withoutValueAt,
+  withValueAt,
+  type YamlMap,
+} from './paths.ts';
 import { ExpandedText } from './secrets.ts';
+import type { Yaml } from './yaml.ts';
 
-interface Removed {
-  /** As `otlp.compression`, or `services[].api.timeout` for each entry. An entry for a block stands for its keys. */
-  readonly path: string;
-  /** The value that was removed; without it, the key was. */
-  readonly was?: string;
-  /** For a value: the value that is read instead. For a key: what to write, or to know, instead. */
-  readonly use: string;
-}
+/** `path` is as `otlp.compression`, or `services[].api.timeout` for each entry. An entry for a block stands for its keys. */
+type Removed = { readonly path: string } & (
+  | {
+      /** The key that keeps the value. Neither is within a list. */
+      readonly movedTo: string;
+    }
+  | {
+      /** A value that was removed, and the value that is read instead. */
+      readonly was: string;
+      readonly use: string;
+    }
+  | {
+      /** What to write, or to know, instead of the key. */
+      readonly use: string;
+    }
+);
 
 // A line counts from the moment when keys.ts no longer has the key or the value.
 export const REMOVED: readonly Removed[] = [
@@ -23,37 +39,54 @@ export const REMOVED: readonly Removed[] = [
     use: 'remove it: metrics.limits.memory bounds the services that no entry names',
   },
   { path: 'logs.shape', use: 'remove it: logs are pulled as archives' },
-  {
-    path: 'logs.window',
-    use: 'remove it, and write its day_close_grace, if it has one, as `logs.day_close_grace`',
-  },
+  { path: 'logs.window.day_close_grace', movedTo: 'logs.day_close_grace' },
+  { path: 'logs.window', use: 'remove it: logs are pulled as archives' },
   { path: 'logs.limits.set_aside', use: 'remove it: given-up archives are not kept' },
 ];
 
-/** The map with the values to use instead of removed ones, which are `found`. */
+/** The YAML with moved keys in their new places and with the values to use instead of removed ones, which are `found`. */
 export function replaceRemoved(
-  given: YamlMap,
+  yaml: Yaml<YamlMap>,
   table: readonly Removed[] = REMOVED,
-): { readonly root: YamlMap; readonly found: readonly Violation[] } {
-  let root = given;
+): { readonly yaml: Yaml<YamlMap>; readonly found: readonly Violation[] } {
+  let { root } = yaml;
   const found: Violation[] = [];
-  for (const { path: text, was, use } of table) {
-    const path = text.split('.');
-    const value = valueAt(given, path);
-    const written = value instanceof ExpandedText ? value.text : value;
+  const moved: { readonly from: KeyPath; readonly to: KeyPath }[] = [];
+  for (const entry of table) {
+    const path = entry.path.split('.');
+    const value = valueAt(root, path);
     const kind = kindAt(CONFIG, path);
-    if (was === undefined || written !== was || kind === undefined) continue;
-    if (!isUnreadableBy(kind, was)) continue;
-    root = withValue(root, path, use);
-    const problem = `the value \`${was}\` was removed, and counts as \`${use}\``;
-    found.push({ path, problem, hint: `write \`${use}\`` });
+    if (value === undefined) continue;
+    if ('movedTo' in entry) {
+      if (kind !== undefined) continue;
+      const to = entry.movedTo.split('.');
+      const isFree = valueAt(root, to) === undefined;
+      root = withoutValueAt(root, path);
+      if (isFree) root = withValueAt(root, to, value);
+      if (isFree) moved.push({ from: path, to });
+      found.push({ path, isAtKey: true, ...movedWords(entry.movedTo, isFree) });
+    } else if ('was' in entry) {
+      const { was, use } = entry;
+      const written = value instanceof ExpandedText ? value.text : value;
+      if (written !== was || kind === undefined || canRead(kind, was)) continue;
+      root = withValueAt(root, path, use);
+      const problem = `the value \`${was}\` was removed, and counts as \`${use}\``;
+      found.push({ path, problem, hint: `write \`${use}\`` });
+    }
   }
-  return { root, found };
+  // A mistake in a moved value is where the value is written.
+  const placeOf: Yaml['placeOf'] = (path, part) => {
+    const found = moved.find(({ to }) => to.every((name, index) => path[index] === name));
+    const written = found && [...found.from, ...path.slice(found.to.length)];
+    return yaml.placeOf(written ?? path, part);
+  };
+  return { yaml: { ...yaml, root, placeOf }, found };
 }
 
-function withValue(map: YamlMap, [name = '', ...rest]: readonly string[], value: unknown): YamlMap {
-  const inner = (): YamlMap => withValue(map[name] as YamlMap, rest, value);
-  return { ...map, [name]: rest.length === 0 ? value : inner() };
+function movedWords(to: string, isFree: boolean): Refusal {
+  return isFree
+    ? { problem: `the key has moved, and counts as \`${to}\``, hint: `write it as \`${to}\`` }
+    : { problem: `the key was removed, and \`${to}\` counts`, hint: 'remove it' };
 }
 
 /** Tells the unknown keys that were removed from the other violations. */
@@ -65,8 +98,8 @@ export function removedKeys(
   const others: Violation[] = [];
   for (const violation of found) {
     const { path, isUnknownKey } = violation;
-    const entry = table.find(({ path: one, was }) => was === undefined && one === levelText(path));
-    if (!isUnknownKey || entry === undefined) others.push(violation);
+    const entry = table.find(one => !('was' in one) && one.path === levelText(path));
+    if (!isUnknownKey || entry === undefined || !('use' in entry)) others.push(violation);
     else {
       const problem = 'the key was removed, and has no effect';
       removed.push({ path, isAtKey: true, problem, hint: entry.use });

@@ -5,9 +5,9 @@
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { findBadPair } from '../lib/pem.ts';
 import type { Signal } from '../model/batch.ts';
-import { MISSING, readAlone, showValue, type Key, type Violation } from './declare.ts';
+import { MISSING, readAt, showValue, type Violation } from './declare.ts';
 import { api, CONFIG, metrics, otlp, otlpTls, prefixes, service, shard, status } from './keys.ts';
-import { isSet, valueAt, type KeyPath } from './places.ts';
+import { isSet, valueAt, type KeyPath } from './paths.ts';
 import { groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
 
@@ -36,11 +36,6 @@ const RULES: readonly Rule[] = [
   compressionSuitsGrpc,
   endpointSuitsGrpc,
 ];
-
-/** The value at a path as its key reads it, the default where there is none; undefined when it is wrong. */
-export function readAt<T>(root: unknown, path: KeyPath, key: Key<T>): T | undefined {
-  return readAlone(key, valueAt(root, path) ?? undefined);
-}
 
 /** The paths of the entries of `services`. */
 function entryPaths(root: unknown): KeyPath[] {

@@ -3,7 +3,6 @@
 
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';
-import type { Secret } from './config.ts';
 import type { ReadTextFile, TextFile } from './text-file.ts';
 
 /** Where references are looked up. The environment is kept: a secret may be read again. */
@@ -88,6 +87,16 @@ export class ExpandedText {
 }
 
 const HIDDEN = '[secret]';
+
+/** A value that must not be printed. */
+export interface Secret {
+  /** The references that it came from, such as `${file:api-key}`; '' if the text itself is in the configuration. */
+  readonly source: string;
+  /** The text itself; call it where it is sent, and nowhere else. */
+  reveal(): string;
+  /** Reads the source (file or variable) again; true when the text has changed. */
+  refresh(): boolean;
+}
 
 /**
  * A value that must not be printed: it shows as `[secret]` wherever it is turned into text. It keeps its text while the

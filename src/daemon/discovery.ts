@@ -88,7 +88,7 @@ const CHANGES_MAX = 20;
 const ID_LENGTH_MAX = 256;
 const NAME_LENGTH_MAX = 256;
 const NAMED_MAX = 10;
-/** A new daemon is replaced for a change only after this many intervals. */
+/** New parts are replaced for a change only after this many intervals. */
 const SETTLE_INTERVALS = 5;
 
 /** A message without a full stop, and a hint in whole sentences, for the log and the status page. */
@@ -101,13 +101,13 @@ export const LEFT_OUT = {
 export class Discovery {
   /** How many newcomers of the last page were left out. */
   leftOut = 0;
-  /** True when the list differs from the one that the daemon was built with. */
+  /** True when the list differs from the one that the parts were built with. */
   hasChanged = false;
   readonly #options: DiscoveryOptions;
   readonly #address: string;
   readonly #counters: CountersOf<typeof DISCOVERY_COUNTERS>;
   readonly #memory: Memory;
-  /** The earliest time (monotonic) at which the daemon is replaced for a change. */
+  /** The earliest time (monotonic) of a reload for a change. */
   readonly #settledAtMs: number;
   #unwanted: readonly Found[] = [];
 
@@ -122,7 +122,7 @@ export class Discovery {
   }
 
   /**
-   * Continues the list of the former daemon, or the stored list of the same address. Removes services
+   * Continues the list of the former parts, or the stored list of the same address. Removes services
    * that the configuration no longer selects or assigns to another shard. Stores and logs nothing before `begin`.
    */
   static async prepare(options: DiscoveryOptions, former: Discovery | null): Promise<Discovery> {
@@ -157,7 +157,7 @@ export class Discovery {
     return { id, name, attributes, api };
   }
 
-  /** True when a change requires a new daemon: not often, because running pulls begin again. */
+  /** True when a change requires a reload: not often, because running pulls begin again. */
   get isDue(): boolean {
     return this.hasChanged && this.#options.clock.monotonicMs() >= this.#settledAtMs;
   }

@@ -95,6 +95,7 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
     temporalityPreference: TEMPORALITIES[config.otlp.temporality],
   });
   const resource = resourceFromAttributes({
+    ...config.telemetry.attributes,
     'service.name': config.telemetry.serviceName,
     'service.version': programVersion(),
     'service.instance.id': instance,

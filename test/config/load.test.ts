@@ -192,10 +192,10 @@ describe('the file', () => {
       expect(shown(text).join('\n')).toContain(words);
     };
     check('['.repeat(5000), 'the values are nested too deeply');
-    check(`a: ${'{b: '.repeat(40)}1${'}'.repeat(40)}`, 'the values are nested too deeply');
+    check(`a: ${'{b: '.repeat(400)}1${'}'.repeat(400)}`, 'a: unknown key');
     check(`${BASE}${many(5000, i => `k${String(i)}: 1\n`)}`, 'more mistakes');
     const bomb = many(12, i => `a${i + 1}: &x${i + 1} [${`*x${i}, `.repeat(9)}]\n`);
-    check(`a0: &x0 [1]\n${bomb}`, 'the file holds more than 200000 values');
+    check(`a0: &x0 [1]\n${bomb}`, 'aliases repeat values more than 10000 times');
     check('a: &a [*a]\n', 'no anchor `&a` comes before this alias');
     check('__proto__: {x: 1}\nconstructor: 1\n', 'constructor: unknown key');
   });
@@ -227,6 +227,17 @@ describe('services', () => {
     expect(headers.map(([name, value]) => [name, value.reveal()])).toEqual([
       ['X-A', '1'],
       ['x-b', '3'],
+    ]);
+  });
+
+  test('have the attributes of all, and override them', () => {
+    const services = 'services: [{id: a, attributes: {x: "3"}}, {id: b}]\n';
+    const text = BASE.replace(/services.*\n/, services);
+    expect(
+      parse(`${text}attributes: {x: "1", y: "2"}\n`).services.map(({ attributes }) => attributes),
+    ).toEqual([
+      { x: '3', y: '2' },
+      { x: '1', y: '2' },
     ]);
   });
 

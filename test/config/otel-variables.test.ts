@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
-import { parseConfig } from '../../src/config/load.ts';
+import { judgeFile, parseConfig, warningMistakes } from '../../src/config/load.ts';
 import { formatMistake } from '../../src/errors.ts';
 import { TEST_CLIENT, TEST_TLS } from '../support/certificates.ts';
 import { linesOf } from '../support/mistakes.ts';
@@ -115,11 +115,35 @@ describe('headers', () => {
   });
 });
 
-test('resource attributes hold for every service, and an entry wins', () => {
-  const OTEL_RESOURCE_ATTRIBUTES = 'team=theirs,a%2Cb=c%20d,service.name=x,service.instance.id=y';
-  const [service] = load({ OTEL_RESOURCE_ATTRIBUTES }).services;
-  expect(service?.attributes).toEqual({ team: 'own', 'a,b': 'c d' });
-  expect(service?.name).toBe('x');
+describe('resource attributes', () => {
+  const OTEL_RESOURCE_ATTRIBUTES = 'team=theirs,a%2Cb=c%20d,service.name=pod,service.instance.id=y';
+
+  test('describe this program, not the services', () => {
+    const { services, telemetry } = load({ OTEL_RESOURCE_ATTRIBUTES });
+    expect(services[0]).toMatchObject({ name: 'x', attributes: { team: 'own' } });
+    expect(telemetry.attributes).toEqual({ team: 'theirs', 'a,b': 'c d' });
+    expect(telemetry.serviceName).toBe('pod');
+    const OTEL_SERVICE_NAME = 'bridge';
+    expect(load({ OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME }).telemetry.serviceName).toBe(
+      'bridge',
+    );
+  });
+
+  test('that would have changed the data of a service before make `check` warn', () => {
+    const warnings = (environment: Record<string, string>, yaml = ''): string[] => {
+      const readFile = (): { text: string } => ({ text: BASE + yaml });
+      const judgement = judgeFile({ file: join(directory, 'c.yaml'), environment, readFile });
+      return warningMistakes(judgement, false)
+        .map(formatMistake)
+        .filter(line => line.startsWith('OTEL_'));
+    };
+    expect(warnings({ OTEL_RESOURCE_ATTRIBUTES })).toEqual([
+      'OTEL_RESOURCE_ATTRIBUTES: the attributes of this variable describe prom2otlp, and no longer the databases: a,b; write those that the databases need under `attributes` in the configuration',
+    ]);
+    expect(warnings({ OTEL_RESOURCE_ATTRIBUTES }, 'attributes: {"a,b": "1"}')).toEqual([]);
+    expect(warnings({ OTEL_RESOURCE_ATTRIBUTES: 'service.name=x,team=theirs' })).toEqual([]);
+    expect(warnings({ OTEL_SERVICE_NAME: 'bridge' })).toEqual([]);
+  });
 });
 
 test('certificates are read from the files that variables name', () => {
@@ -241,7 +265,7 @@ describe('a word or number that is not understood', () => {
     expect(warnings(environment)).toMatch(
       /^OTEL_RESOURCE_ATTRIBUTES: .*pair 2 is not one; the variable is ignored; encode/,
     );
-    expect(load(environment).services[0]?.attributes).toEqual({ team: 'own' });
+    expect(load(environment).telemetry.attributes).toEqual({});
   });
 
   test("of the program's own telemetry and log, too", () => {
@@ -264,7 +288,12 @@ describe("the program's own telemetry and log", () => {
 
   test('follow the standard variables', () => {
     const { telemetry, log } = load(environment);
-    expect(telemetry).toEqual({ isEnabled: false, intervalMs: 30_000, serviceName: 'bridge' });
+    expect(telemetry).toEqual({
+      isEnabled: false,
+      intervalMs: 30_000,
+      serviceName: 'bridge',
+      attributes: {},
+    });
     expect(log.level).toBe('silent');
     expect(load({ OTEL_LOG_LEVEL: 'verbose' }).log.level).toBe('trace');
     expect(load({ OTEL_SDK_DISABLED: 'no' }).telemetry.isEnabled).toBe(true);
@@ -273,7 +302,11 @@ describe("the program's own telemetry and log", () => {
   test('the YAML overrides them, key by key', () => {
     const yaml = 'telemetry: {interval: 5m}\nlog: {level: warn}\n';
     const { telemetry, log } = load(environment, yaml);
-    expect(telemetry).toEqual({ isEnabled: false, intervalMs: 300_000, serviceName: 'bridge' });
+    expect(telemetry).toMatchObject({
+      isEnabled: false,
+      intervalMs: 300_000,
+      serviceName: 'bridge',
+    });
     expect(log.level).toBe('warn');
   });
 });

@@ -103,14 +103,15 @@ const named = (rows: OtlpPoint[] | undefined, name: string): OtlpPoint[] =>
   (rows ?? []).filter(row => row.metric === name);
 
 test('a counter is sent as a monotonic sum, with labels, help and unit', async () => {
-  const { requests, count, sent } = start();
+  const attributes = { 'a.pod': 'p' };
+  const { requests, count, sent } = start({ config: configOf({ telemetry: { attributes } }) });
   requests.add(1, 'billing');
   await count(7);
   const shown = sent().map(row => `${row.attributes} ${row.value}`);
   expect(shown).toStrictEqual(['service=billing 1', 'service=orders 7']);
   expect(sent()[0]).toMatchObject({
     resource: expect.stringMatching(
-      '^service.instance.id=db-host:705b496f,service.name=prom2otlp,service.version=',
+      '^a.pod=p,service.instance.id=db-host:705b496f,service.name=prom2otlp,service.version=',
     ) as string,
     scope: 'prom2otlp',
     description: 'Requests.',

@@ -17,7 +17,7 @@ import { demoServices } from '../../src/simulator/world.ts';
 import type { StatusReport } from '../../src/status/status-report.ts';
 import { checkoutFolder } from '../real/support/folder.ts';
 import { reasonToSkip } from '../real/support/part.ts';
-import { runAny } from '../real/support/process.ts';
+import { findProgram, run, runAny } from '../real/support/process.ts';
 import { until } from '../support/program.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
 import { commandsOf, configurationFor } from './support/install-document.ts';
@@ -230,7 +230,42 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     expect(await property('ActiveState')).toBe('inactive');
     expect(await inMachine('ls /usr/bin/prom2otlp 2>&1 || true')).toContain('No such file');
     expect(await inMachine('ls /etc/prom2otlp 2>&1 || true')).toContain('No such file');
+    await inMachine(
+      'test ! -e /usr/share/doc/prom2otlp/examples && test ! -e /etc/default/prom2otlp',
+    );
   });
+
+  const withoutRpm = findProgram('rpmbuild') === null ? 'rpmbuild is not installed' : null;
+  if (withoutRpm !== null) console.warn(`skipped: ${withoutRpm}`);
+
+  test.skipIf(withoutRpm !== null)(
+    'so does the .rpm, which keeps the queue and a changed file when erased',
+    async () => {
+      const [, build = '', install = '', ...rest] = commandsOf('RPM');
+      await clone.once(build);
+      // The machine has no rpm: the host's works on its root, where the scripts of the package run.
+      const [program = '', action = '', file = ''] = install.split(' ');
+      const [name = ''] = globSync(file, { cwd: clone.folder });
+      const rpm = async (...args: readonly string[]): Promise<void> => {
+        await run(program, ['--root', machine.root, ...args], { folder: clone.folder });
+        await inMachine('systemctl daemon-reload');
+      };
+      await rpm('--nodeps', action, name);
+      for (const command of rest) await inMachine(command);
+      await until(
+        'points wait',
+        async () => ((await state('/usr/lib/prom2otlp/node'))?.points ?? 0) > 0,
+      );
+      expect(await inMachine('stat -c "%U %a" /var/lib/prom2otlp')).toBe('prom2otlp 700');
+      await inMachine('test -s /usr/share/doc/prom2otlp/examples/alerts/prom2otlp.rules.yaml');
+      await inMachine('test ! -e /usr/lib/prom2otlp/deploy');
+      await inMachine('systemctl disable --now --quiet prom2otlp');
+      await rpm('--erase', 'prom2otlp');
+      expect(await inMachine('ls /usr/bin/prom2otlp 2>&1 || true')).toContain('No such file');
+      expect(await inMachine('ls /etc/prom2otlp')).toContain('prom2otlp.yaml.rpmsave');
+      await inMachine('test -s /var/lib/prom2otlp/queue.sqlite');
+    },
+  );
 });
 
 /** The machine reaches no network: dpkg does what apt-get does after its downloads. */

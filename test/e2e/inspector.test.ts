@@ -41,11 +41,13 @@ test('the image and its health check have the flag', () => {
   expect(commands).toHaveLength(2);
 });
 
-test('the unit and the command of the Debian package have the flag', () => {
+test('the unit and the command of the packages have the flag', () => {
   expect(read('deploy/systemd/prom2otlp.service')).toMatch(
     /^ExecStart=\/usr\/bin\/node --disable-sigusr1 /m,
   );
-  expect(read('deploy/deb/build.sh')).toContain('/usr/lib/prom2otlp/node --disable-sigusr1 /usr/');
+  expect(read('deploy/packages/build.sh')).toContain(
+    '/usr/lib/prom2otlp/node --disable-sigusr1 /usr/',
+  );
 });
 
 describe('the containers of the program have no command, so that the line of the image holds', () => {

@@ -132,10 +132,11 @@ describe('over HTTP', () => {
     expect(logs.requests[0]?.metadata).toMatchObject({ 'x-token': 'logs' });
   });
 
-  test('attributes for every Resource', async () => {
+  test('attributes are not those of the databases, which have their own', async () => {
     const backEnd = await startHttp();
-    const { code } = await run(['once', '--config', config()], {
-      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test,service.name=ignored',
+    const file = config({ attributes: { 'deployment.environment.name': 'test' } });
+    const { code } = await run(['once', '--config', file], {
+      OTEL_RESOURCE_ATTRIBUTES: 'k8s.pod.name=ours,service.name=ours',
       OTEL_EXPORTER_OTLP_ENDPOINT: backEnd.url,
     });
     expect(code).toBe(0);
@@ -144,7 +145,7 @@ describe('over HTTP', () => {
     expect(resources.size).toBe(rig.simulator.world.services.length);
     for (const resource of resources) {
       expect(resource).toContain('deployment.environment.name=test');
-      expect(resource).not.toContain('ignored');
+      expect(resource).not.toContain('ours');
     }
   });
 });

@@ -320,7 +320,10 @@ test.each<[what: string, changes: Partial<StatusReport>, ...want: string[]]>([
     { reload: { at: secondsAgo(9), mistakes: ['c.yaml:1:2: a: unknown key', 'b'], restart: [] } },
     'error configuration: the changed configuration is not used, the previous one stays in use: c.yaml:1:2: a: unknown key; and 1 more mistake | Fix it: the daemon reads it again when it changes. prom2otlp check lists all mistakes.',
   ],
-  ['a changed configuration that is used', { reload: { at: secondsAgo(9), mistakes: [], restart: [] } }],
+  [
+    'a changed configuration that is used',
+    { reload: { at: secondsAgo(9), mistakes: [], restart: [] } },
+  ],
   [
     'a changed key that needs a restart',
     { reload: { at: secondsAgo(9), mistakes: [], restart: ['queue.directory'] } },

@@ -1,4 +1,4 @@
-// The line and column of each key of the YAML, by its path, so that every message can name them.
+// Paths into the configuration, and the values at them.
 
 import { follow } from '../lib/json.ts';
 
@@ -10,18 +10,6 @@ export type YamlMap = Readonly<Record<string, unknown>>;
 
 /** Replaces a value that cannot be read; the mistake has already been reported. */
 export const UNREADABLE: unique symbol = Symbol('unreadable');
-
-/** Line and column, both from 1; columns count UTF-16 units. */
-export interface Place {
-  readonly line: number;
-  readonly column: number;
-}
-
-/** The offsets of a node in the text: of its key (none in a list) and of its value. */
-export interface NodeOffsets {
-  readonly key?: number;
-  readonly value: number;
-}
 
 /** The path as a user writes it: `services[0].api.key`. */
 export function pathText(path: KeyPath): string {
@@ -56,39 +44,19 @@ export function isPlainMap(value: unknown): value is YamlMap {
   return isObject && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Filled by the reader of the YAML. A path without a node gets the place of the nearest node around it. */
-export class Places {
-  readonly #nodes = new Map<string, NodeOffsets>();
-  readonly at: (offset: number) => Place;
-
-  constructor(at: (offset: number) => Place) {
-    this.at = at;
-  }
-
-  set(path: KeyPath, offsets: NodeOffsets): void {
-    this.#nodes.set(nodeKey(path), offsets);
-  }
-
-  ofValue(path: KeyPath): Place {
-    return this.#find(path, node => node.value);
-  }
-
-  /** The key's place, or the value's where it has no key: in a list and at the root. */
-  ofKey(path: KeyPath): Place {
-    return this.#find(path, node => node.key ?? node.value);
-  }
-
-  #find(path: KeyPath, pick: (node: NodeOffsets) => number): Place {
-    for (let length = path.length; length >= 0; length--) {
-      const node = this.#nodes.get(nodeKey(path.slice(0, length)));
-      if (node === undefined) continue;
-      // For a node around the missing one, the key is a better place than the start of the value.
-      return this.at(length === path.length ? pick(node) : (node.key ?? node.value));
-    }
-    return { line: 1, column: 1 };
-  }
+/** A copy of the map with the value at the path, in new blocks where there are none; as it is if a block is no map. */
+export function withValueAt(map: YamlMap, path: KeyPath, value: unknown): YamlMap {
+  const [name = '', ...rest] = path;
+  if (rest.length === 0) return { ...map, [name]: value };
+  const own = map[String(name)] ?? {};
+  return isPlainMap(own) ? { ...map, [name]: withValueAt(own, rest, value) } : map;
 }
 
-function nodeKey(path: KeyPath): string {
-  return path.map(String).join('\u0000');
+/** A copy of the map without the value at the path, and without the blocks around it that become empty. */
+export function withoutValueAt(map: YamlMap, path: KeyPath): YamlMap {
+  const [name = '', ...rest] = path.map(String);
+  const { [name]: own, ...others } = map;
+  if (rest.length === 0 || !isPlainMap(own)) return others;
+  const left = withoutValueAt(own, rest);
+  return Object.keys(left).length === 0 ? others : { ...others, [name]: left };
 }
