@@ -28,7 +28,10 @@ export interface Reload {
 }
 
 /** The message and hint for keys that need a restart. */
-export function restartFor(keys: readonly string[]) {
+export function restartFor(keys: readonly string[]): {
+  readonly message: string;
+  readonly hint: string;
+} {
   return {
     message: `${keys.join(' and ')} changed, but cannot change while the program runs: everything else is used`,
     hint: 'Restart the program, or restore the former value.',

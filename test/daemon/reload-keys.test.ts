@@ -50,18 +50,13 @@ const CHANGES: Readonly<Record<string, Tree>> = {
 };
 
 const VALUES: readonly unknown[] = [
-  ...[
-    2,
-    0.25,
-    '7m',
-    '7MiB',
-    '7KiB',
-    'http://127.0.0.1:2',
-    '127.0.0.1:2',
-    '/other',
-    'Europe/Berlin',
-  ],
-  ...['other', ['other'], { other: 'x' }, '2026-01-01T00:00:00Z'],
+  ...'7m 7MiB 7KiB http://127.0.0.1:2 127.0.0.1:2 /other Europe/Berlin'.split(' '),
+  2,
+  0.25,
+  'other',
+  ['other'],
+  { other: 'x' },
+  '2026-01-01T00:00:00Z',
 ];
 
 /** The leaves of the declaration, with the path as the user writes it. */

@@ -100,6 +100,36 @@ test('senders are kept until `otlp` changes; they keep secret what the running c
     expect(sender).not.toBe(senders[index]?.sender);
 });
 
+test('a sender to the same endpoint goes on with the pause that the back end asked for', async () => {
+  const clock = new FakeClock();
+  let requests = 0;
+  const backEnd = await startHttpServer((_request, response) => {
+    requests++;
+    response.writeHead(503, { 'retry-after': '3600' });
+    response.end();
+  });
+  onTestFinished(() => backEnd[Symbol.asyncDispose]());
+  const text = (timeout: string): string =>
+    JSON.stringify({
+      ...JSON.parse(configText('a')),
+      otlp: { endpoint: backEnd.origin, timeout },
+      logs: {},
+      backups: {},
+      telemetry: { enabled: false },
+    });
+  await using world = await supervise(text('5s'), clock);
+  const { daemon } = world.supervisor;
+  world.run();
+  const status = () => daemon.senders[0]?.sender.status();
+  await until('the pause', () => status()?.nextAttemptAtMs !== null);
+  const [before, former] = [status(), daemon.senders[0]];
+  await world.reload(text('6s'));
+  expect(daemon.senders[0]).not.toBe(former);
+  await until('the pause', () => status()?.nextAttemptAtMs !== null);
+  expect(status()).toEqual(before);
+  expect(requests).toBe(1);
+});
+
 test('a signal during the start is a reload, too', async () => {
   await using world = await supervise(configText('early'));
   const { supervisor } = world;
