@@ -11,16 +11,25 @@ import { translateExpression } from './dashboards/translation.ts';
 export const dashboards: Readonly<Record<string, DashboardSpec>> = {
   prom2otlp,
   'services-with-suffixes': translated(services),
-  services,
+  services: named(
+    services,
+    'For back ends that keep the names: VictoriaMetrics, Mimir, Prometheus with NoTranslation.',
+  ),
 };
+
+function named(spec: DashboardSpec, names: string): DashboardSpec {
+  return { ...spec, description: spec.description.replace('$NAMES', names) };
+}
 
 /** The same dashboard for a Prometheus with the default translation. */
 function translated(spec: DashboardSpec): DashboardSpec {
   return {
-    ...spec,
+    ...named(
+      spec,
+      'For a Prometheus with its default otlp.translation_strategy, and other back ends that translate names.',
+    ),
     uid: `${spec.uid}-suffixes`,
     title: `${spec.title} (names with suffixes)`,
-    description: `${spec.description} For a Prometheus with its default otlp.translation_strategy.`,
     rows: spec.rows.map(row => ({
       ...row,
       panels: row.panels.map(panel => ({

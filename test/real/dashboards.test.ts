@@ -35,12 +35,16 @@ const ONLY_IN_TROUBLE = [
   'prom2otlp_queue_storage_errors_total',
 ];
 
-/** The naming strategies of back ends, with the dashboards that fit them; null is VictoriaMetrics, which keeps names. */
+const VICTORIA = 'VictoriaMetrics, names as sent';
+const VICTORIA_TRANSLATING = 'VictoriaMetrics, names of Prometheus';
+
+/** The naming strategies of back ends, with the dashboards that fit them. */
 const SETS = [
   { strategy: 'UnderscoreEscapingWithoutSuffixes', names: ['prom2otlp', 'services'] },
   { strategy: 'NoTranslation', names: ['prom2otlp', 'services'] },
   { strategy: 'UnderscoreEscapingWithSuffixes', names: ['prom2otlp', 'services-with-suffixes'] },
-  { strategy: null, names: ['prom2otlp', 'services'] },
+  { strategy: VICTORIA, names: ['prom2otlp', 'services'] },
+  { strategy: VICTORIA_TRANSLATING, names: ['prom2otlp', 'services-with-suffixes'] },
 ] as const;
 
 describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strategy, names }) => {
@@ -48,9 +52,10 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
   const directory = tempDirectory();
   let simulator: Simulator;
   let url = '';
+  const isPrometheus = strategy !== VICTORIA && strategy !== VICTORIA_TRANSLATING;
 
   beforeAll(async () => {
-    const otlp = strategy === null ? await openVictoriaMetrics() : await openPrometheus(strategy);
+    const otlp = isPrometheus ? await openPrometheus(strategy) : await openVictoriaMetrics();
     simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
     closing.push(() => simulator.close());
     const daemon = start(['run', '--config', bridgeConfig(otlp)]);
@@ -83,7 +88,8 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
 
   async function openVictoriaMetrics(): Promise<Otlp> {
     const relabelFile = join(deploy, 'victoria-metrics/relabel.yaml');
-    const back = await victoriaMetrics.start({ relabelFile });
+    const hasPrometheusNaming = strategy === VICTORIA_TRANSLATING;
+    const back = await victoriaMetrics.start({ relabelFile, hasPrometheusNaming });
     closing.push(() => back.stop());
     url = back.url;
     // VictoriaMetrics takes no logs.
@@ -132,14 +138,14 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
   test.each(rules)('has every metric of the alert $alert', async ({ expr }) => {
     await askPromql(url, expr);
     // Only Prometheus shows how it parses a query.
-    if (strategy === null) return;
+    if (!isPrometheus) return;
     for (const name of await metricsOf(url, expr)) {
       if (ONLY_IN_TROUBLE.includes(name)) continue;
       expect(await askPromql(url, `count(${name})`), name).not.toEqual([]);
     }
   });
 
-  test.skipIf(strategy === null)('evaluates every rule; no alert of the daemon fires', async () => {
+  test.skipIf(!isPrometheus)('evaluates every rule; no alert of the daemon fires', async () => {
     const rulesOf = async (): Promise<readonly EvaluatedRule[]> => {
       const { data } = (await ask(`${url}/api/v1/rules`)) as {
         data: { groups: { rules: EvaluatedRule[] }[] };

@@ -111,6 +111,8 @@ function queryVariable(variable: DashboardSpec['variable']): Record<string, unkn
     sort: 1,
     multi: true,
     includeAll: true,
+    // Matches series without the label, too: "All" works where a back end makes no `job`.
+    allValue: '.*',
     current: { text: 'All', value: '$__all' },
   };
 }

@@ -227,7 +227,7 @@ export const services: DashboardSpec = {
   uid: 'prom2otlp-services',
   title: 'Database services',
   description:
-    'The hosted database services, as prom2otlp sends them, with a row for each family of series.',
+    'The hosted database services, as prom2otlp sends them, with a row for each family of series. $NAMES',
   // Of the series that each service has, the one that Prometheus by default does not write for its own targets.
   variable: { name: 'service', label: 'Service', metric: 'scrape_body_size_bytes', key: 'job' },
   rows: [

@@ -14,6 +14,8 @@ export interface VictoriaMetricsOptions {
   readonly scrapeConfig?: string;
   /** The path of a file of relabeling rules for everything that arrives. */
   readonly relabelFile?: string;
+  /** Translates names and labels as Prometheus does. */
+  readonly hasPrometheusNaming?: boolean;
 }
 
 export interface StoredSeries {
@@ -61,6 +63,7 @@ async function startVictoriaMetrics(
   }
   const { relabelFile } = options;
   const relabel = relabelFile === undefined ? [] : [`-relabelConfig=${relabelFile}`];
+  const naming = options.hasPrometheusNaming ? ['-opentelemetry.usePrometheusNaming'] : [];
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const server = await startServer({
@@ -74,6 +77,7 @@ async function startVictoriaMetrics(
       '-memory.allowedBytes=256MB',
       ...scrape,
       ...relabel,
+      ...naming,
     ],
     folder,
     isReady: () => isUp(`${url}/health`),
