@@ -111,7 +111,7 @@ export class ShiftedClock implements Clock {
 const HASTE = 25;
 
 /** A clock whose sleeps end early, and which then moves forward as if they had lasted their time. */
-class HastyClock extends ShiftedClock {
+export class HastyClock extends ShiftedClock {
   override async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     await super.sleep(ms / HASTE, signal);
     if (signal?.aborted !== true) this.forward(ms - ms / HASTE);

@@ -19,6 +19,7 @@ import type {
   Commit,
   CommitOutcome,
   QueueOptions,
+  QueueSettings,
   QueueRow,
   QueueSize,
   QueueStats,
@@ -68,11 +69,11 @@ const MINUTE_MS = 60_000;
 
 export class Queue {
   readonly account: Account = new Account();
-  readonly #options: QueueOptions;
+  #options: QueueOptions;
   readonly #log: ThrottledLog;
   readonly #counters: CountersOf<typeof QUEUE_COUNTERS & typeof FILE_COUNTERS>;
   readonly #storage: Storage;
-  readonly #unwritten: Unwritten;
+  readonly #unwritten: Unwritten = new Unwritten();
   readonly #commits = new Semaphore(1);
   readonly #listeners = new Set<() => void>();
   /** Rows that are being sent, as the account counts them. */
@@ -97,7 +98,7 @@ export class Queue {
     this.#log = new ThrottledLog(options.logger, options.clock);
     this.#counters = options.counters.of({ ...QUEUE_COUNTERS, ...FILE_COUNTERS });
     this.#storage = storage;
-    this.#unwritten = new Unwritten(options.config.metrics.maxBytes);
+    this.use(options);
     storage.onOpen = file => this.#load(file);
     this.#showGauges();
   }
@@ -121,6 +122,12 @@ export class Queue {
       storage.close();
       throw openError(`cannot use the queue in ${String(directory)}`, error);
     }
+  }
+
+  /** Takes the limits of another configuration from now on, and how it writes rows. */
+  use(settings: QueueSettings): void {
+    this.#options = { ...this.#options, ...settings };
+    this.#unwritten.limit(settings.config.metrics.maxBytes);
   }
 
   #showGauges(): void {
@@ -610,17 +617,20 @@ const JSON_FACTOR = 8;
 
 /** The queue of a configuration: in `queue.directory`, or in bounded memory if that is null. Throws an OperatorError. */
 export function openQueue(
-  { queue, otlp }: Config,
-  parts: Pick<QueueOptions, 'clock' | 'counters' | 'logger'>,
+  config: Config,
+  { clock, counters, logger }: Pick<QueueOptions, 'clock' | 'counters' | 'logger'>,
 ): Queue {
+  const options = { ...queueSettings(config), clock, counters, logger };
+  return Queue.open(options, config.queue.directory);
+}
+
+export function queueSettings({ queue, otlp }: Config): QueueSettings {
   const { metrics, logs } = otlp;
   const maxBytesOf = ({ protocol }: OtlpSignalConfig): number =>
     Math.ceil(otlp.maxRequestBytes / (protocol === 'http/json' ? JSON_FACTOR : 1));
-  const options: QueueOptions = {
-    ...parts,
+  return {
     config: queue,
     maxRequestBytes: { metrics: maxBytesOf(metrics), logs: maxBytesOf(logs) },
     compression: { metrics: metrics.compression, logs: logs.compression },
   };
-  return Queue.open(options, queue.directory);
 }
