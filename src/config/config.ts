@@ -72,7 +72,15 @@ export interface OtlpSignalConfig
 }
 
 export interface OtlpConfig
-  extends Pick<OtlpKeys, 'concurrency' | 'maxRequestBytes' | 'stuckAfterMs' | 'temporality'> {
+  extends Pick<
+    OtlpKeys,
+    | 'concurrency'
+    | 'maxRequestBytes'
+    | 'maxPoints'
+    | 'maxAttributeLength'
+    | 'stuckAfterMs'
+    | 'temporality'
+  > {
   readonly metrics: OtlpSignalConfig;
   readonly logs: OtlpSignalConfig;
 }

@@ -206,12 +206,15 @@ function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
 }
 
 function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
-  const { concurrency, maxRequestBytes, stuckAfterMs, temporality } = metrics.keys.otlp;
+  const { concurrency, stuckAfterMs, temporality } = metrics.keys.otlp;
+  const { maxRequestBytes, maxPoints, maxAttributeLength } = metrics.keys.otlp;
   return {
     metrics: signalConfig(metrics),
     logs: signalConfig(logs),
     concurrency,
     maxRequestBytes,
+    maxPoints,
+    maxAttributeLength,
     stuckAfterMs,
     temporality,
   };

@@ -25,6 +25,7 @@ import { Schedule } from '../pipeline/collect/schedule.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { entriesOf, SeriesBudget } from '../pipeline/derive/options.ts';
 import { limitRestored, ownState } from '../pipeline/derive/state.ts';
+import { attributeLimit } from '../pipeline/encode/attribute-limit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { GRACE_MS } from '../pipeline/send/sender.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
@@ -99,7 +100,15 @@ export class Parts {
     const targets = this.targets.map(target => pipelineTarget(target, context));
     this.#schedule = new Schedule(planned, { clock, counters });
     const giveUp = this.#givingUp.signal;
-    this.#pipeline = new Pipeline({ targets, schedule: this.#schedule, queue, clock, log, giveUp });
+    this.#pipeline = new Pipeline({
+      targets,
+      schedule: this.#schedule,
+      queue,
+      clock,
+      log,
+      attributeLimit: attributeLimit(config.otlp, 'metrics', counters),
+      giveUp,
+    });
     const telemetry = { ...lasting, config, log, instance };
     this.#startTelemetry = () => modules.telemetry?.startTelemetry(telemetry) ?? null;
     // A large archive has gigabytes of lines, each of them in memory for a short time.

@@ -14,7 +14,8 @@ import { type Counter, COUNTER_SERIES_MAX, Counters } from '../../src/lib/counte
 import { silentLogger, ThrottledLog } from '../../src/lib/log.ts';
 import { OWN_SERVICE } from '../../src/model/batch.ts';
 import type { CommitOutcome } from '../../src/pipeline/queue/commit.ts';
-import { openQueue, type Queue } from '../../src/pipeline/queue/queue.ts';
+import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { testConfig } from '../support/test-api.ts';

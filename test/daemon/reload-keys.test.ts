@@ -52,6 +52,7 @@ const CHANGES: Readonly<Record<string, Tree>> = {
 const VALUES: readonly unknown[] = [
   ...'7m 7MiB 7KiB http://127.0.0.1:2 127.0.0.1:2 /other Europe/Berlin'.split(' '),
   2,
+  500,
   0.25,
   'other',
   ['other'],

@@ -10,6 +10,7 @@ import type { Signal } from '../../model/batch.ts';
 import { apisOf } from '../../service/clients.ts';
 import { KnownApis } from '../../service/redact.ts';
 import type { Queue } from '../queue/queue.ts';
+import { requestLimit } from '../queue/rows.ts';
 import { OtlpHttp } from './otlp-http.ts';
 import { type EndpointPause, Sender } from './sender.ts';
 import type { EndpointOptions, Transport } from './transport.ts';
@@ -51,7 +52,8 @@ async function openSender(
   const { [signal]: settings, concurrency, stuckAfterMs } = config.otlp;
   const endpoint = printableUrl(settings.endpoint);
   const transport = await openTransport(settings, { apis, concurrency, clock: options.clock });
-  const own = { signal, endpoint, transport, concurrency, stuckAfterMs, endpointPause };
+  const limit = requestLimit(config.otlp, signal);
+  const own = { signal, endpoint, limit, transport, concurrency, stuckAfterMs, endpointPause };
   return { signal, endpoint, sender: new Sender({ ...shared, ...own, random: Math.random }) };
 }
 
