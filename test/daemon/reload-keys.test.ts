@@ -1,6 +1,7 @@
 // Every declared key of the configuration, one after the other: after a reload with another value, the running daemon
 // has it, or names it as one that needs a restart. A new key is in this loop by itself.
 
+import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { isSame } from '../../src/config/changes.ts';
@@ -32,11 +33,23 @@ const BASE: Tree = {
   log: { level: 'error' },
 };
 
+const OAUTH2 = { token_url: 'http://127.0.0.1:1', client_id: 'a', client_secret: 'b' };
+const ACCOUNT = {
+  client_email: 'a@example.com',
+  private_key: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
+  }),
+  token_uri: 'http://127.0.0.1:1/token',
+};
+const GOOGLE = { credentials_file: JSON.stringify(ACCOUNT, null, 2) };
+const withAuth = (auth: Tree): Tree => ({ otlp: { ...OTLP, auth } });
+
 /** Changes of keys that depend on others, or whose values no general one fits. */
 const CHANGES: Readonly<Record<string, Tree>> = {
   'api.timeout': { api: { ...API, timeout: '7s' } },
   'api.ca': { api: { ...API, ca: CA } },
-  'api.proxy': { api: { ...API, insecure: true, proxy: 'http://127.0.0.1:2' } },
+  'api.proxy': { api: { ...API, base_url: 'https://127.0.0.1:1', proxy: 'http://127.0.0.1:2' } },
   services: { services: [SERVICE, { id: 'b' }] },
   'metrics.interval': { metrics: { interval: '1h' } },
   'metrics.prefixes.multimaster': { metrics: { prefixes: { multimaster: ['other_'] } } },
@@ -45,6 +58,14 @@ const CHANGES: Readonly<Record<string, Tree>> = {
   'otlp.tls.ca': { otlp: { ...OTLP, endpoint: 'https://127.0.0.1:1', tls: { ca: CA } } },
   'otlp.tls.cert': { otlp: { ...OTLP, tls: { cert: CERTIFICATE, key: PRIVATE_KEY } } },
   'otlp.tls.key': { otlp: { ...OTLP, tls: { cert: CERTIFICATE, key: PRIVATE_KEY } } },
+  'otlp.auth.basic.user': withAuth({ basic: { user: 'a', password: 'b' } }),
+  'otlp.auth.basic.password': withAuth({ basic: { user: 'a', password: 'c' } }),
+  'otlp.auth.oauth2.token_url': withAuth({ oauth2: OAUTH2 }),
+  'otlp.auth.oauth2.client_id': withAuth({ oauth2: { ...OAUTH2, client_id: 'c' } }),
+  'otlp.auth.oauth2.client_secret': withAuth({ oauth2: { ...OAUTH2, client_secret: 'c' } }),
+  'otlp.auth.oauth2.scopes': withAuth({ oauth2: { ...OAUTH2, scopes: ['a'] } }),
+  'otlp.auth.google.credentials_file': withAuth({ google: GOOGLE }),
+  'otlp.auth.google.scopes': withAuth({ google: { ...GOOGLE, scopes: ['a'] } }),
   'queue.directory': { queue: { directory: '/nowhere/prom2otlp' } },
   'shard.index': { shard: { index: 1, count: 2 } },
 };
