@@ -42,8 +42,8 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const { environment, clock } = context;
   const config = loadConfig({ file: configOf(call, environment), environment });
   const logger = createLogger({ ...config.log, clock });
-  const opened = await Daemon.open({ config, clock, logger });
-  const daemon = await withProgress(context, 'looking for services', opened.lookAround());
+  const daemon = await Daemon.open({ config, clock, logger });
+  await withProgress(context, 'looking for services', daemon.lookAround());
   const since = countFromNow(daemon.queue.account);
   const { metrics, logs } = config.otlp;
   const cycle = daemon.cycle(DELIVER_MS, Math.max(metrics.timeoutMs, logs.timeoutMs));

@@ -4,6 +4,7 @@
 // `node tools/config-schema.ts`: it writes the example, the JSON Schema and the table of keys. A test compares them.
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
+import { BACK_END_NAMES } from './back-ends.ts';
 import {
   block,
   key,
@@ -29,6 +30,9 @@ import {
   listenAddress,
   privateKey,
   proxyUrl,
+  secretText,
+  serviceAccount,
+  tokenUrl,
 } from './http-kinds.ts';
 import {
   choice,
@@ -80,7 +84,8 @@ const apiKeys = {
     authority alone is enough.`),
   proxy: key('proxy', orNull(proxyUrl()), null).about(`
     An HTTP proxy for requests to the service: http://proxy.example:3128. It may contain a user
-    and a password.`),
+    and a password. If you leave it out, the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply, but
+    not to loopback, link-local addresses and names inside a cluster.`),
   isInsecureAllowed: key('insecure', flag(), false).about(`
     Plain http shows the key to everybody on the network path. So prom2otlp refuses http for
     addresses beyond this machine. true allows it.`),
@@ -293,6 +298,9 @@ export const metrics = block({
     Send a marker when a series ends, so that graphs stop instead of continuing as a flat line.
     Some back ends show these markers as 0: turn the markers off for them. prom2otlp's own metrics
     and the backup gauges always have them.`),
+  summaries: key('summaries', choice(['send', 'quantiles', 'drop']), 'send').about(`
+    For back ends without summaries. quantiles: each quantile is a gauge; the counts and sums are
+    dropped and counted. drop: so is all of a summary.`),
   staleAfterMs: key('stale_after', duration(), '5m').about(`
     A series ends when its timestamp has not changed for this time.`),
   badShare: key('bad_share', share(), 0.5).about(`
@@ -362,7 +370,64 @@ export const otlpTls = block({
     A PEM file with the private key of the client certificate, without a passphrase.`),
 });
 
+const basicAuth = block({
+  user: requiredKey(
+    'user',
+    text({ expected: 'a user, without `:`', pattern: /^[^:]+$/ }),
+    'me',
+  ).about('The user, for many back ends the number of an account.'),
+  password: requiredKey(
+    'password',
+    secretText('the password'),
+    '${file:/run/secrets/password}',
+  ).about('The password or token.'),
+});
+
+const oauth2 = block({
+  tokenUrl: requiredKey('token_url', tokenUrl(), 'https://login.example.com/token').about(`
+    The token endpoint: https, or http on this machine.`),
+  clientId: requiredKey('client_id', text(), 'prom2otlp').about('The client.'),
+  clientSecret: requiredKey(
+    'client_secret',
+    secretText('the secret of the client'),
+    '${file:/run/secrets/client-secret}',
+  ).about('Its secret.'),
+  scopes: key('scopes', list(text()), []).about('The scopes to ask for.'),
+});
+
+const GOOGLE_SCOPES = ['monitoring.write', 'logging.write'].map(
+  name => `https://www.googleapis.com/auth/${name}`,
+);
+
+const google = block({
+  credentialsFile: requiredKey(
+    'credentials_file',
+    serviceAccount(),
+    '/run/secrets/service-account.json',
+  ).about('The JSON file with the key of a service account.'),
+  scopes: key('scopes', list(text()), GOOGLE_SCOPES).about('The scopes to ask for.'),
+});
+
+export const otlpAuth = block({
+  basic: key('basic', orNull(basicAuth), null).about('Basic authentication.'),
+  oauth2: key('oauth2', orNull(oauth2), null).about(`
+    OAuth 2.0 with client credentials: a token is fetched, renewed before it expires, and after a 401.`),
+  google: key('google', orNull(google), null).about(`
+    The same with the signed assertion of a Google service account.`),
+});
+
+function headersOf(signal: string) {
+  return block({
+    headers: key('headers', headers(), {}).about(`
+      Request headers for ${signal} alone. They add to \`otlp.headers\`, and replace those of the same
+      name.`),
+  });
+}
+
 export const otlp = block({
+  backend: key('backend', orNull(choice(BACK_END_NAMES)), null).about(`
+    The back end whose profile gives other keys their defaults: docs/back-ends has a page for each.
+    \`prom2otlp check\` tells what it sets and why, and what is missing.`),
   endpoint: key(
     'endpoint',
     httpUrl('the http or https URL of an OTLP receiver', true),
@@ -374,25 +439,39 @@ export const otlp = block({
     A full URL for metrics, used unchanged.`),
   logsEndpoint: key('logs_endpoint', orNull(wholeUrl), null).about(`
     A full URL for logs, used unchanged.`),
-  protocol: key(
-    'protocol',
-    choice(['http/protobuf', 'http/json', 'grpc']),
-    'http/protobuf',
-  ).aboutFixed(`
+  protocol: key('protocol', choice(['http/protobuf', 'http/json', 'grpc']), 'http/protobuf').about(`
     http/protobuf, http/json or grpc. Every receiver supports http/protobuf, not all support the
     others.`),
-  compression: key('compression', choice(['gzip', 'zstd', 'none']), 'gzip').aboutFixed(`
+  compression: key('compression', choice(['gzip', 'zstd', 'none']), 'gzip').about(`
     gzip, zstd or none; with grpc, gzip or none. Every receiver takes gzip. \`prom2otlp check --probe\`
     tells whether the back end takes zstd, and what it would save.`),
   headers: key('headers', headers(), {}).about(`
     Request headers, for example {Authorization: "Bearer \${file:token}"}. Their values are kept
     secret.`),
+  metrics: key('metrics', headersOf('metrics')).about('What is for metrics alone.'),
+  logs: key('logs', headersOf('logs')).about('What is for logs alone.'),
+  auth: key('auth', orNull(otlpAuth), null).about(`
+    The header Authorization, as one of {basic: {user, password}}, {oauth2: {token_url, client_id,
+    client_secret, scopes}} and {google: {credentials_file, scopes}}. For a fixed key or token,
+    \`headers\` is enough.`),
+  proxy: key('proxy', orNull(proxyUrl()), null).about(`
+    An HTTP proxy for requests to the back end, and to the token endpoint of \`auth\`. It may contain a
+    user and a password. If you leave it out, the variables apply as for api.proxy.`),
   timeoutMs: key('timeout', duration({ max: HOUR_MS }), '10s').about('The timeout of one request.'),
   concurrency: key('concurrency', integer({ min: 1, max: 64 }), 1).about(`
     The number of concurrent requests. Points arrive in time order only with 1, and most back ends
     need that.`),
-  maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').aboutFixed(`
-    Larger requests are split. At most 64MiB.`),
+  maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').about(`
+    The largest request, before compression. At most 64MiB.`),
+  maxPoints: key('max_points', orNull(integer({ min: 1, max: 10 * MILLION })), null).about(`
+    The most data points or log records of one request. Without it, prom2otlp learns the limit when
+    the back end refuses a request, until the restart.`),
+  maxAttributeLength: key(
+    'max_attribute_length',
+    orNull(integer({ min: 128, max: MILLION })),
+    null,
+  ).about(`
+    Attribute values with more characters are cut, and counted.`),
   stuckAfterMs: key('stuck_after', duration({ min: MINUTE_MS, max: DAY_MS }), '15m').about(`
     A batch that the back end refuses, or fails on, for this long is put to the test: only if the
     back end then accepts another batch and refuses this one again does its content count as bad.`),
@@ -400,7 +479,7 @@ export const otlp = block({
     'temporality',
     choice(['cumulative', 'delta', 'lowmemory']),
     'cumulative',
-  ).aboutFixed(`
+  ).about(`
     cumulative: counters keep their values. delta: points contain the growth since the previous
     point; Prometheus accepts that only if it is configured for it. lowmemory: the same as
     cumulative for scraped metrics.`),
@@ -422,7 +501,7 @@ const queue = block({
     'directory',
     orNull(text({ expected: 'a directory' })),
     '/var/lib/prom2otlp',
-  ).about(`
+  ).aboutFixed(`
     A directory for this process alone. null: memory only; the queued data is lost when the
     process ends.`),
   metrics: key(
@@ -444,7 +523,7 @@ const queue = block({
 });
 
 export const status = block({
-  listen: key('listen', listenAddress(), '127.0.0.1:9464').about(`
+  listen: key('listen', listenAddress(), '127.0.0.1:9464').aboutFixed(`
     host:port. Put an IPv6 address in brackets: [::1]:9464. Port 0 takes a free one.`),
   token: key('token', orNull(headerValue('the token of the status page')), null).about(`
     Clients must send this token as \`Authorization: Bearer …\`, except for /healthz and /readyz. In a
@@ -502,18 +581,18 @@ export const CONFIG = block({
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), and OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE;
     then these defaults. A key set here overrides the variables. A variable whose word or number is
     not understood is ignored, with a warning.`),
-  queue: key('queue', queue).aboutFixed(`
+  queue: key('queue', queue).about(`
     The queue holds data until the back end accepts it. It survives a crash.`),
-  status: key('status', status).aboutFixed(`
+  status: key('status', status).about(`
     The status server: /healthz, /readyz, /metrics, /status.json and a page at /.`),
   telemetry: key('telemetry', telemetry).about(`
     prom2otlp's own metrics, sent to the same back end. If you leave out a key, the standard
     variables OTEL_SDK_DISABLED, OTEL_METRIC_EXPORT_INTERVAL, OTEL_SERVICE_NAME and
     OTEL_RESOURCE_ATTRIBUTES apply: they describe this program, not the database services.`),
-  shard: key('shard', shard).aboutFixed(`
+  shard: key('shard', shard).about(`
     Divides the services among several processes with the same configuration. This is process
     \`index\` (from 0) of \`count\`, for example {index: "\${env:SHARD}", count: 3}.`),
-  log: key('log', log).aboutFixed(`
+  log: key('log', log).about(`
     prom2otlp's own log, on stderr. If you leave out \`level\`, the standard variable OTEL_LOG_LEVEL
     applies.`),
 });

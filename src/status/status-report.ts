@@ -9,7 +9,7 @@ import type { Daemon } from '../daemon/daemon.ts';
 import type { Clock } from '../lib/clock.ts';
 import { formatCount } from '../lib/format.ts';
 import { programVersion } from '../lib/version.ts';
-import type { Reload } from '../daemon/reload.ts';
+import { type Reload, restartFor } from '../daemon/reload.ts';
 import type { TimelineReport } from '../daemon/timeline.ts';
 import {
   accountProblems,
@@ -17,7 +17,12 @@ import {
   accountReport,
   balanceProblems,
 } from './account-report.ts';
-import { deliveryProblems, type DeliveryStatus, deliveryStatus } from './delivery-status.ts';
+import {
+  deliveryProblems,
+  type DeliveryStatus,
+  deliveryStatus,
+  troubleProblems,
+} from './delivery-status.ts';
 import {
   counted,
   type Finding,
@@ -75,7 +80,7 @@ export async function reportOf(
     account: accountReport(queue.account, configured),
     ...pullStatus(daemon, clock.nowMs()),
     reload: lastReload === null ? null : shown(lastReload),
-    timeline: daemon.timeline.report(),
+    timeline: daemon.timeline.report(config.metrics.intervalMs),
     memoryWarnings: memoryWarnings(config.memory),
     notes: [
       ...memoryNotes(config.memory),
@@ -106,7 +111,7 @@ export const PROBLEMS_SHOWN_MAX = 100;
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'note'];
 
 /**
- * Adds the problems to a report: errors first, and failures to read the service before others; at most
+ * Adds the problems to a report: errors first, of these a queue that loses data, then failures to read the service; at most
  * PROBLEMS_SHOWN_MAX and one that counts the rest. `book` dates them. `isPart`: the report covers a part of the book.
  */
 export function withProblems<Report extends StatusReport>(
@@ -115,6 +120,7 @@ export function withProblems<Report extends StatusReport>(
   isPart = false,
 ): Report & StatusDocument {
   const found = [
+    ...troubleProblems(report),
     ...pullFindings(report),
     ...reloadProblems(report),
     ...scrapeProblems(report),
@@ -138,7 +144,10 @@ export function withProblems<Report extends StatusReport>(
 }
 
 function reloadProblems({ reload }: StatusReport): readonly Finding[] {
-  const [first, ...rest] = reload?.mistakes ?? [];
+  const { mistakes = [], restart = [] } = reload ?? {};
+  const [first, ...rest] = mistakes;
+  if (first === undefined && restart.length > 0)
+    return [problem('warning', 'configuration', restartFor(restart), { cause: 'configuration' })];
   if (first === undefined) return [];
   const more = rest.length === 0 ? '' : `; and ${counted(rest.length, 'more mistake')}`;
   const message = `the changed configuration is not used, the previous one stays in use: ${first}${more}`;

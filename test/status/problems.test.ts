@@ -292,9 +292,16 @@ test.each<[what: string, changes: Partial<StatusReport>]>([
   ['a queue that cannot be written', { queueTrouble: 'cannot store a batch: disk I/O error' }],
   [
     'a changed configuration that is not used',
-    { reload: { at: secondsAgo(9), mistakes: ['c.yaml:1:2: a: unknown key', 'b'] } },
+    { reload: { at: secondsAgo(9), mistakes: ['c.yaml:1:2: a: unknown key', 'b'], restart: [] } },
   ],
-  ['a changed configuration that is used', { reload: { at: secondsAgo(9), mistakes: [] } }],
+  [
+    'a changed configuration that is used',
+    { reload: { at: secondsAgo(9), mistakes: [], restart: [] } },
+  ],
+  [
+    'a changed key that needs a restart',
+    { reload: { at: secondsAgo(9), mistakes: [], restart: ['queue.directory'] } },
+  ],
   [
     'less than four fifths of a queue',
     { queue: [sampleQueue({ bytes: 799, maxBytes: 1000, roomBytes: 1000 })] },

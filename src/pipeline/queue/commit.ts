@@ -10,12 +10,24 @@ import type { Batch, BatchPart, SampleCount, Signal } from '../../model/batch.ts
 /** How a row's body is compressed: a value of Content-Encoding, or `none`. */
 export type Encoding = 'gzip' | 'zstd' | 'none';
 
-export interface QueueOptions {
+/** What one request holds at most; a single point may have more bytes. */
+export interface RequestLimit {
+  /** Uncompressed. */
+  readonly bytes: number;
+  /** Data points or log records; Infinity for any number. */
+  readonly points: number;
+}
+
+/** What a reload may change; the directory in `config` stays. */
+export interface QueueSettings {
   readonly config: QueueConfig;
-  /** From `otlp.max_request`: the largest row, uncompressed, unless a single point is larger. */
-  readonly maxRequestBytes: Readonly<Record<Signal, number>>;
+  /** What a row holds at most. */
+  readonly limits: Readonly<Record<Signal, RequestLimit>>;
   /** How rows are compressed. */
   readonly compression: Readonly<Record<Signal, Encoding>>;
+}
+
+export interface QueueOptions extends QueueSettings {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly logger: Logger;

@@ -5,8 +5,8 @@
 // acknowledgements (storage.ts). While the file cannot be written at all, metrics are kept in memory and sent from
 // there (unwritten.ts).
 
-import type { Config, OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
+import { formatCount } from '../../lib/format.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
@@ -19,6 +19,7 @@ import type {
   Commit,
   CommitOutcome,
   QueueOptions,
+  QueueSettings,
   QueueRow,
   QueueSize,
   QueueStats,
@@ -40,7 +41,7 @@ import {
 } from './transactions.ts';
 import { Unwritten } from './unwritten.ts';
 
-const DISK_FULL = 'its disk is full: new metrics replace the oldest';
+const DISK_FULL = 'the disk is full: new metrics replace the oldest';
 
 const UNSETTLED = "cannot store the back end's answers: the file cannot be written";
 
@@ -66,13 +67,17 @@ const NO_TIMES: RowTimes = { oldestAtMs: null, newestAtMs: null };
 
 const MINUTE_MS = 60_000;
 
+/** Settled rows leave the file together: after this time, or at this number. A kill before that sends them again. */
+const SETTLE_MS = 250;
+export const SETTLED_ROWS_MAX = 64;
+
 export class Queue {
   readonly account: Account = new Account();
-  readonly #options: QueueOptions;
+  #options: QueueOptions;
   readonly #log: ThrottledLog;
   readonly #counters: CountersOf<typeof QUEUE_COUNTERS & typeof FILE_COUNTERS>;
   readonly #storage: Storage;
-  readonly #unwritten: Unwritten;
+  readonly #unwritten: Unwritten = new Unwritten();
   readonly #commits = new Semaphore(1);
   readonly #listeners = new Set<() => void>();
   /** Rows that are being sent, as the account counts them. */
@@ -84,6 +89,8 @@ export class Queue {
   /** The highest row id in this process or in the file. */
   #lastId = 0;
   #trouble: string | null = null;
+  /** Ends the time that settled rows wait for others; null while none runs. */
+  #cancelSettling: (() => void) | null = null;
   /** True while the outcome of sent rows could not be written. */
   #isUnsettled = false;
   /** Points that were evicted because the disk fails or is full, in the last minute. */
@@ -97,7 +104,7 @@ export class Queue {
     this.#log = new ThrottledLog(options.logger, options.clock);
     this.#counters = options.counters.of({ ...QUEUE_COUNTERS, ...FILE_COUNTERS });
     this.#storage = storage;
-    this.#unwritten = new Unwritten(options.config.metrics.maxBytes);
+    this.use(options);
     storage.onOpen = file => this.#load(file);
     this.#showGauges();
   }
@@ -121,6 +128,12 @@ export class Queue {
       storage.close();
       throw openError(`cannot use the queue in ${String(directory)}`, error);
     }
+  }
+
+  /** Takes the limits of another configuration from now on, and how it writes rows. */
+  use(settings: QueueSettings): void {
+    this.#options = { ...this.#options, ...settings };
+    this.#unwritten.limit(settings.config.metrics.maxBytes);
   }
 
   #showGauges(): void {
@@ -212,7 +225,7 @@ export class Queue {
     this.#pinned.delete(id);
   }
 
-  /** Removes a pinned row, counts the outcome of its points, and stores set-aside entries, even on a full disk. */
+  /** Removes a pinned row, counts its points, and stores set-aside entries, even on a full disk; see SETTLE_MS. */
   settle(
     id: number,
     settlements: readonly Settlement[],
@@ -224,7 +237,8 @@ export class Queue {
     const change = this.#unwritten.settle(head, { settlements, aside });
     this.#apply(change);
     this.#countSetAside(aside);
-    this.#trySettling();
+    if (aside.length > 0 || this.#unwritten.settledRows >= SETTLED_ROWS_MAX) this.#trySettling();
+    else this.#settleSoon();
     // The index of the row was damaged after it was read: the account must be balanced.
     if (settledPoints(settlements) + change.sums[head.signal].points !== 0)
       this.#guard('read', () => this.#storage.read(file => this.#load(file)));
@@ -288,8 +302,9 @@ export class Queue {
     return this.size('metrics').points + this.size('logs').points;
   }
 
-  /** Reads the file. */
+  /** Reads the file, after settled rows have left it. */
   stats(signal: Signal): QueueStats {
+    if (this.#unwritten.settledRows > 0) this.#trySettling();
     if (!this.#isClosed) this.#readTimes(signal);
     return { ...this.size(signal), ...this.#times[signal] };
   }
@@ -299,7 +314,7 @@ export class Queue {
     const trouble = this.#storage.gone ?? this.#trouble ?? (this.#isUnsettled ? UNSETTLED : null);
     const points = this.#droppedLately();
     if (trouble === null || points === 0) return trouble;
-    return `${trouble}; ${String(points)} points were dropped in the last minute`;
+    return `${formatCount(points)} points were lost in the last minute: ${trouble}`;
   }
 
   /** Notes for the operator, as sentences: for example that other programs deleted files, or that state is lost. */
@@ -361,10 +376,12 @@ export class Queue {
   }
 
   async #makeRows({ batches }: Commit): Promise<readonly NewRow[]> {
-    const { maxRequestBytes, compression } = this.#options;
+    const { limits, compression } = this.#options;
     const rows: NewRow[] = [];
-    for (const batch of batches)
-      rows.push(...(await makeRows(batch, compression, maxRequestBytes)));
+    for (const batch of batches) {
+      const { signal } = batch;
+      rows.push(...(await makeRows(batch, compression[signal], limits[signal])));
+    }
     return rows;
   }
 
@@ -419,7 +436,17 @@ export class Queue {
     this.#guard('settle', () => this.#writeSettled());
   }
 
+  #settleSoon(): void {
+    this.#cancelSettling ??= this.#options.clock.after(SETTLE_MS, () => {
+      this.#cancelSettling = null;
+      this.#trySettling();
+      this.#tellListeners();
+    });
+  }
+
   #writeSettled(): void {
+    this.#cancelSettling?.();
+    this.#cancelSettling = null;
     this.#isUnsettled = this.#unwritten.hasSettled;
     while (this.#unwritten.hasSettled) {
       const write = (file: QueueFile): (() => void) =>
@@ -603,24 +630,4 @@ export class Queue {
       return null;
     }
   }
-}
-
-/** OTLP/JSON is up to this many times as large as protobuf; rows are measured in protobuf. */
-const JSON_FACTOR = 8;
-
-/** The queue of a configuration: in `queue.directory`, or in bounded memory if that is null. Throws an OperatorError. */
-export function openQueue(
-  { queue, otlp }: Config,
-  parts: Pick<QueueOptions, 'clock' | 'counters' | 'logger'>,
-): Queue {
-  const { metrics, logs } = otlp;
-  const maxBytesOf = ({ protocol }: OtlpSignalConfig): number =>
-    Math.ceil(otlp.maxRequestBytes / (protocol === 'http/json' ? JSON_FACTOR : 1));
-  const options: QueueOptions = {
-    ...parts,
-    config: queue,
-    maxRequestBytes: { metrics: maxBytesOf(metrics), logs: maxBytesOf(logs) },
-    compression: { metrics: metrics.compression, logs: logs.compression },
-  };
-  return Queue.open(options, queue.directory);
 }

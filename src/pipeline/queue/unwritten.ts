@@ -1,6 +1,6 @@
 // What the file of the queue does not have yet: rows of metrics, in the same kind of store as with `directory: null`; the
-// ids of rows that are settled; counts, state and set-aside entries. In ordinary life it is empty between two calls. While
-// the file cannot be written, it fills, and its rows are sent from here. It is bounded: the oldest rows are evicted.
+// ids of rows that are settled; counts, state and set-aside entries. Settled rows wait here for
+// others, for a moment (queue.ts). While the file cannot be written, it fills, and its rows are sent from here. It is bounded: the oldest rows are evicted.
 //
 //   numbers of the queue (account.ts) = numbers in the file + numbers here
 //
@@ -30,7 +30,7 @@ const ROWS_PER_STEP = 16;
 type Done = () => void;
 
 export class Unwritten {
-  readonly #maxBytes: number;
+  #maxBytes = BYTES_MAX;
   /** Null while there are no rows. */
   #rows: QueueFile | null = null;
   /** What the rows count towards the limit. A sum over the rows at every commit would cost the square of their number. */
@@ -44,7 +44,7 @@ export class Unwritten {
   readonly #state = new Map<string, StateChange>();
 
   /** `maxBytes`: the limit of metrics in the queue. */
-  constructor(maxBytes: number) {
+  limit(maxBytes: number): void {
     this.#maxBytes = Math.min(maxBytes, BYTES_MAX);
   }
 
@@ -81,6 +81,10 @@ export class Unwritten {
 
   head(id: number): RowHead | null {
     return this.#rows?.head(id) ?? null;
+  }
+
+  get settledRows(): number {
+    return this.#settled.size;
   }
 
   settledCount(signal: Signal): number {
