@@ -1,6 +1,5 @@
-// Generates the files that depend on the keys of the configuration (src/config/keys.ts): the example, the JSON Schema (also
-// that of the values of the chart)
-// and the table of keys. Run it after a change of a key:
+// Generates the files that depend on the keys of the configuration (src/config/keys.ts): the example, the JSON Schema,
+// also within that of the chart's values, and the table of keys. Run it after a change of a key:
 // `node tools/config-schema.ts`. A test compares the files.
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -25,8 +24,9 @@ const VALUES = 'deploy/helm/values.schema.json';
 /** The schema of the chart's values, with that of the configuration inside. The templates say what is missing there. */
 function valuesText(): string {
   const values = JSON.parse(readFileSync(pathOf(VALUES), 'utf8')) as { properties: object };
-  const { $schema, $id, required, ...config } = JSON.parse(schemaText()) as Record<string, unknown>;
-  const properties = { ...values.properties, config };
+  const schema = Object.entries(JSON.parse(schemaText()) as object);
+  const own = schema.filter(([name]) => !['$schema', '$id', 'required'].includes(name));
+  const properties = { ...values.properties, config: Object.fromEntries(own) as object };
   return `${JSON.stringify({ ...values, properties }, null, 2)}\n`;
 }
 
