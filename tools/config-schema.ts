@@ -76,11 +76,17 @@ function sentence(about: string): string {
 }
 
 function shortLine(key: Key<unknown>, indent: string): string | null {
-  return isBlock(key.kind) ? null : `${indent}${key.name}: ${flow(key.example)}`;
+  return isShownAsBlock(key) ? null : `${indent}${key.name}: ${flow(key.example)}`;
 }
 
-function keyLines({ name, kind, example }: Key<unknown>, indent: string): string[] {
-  if (isBlock(kind)) {
+/** A block that is null by default is shown as that. */
+function isShownAsBlock({ kind, example }: Key<unknown>): boolean {
+  return isBlock(kind) && example !== null;
+}
+
+function keyLines(key: Key<unknown>, indent: string): string[] {
+  const { name, kind, example } = key;
+  if (isBlock(kind) && isShownAsBlock(key)) {
     const isEmpty = keysOf(kind).every(({ presence }) => presence === 'optional');
     if (isEmpty) return [`${indent}${name}: {}`];
     return [`${indent}${name}:`, ...blockLines(kind, `${indent}  `)];

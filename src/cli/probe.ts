@@ -1,7 +1,7 @@
 // `check --probe`: scrapes each target once, translates the page without sending it, and sends one point to
 // the back end, an empty request to its endpoint for logs, and one more of each in zstd.
 
-import type { Config, OtlpSignalConfig } from '../config/config.ts';
+import { type Config, type OtlpSignalConfig, type Secret, tokenUrlOf } from '../config/config.ts';
 import { configWith, Discovery } from '../daemon/discovery.ts';
 import { reportDrift } from '../daemon/drift-report.ts';
 import { runInSlices } from '../daemon/target-states.ts';
@@ -22,8 +22,9 @@ import { SeriesBudget } from '../pipeline/derive/options.ts';
 import { writeGauges } from '../pipeline/encode/gauges.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import { compress } from '../pipeline/queue/compression.ts';
+import { openAuthorization } from '../pipeline/send/authorization.ts';
 import { openTransport } from '../pipeline/send/open-senders.ts';
-import type { SendResult } from '../pipeline/send/transport.ts';
+import type { EndpointOptions, SendResult } from '../pipeline/send/transport.ts';
 import { ServiceClient } from '../service/client.ts';
 import { apisOf, type ServiceClients } from '../service/clients.ts';
 import { type LogItem, LogsApi } from '../service/logs-api.ts';
@@ -56,7 +57,7 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
     for (const encoding of ['gzip', 'zstd'] as const)
       sizes[encoding] += (await compress(encoding, batch.payload)).length;
     context.out.line(
-      `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes.length} bytes in ${Math.round(durationMs)} ms from ${url}`,
+      `service  ${target.name}: ${page?.samples ?? 0} samples, ${bytes.length} bytes in ${Math.round(durationMs)} ms from ${url}${proxyText(target.api.proxy)}`,
     );
     for (const { line, column, reason } of page?.problems.slice(0, 5) ?? [])
       context.out.line(`  line ${line}, column ${column}: ${reason}`);
@@ -109,7 +110,8 @@ export async function* scrapeTargets(
     const url = printableUrl(`${target.api.baseUrl}${config.metrics.path}`);
     if (result.kind !== 'page') {
       const { reason, message, hint } = result;
-      const cause = `cannot scrape ${url} (${reason}): ${message}; ${hint}`;
+      const by = proxyText(target.api.proxy);
+      const cause = `cannot scrape ${url}${by} (${reason}): ${message}; ${hint}`;
       yield { kind: 'failure', message: `${target.name}: ${cause}` };
       continue;
     }
@@ -206,14 +208,22 @@ interface Sizes {
  */
 async function probeBackEnd(config: Config, sizes: Sizes, context: VerbContext): Promise<boolean> {
   const hasLogs = config.logs.isEnabled || config.backups.isEnabled;
+  const { auth } = config.otlp;
+  const tokenUrl = auth === null ? null : tokenUrlOf(auth);
+  if (tokenUrl !== null)
+    context.out.line(
+      `token    from ${printableUrl(tokenUrl)}${proxyText(auth?.tokenProxy ?? null)}`,
+    );
+  const authorization = await openAuthorization(auth, context.clock, config.otlp.metrics.timeoutMs);
   let isGood = true;
   for (const signal of hasLogs ? SIGNALS : (['metrics'] as const)) {
     const settings = config.otlp[signal];
-    const options = { apis: new KnownApis(apisOf(config)), clock: context.clock };
+    const apis = new KnownApis(apisOf(config));
+    const options = { apis, clock: context.clock, authorization };
     const result = await sendProbe(signal, settings, options);
     const isAccepted = result.kind === 'accepted';
     context.out.line(
-      `back end ${signal} ${printableUrl(settings.endpoint)}: ${outcomeText(result)}`,
+      `back end ${signal} ${printableUrl(settings.endpoint)}${proxyText(settings.proxy)}: ${outcomeText(result)}`,
     );
     for (const likely of isAccepted
       ? []
@@ -232,7 +242,7 @@ async function probeBackEnd(config: Config, sizes: Sizes, context: VerbContext):
 async function sendProbe(
   signal: Signal,
   settings: OtlpSignalConfig,
-  options: { readonly apis: KnownApis; readonly clock: Clock },
+  options: Pick<EndpointOptions, 'apis' | 'clock' | 'authorization'>,
 ): Promise<SendResult> {
   const transport = await openTransport(settings, { ...options, concurrency: 1 });
   const raw = signal === 'metrics' ? probePoint(options.clock.nowMs()) : Buffer.alloc(0);
@@ -273,6 +283,13 @@ function outcomeText(result: SendResult): string {
   if (kind === 'unknown') return `fails: ${reason}`;
   if (kind === 'settings') return `refuses the request: ${reason}`;
   return `refuses the request: ${reason}; the path or the key may be wrong`;
+}
+
+/** Names the proxy, and the variable that it comes from. */
+function proxyText(proxy: Secret | null): string {
+  if (proxy === null) return '';
+  const from = proxy.source === '' ? '' : ` (${proxy.source})`;
+  return ` through the proxy ${printableUrl(proxy.reveal())}${from}`;
 }
 
 function indent(text: string): string {

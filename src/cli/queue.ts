@@ -1,6 +1,7 @@
 // `queue`: inspects, exports or delivers the durable queue without the daemon.
 
 import type { Config, OtlpSignalConfig } from '../config/config.ts';
+import { readProxyVariables } from '../config/proxy-variables.ts';
 import { readAlone } from '../config/declare.ts';
 import { otlp as otlpKeys } from '../config/keys.ts';
 import { loadConfig } from '../config/load.ts';
@@ -39,7 +40,6 @@ import {
   refuseFile,
   STDOUT,
   text,
-  type TextSink,
   usageError,
   type Verb,
   type VerbContext,
@@ -352,7 +352,7 @@ async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext
   // Opening the queue would create one.
   existingQueue(directory);
   const otlp =
-    endpoint === undefined ? config.otlp : redirect(call.command, config, endpoint, context.err);
+    endpoint === undefined ? config.otlp : redirect(call.command, config, endpoint, context);
   const { clock } = context;
   const counters = new Counters();
   // Also delivers metrics that the daemon would drop for their age.
@@ -423,7 +423,7 @@ function redirect(
   command: string,
   { otlp }: Config,
   endpoint: string,
-  err: TextSink,
+  { err, environment }: Pick<VerbContext, 'err' | 'environment'>,
 ): Config['otlp'] {
   const base = readAlone(otlpKeys.keys.endpoint, endpoint);
   if (base === undefined)
@@ -433,6 +433,7 @@ function redirect(
     );
   const { origin } = new URL(base);
   let isWithheld = false;
+  let isElsewhere = false;
   const settingsOf = (signal: Signal): OtlpSignalConfig => {
     const configured = otlp[signal];
     const settings = {
@@ -441,15 +442,18 @@ function redirect(
       names: { ...configured.names, 'otlp.endpoint': '--endpoint' },
     };
     if (new URL(configured.endpoint).origin === origin) return settings;
-    isWithheld ||= Object.keys(settings.headers).length > 0;
-    return { ...settings, headers: {} };
+    isElsewhere = true;
+    isWithheld ||= Object.keys(settings.headers).length > 0 || otlp.auth !== null;
+    const proxy = otlp.proxy ?? readProxyVariables(environment).proxyFor(base);
+    return { ...settings, headers: {}, proxy };
   };
   const [metrics, logs] = [settingsOf('metrics'), settingsOf('logs')];
   if (isWithheld)
     err.line(
-      'otlp.headers are not sent to another origin; for a receiver that wants some, use a configuration of its own',
+      'otlp.headers and otlp.auth are not sent to another origin; for a receiver that wants some, use a configuration of its own',
     );
-  return { ...otlp, metrics, logs };
+  // Credentials are for both signals: one other origin is enough to withhold them.
+  return { ...otlp, metrics, logs, auth: isElsewhere ? null : otlp.auth };
 }
 
 // The account covers all runs of a queue; a verb that ends by itself reports what it added.

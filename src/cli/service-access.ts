@@ -4,6 +4,7 @@
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { loadConfig, parseConfig } from '../config/load.ts';
+import { proxyVariablesOf } from '../config/proxy-variables.ts';
 import { OperatorError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
@@ -170,8 +171,11 @@ function configOfAddress(
     queue: { directory: null },
   });
   // Variables for OTLP do not concern a request to the service.
-  const key = { [KEY_VARIABLE]: environment[KEY_VARIABLE] };
-  return parseOptions(text, key, {
+  const variables = {
+    [KEY_VARIABLE]: environment[KEY_VARIABLE],
+    ...proxyVariablesOf(environment),
+  };
+  return parseOptions(text, variables, {
     'api.base_url': '--base-url',
     'api.key': keyFile === undefined ? KEY_VARIABLE : '--key-file',
     'services[0].id': '--service-id',

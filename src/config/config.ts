@@ -9,6 +9,7 @@ import type { backupEndpoints, logEndpoints } from './endpoints.ts';
 import type { ListenAddress } from './http-kinds.ts';
 import type { ApiKeys, ConfigKeys, ServiceEntry } from './keys.ts';
 import type { Secret } from './secrets.ts';
+import { readServiceAccount } from './service-account.ts';
 
 export type { Secret } from './secrets.ts';
 
@@ -61,10 +62,23 @@ type AutoKeys = Exclude<ConfigKeys['services'], readonly unknown[]>;
 export interface AutoConfig extends AutoKeys, Pick<ServiceConfig, 'attributes' | 'api'> {}
 
 type OtlpKeys = ConfigKeys['otlp'];
+type AuthKeys = NonNullable<OtlpKeys['auth']>;
+
+/** The keys of `otlp.auth`, and the proxy towards its token endpoint. */
+export interface AuthConfig extends AuthKeys {
+  readonly tokenProxy: Secret | null;
+}
+
+/** The token endpoint of `otlp.auth`; null where none is needed. */
+export function tokenUrlOf({ oauth2, google }: AuthKeys): string | null {
+  if (oauth2 !== null) return oauth2.tokenUrl;
+  const account = google === null ? null : readServiceAccount(google.credentialsFile.reveal());
+  return account === null || typeof account === 'string' ? null : account.tokenUrl;
+}
 
 /** The settings that the standard variables can set per signal. Certificates and keys are PEM texts. */
 export interface OtlpSignalConfig
-  extends Pick<OtlpKeys, 'protocol' | 'compression' | 'headers' | 'timeoutMs' | 'tls'> {
+  extends Pick<OtlpKeys, 'protocol' | 'compression' | 'headers' | 'timeoutMs' | 'tls' | 'proxy'> {
   /** The full URL, with the signal's path; for gRPC `http://host:port` or, with TLS, `https://host:port`. */
   readonly endpoint: string;
   /** The names for hints to use instead of keys, such as the variable that sets a key. */
@@ -74,10 +88,11 @@ export interface OtlpSignalConfig
 export interface OtlpConfig
   extends Pick<
     OtlpKeys,
-    'backend' | 'concurrency' | 'maxRequestBytes' | 'stuckAfterMs' | 'temporality'
+    'backend' | 'concurrency' | 'maxRequestBytes' | 'stuckAfterMs' | 'temporality' | 'proxy'
   > {
   readonly metrics: OtlpSignalConfig;
   readonly logs: OtlpSignalConfig;
+  readonly auth: AuthConfig | null;
 }
 
 /** The limits that do not fit the memory of the process. */

@@ -78,19 +78,18 @@ function endpointWarnings(root: unknown, given: unknown): Violation[] {
   });
 }
 
-/** Headers that look secret and leave this machine over plain http. */
+/** Headers that look secret, or credentials, that leave this machine over plain http. */
 function plainHeaderWarnings({ config, layers }: Judgement, signal: Signal): Violation[] {
   const { given: root } = layers[signal];
   const own = `${signal}_endpoint`;
   const name = isSet(root, ['otlp', own]) ? own : 'endpoint';
   const found = addresses(root).find(([path]) => path[0] === 'otlp' && path[1] === name);
-  const headers = valueAt(root, ['otlp', 'headers']);
-  const isSecret =
-    isPlainMap(headers) && Object.keys(headers).some(header => SECRET_HEADER.test(header));
-  if (found === undefined || !isSecret || !isUsed(config, signal)) return [];
+  const isSecret = Object.keys(config.otlp[signal].headers).some(name => SECRET_HEADER.test(name));
+  const key = config.otlp.auth === null ? 'headers' : 'auth';
+  if (found === undefined || !(isSecret || key === 'auth') || !isUsed(config, signal)) return [];
   const [path, url] = found;
   if (url.protocol !== 'http:' || isLoopbackHost(url.hostname)) return [];
-  const problem = 'the secrets in `otlp.headers` go to this URL without encryption';
+  const problem = `the secrets in \`otlp.${key}\` go to this URL without encryption`;
   return [{ path, problem, hint: 'use https://' }];
 }
 
@@ -211,7 +210,7 @@ function valuesIn(root: unknown): EffectiveValue[] {
     return Object.values(kind.keys).flatMap(({ name, kind, default: fallback }) => {
       const own = [...path, name];
       const given = valueAt(root, own);
-      if (isBlock(kind)) return walk(kind, own);
+      if (isBlock(kind) && (isPlainMap(given) || fallback !== null)) return walk(kind, own);
       const { element } = kind;
       if (Array.isArray(given) && element !== undefined && isBlock(element))
         return given.flatMap((_, index) => walk(element, [...own, index]));

@@ -6,6 +6,7 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import { findBadCertificate } from '../lib/pem.ts';
 import { leaf, mapOf, type Kind, type LeafInput, type Reading, type Refusal } from './declare.ts';
 import { ConfigSecret, type Secret } from './secrets.ts';
+import { isTokenUrlSafe, readServiceAccount } from './service-account.ts';
 
 /**
  * An http(s) URL without user and fragment. `isBase`: a path is appended to it, so it has no query and no trailing slash.
@@ -166,6 +167,43 @@ export function headerValue(expected: string): Kind<Secret> {
       return text === text.trim()
         ? { problem: 'the value holds characters that no header can carry' }
         : { problem: 'the value begins or ends with a blank' };
+    },
+  });
+}
+
+/** A secret that is encoded before it travels: any text of one line. */
+export function secretText(expected: string): Kind<Secret> {
+  const refuse = (text: string): Refusal | undefined =>
+    /\p{Cc}/u.test(text)
+      ? { problem: 'the value holds a line break or a control character' }
+      : undefined;
+  return secret({ expected, refuse });
+}
+
+/** The URL where tokens are asked for. The client's secret goes there, so that it must be https, or this machine. */
+export function tokenUrl(): Kind<string> {
+  const expected = 'the https URL of a token endpoint';
+  const kind = httpUrl(expected, false);
+  return {
+    ...kind,
+    read: (value, path, report) => {
+      const text = kind.read(value, path, report);
+      if (text === undefined || isTokenUrlSafe(text)) return text;
+      const problem = 'plain http shows the secret to everybody on the network path';
+      report({ path, problem, hint: 'use https' });
+      return undefined;
+    },
+  };
+}
+
+/** The key of a Google service account, as the JSON file holds it. */
+export function serviceAccount(): Kind<Secret> {
+  return secret({
+    expected: 'the path of the JSON file of a service account',
+    isFile: true,
+    refuse: text => {
+      const problem = readServiceAccount(text);
+      return typeof problem === 'string' ? { problem } : undefined;
     },
   });
 }

@@ -30,6 +30,9 @@ import {
   listenAddress,
   privateKey,
   proxyUrl,
+  secretText,
+  serviceAccount,
+  tokenUrl,
 } from './http-kinds.ts';
 import {
   choice,
@@ -81,7 +84,8 @@ const apiKeys = {
     authority alone is enough.`),
   proxy: key('proxy', orNull(proxyUrl()), null).about(`
     An HTTP proxy for requests to the service: http://proxy.example:3128. It may contain a user
-    and a password.`),
+    and a password. If you leave it out, the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply, but
+    not to loopback, link-local addresses and names inside a cluster.`),
   isInsecureAllowed: key('insecure', flag(), false).about(`
     Plain http shows the key to everybody on the network path. So prom2otlp refuses http for
     addresses beyond this machine. true allows it.`),
@@ -358,6 +362,60 @@ export const otlpTls = block({
     A PEM file with the private key of the client certificate, without a passphrase.`),
 });
 
+const basicAuth = block({
+  user: requiredKey(
+    'user',
+    text({ expected: 'a user, without `:`', pattern: /^[^:]+$/ }),
+    'me',
+  ).about('The user, for many back ends the number of an account.'),
+  password: requiredKey(
+    'password',
+    secretText('the password'),
+    '${file:/run/secrets/password}',
+  ).about('The password or token.'),
+});
+
+const oauth2 = block({
+  tokenUrl: requiredKey('token_url', tokenUrl(), 'https://login.example.com/token').about(`
+    The token endpoint: https, or http on this machine.`),
+  clientId: requiredKey('client_id', text(), 'prom2otlp').about('The client.'),
+  clientSecret: requiredKey(
+    'client_secret',
+    secretText('the secret of the client'),
+    '${file:/run/secrets/client-secret}',
+  ).about('Its secret.'),
+  scopes: key('scopes', list(text()), []).about('The scopes to ask for.'),
+});
+
+const GOOGLE_SCOPES = ['monitoring.write', 'logging.write'].map(
+  name => `https://www.googleapis.com/auth/${name}`,
+);
+
+const google = block({
+  credentialsFile: requiredKey(
+    'credentials_file',
+    serviceAccount(),
+    '/run/secrets/service-account.json',
+  ).about('The JSON file with the key of a service account.'),
+  scopes: key('scopes', list(text()), GOOGLE_SCOPES).about('The scopes to ask for.'),
+});
+
+export const otlpAuth = block({
+  basic: key('basic', orNull(basicAuth), null).about('Basic authentication.'),
+  oauth2: key('oauth2', orNull(oauth2), null).about(`
+    OAuth 2.0 with client credentials: a token is fetched, renewed before it expires, and after a 401.`),
+  google: key('google', orNull(google), null).about(`
+    The same with the signed assertion of a Google service account.`),
+});
+
+function headersOf(signal: string) {
+  return block({
+    headers: key('headers', headers(), {}).about(`
+      Request headers for ${signal} alone. They add to \`otlp.headers\`, and replace those of the same
+      name.`),
+  });
+}
+
 export const otlp = block({
   backend: key('backend', orNull(choice(BACK_END_NAMES)), null).about(`
     The back end whose profile gives other keys their defaults: docs/back-ends has a page for each.
@@ -386,6 +444,15 @@ export const otlp = block({
   headers: key('headers', headers(), {}).about(`
     Request headers, for example {Authorization: "Bearer \${file:token}"}. Their values are kept
     secret.`),
+  metrics: key('metrics', headersOf('metrics')).about('What is for metrics alone.'),
+  logs: key('logs', headersOf('logs')).about('What is for logs alone.'),
+  auth: key('auth', orNull(otlpAuth), null).about(`
+    The header Authorization, as one of {basic: {user, password}}, {oauth2: {token_url, client_id,
+    client_secret, scopes}} and {google: {credentials_file, scopes}}. For a fixed key or token,
+    \`headers\` is enough.`),
+  proxy: key('proxy', orNull(proxyUrl()), null).about(`
+    An HTTP proxy for requests to the back end, and to the token endpoint of \`auth\`. It may contain a
+    user and a password. If you leave it out, the variables apply as for api.proxy.`),
   timeoutMs: key('timeout', duration({ max: HOUR_MS }), '10s').about('The timeout of one request.'),
   concurrency: key('concurrency', integer({ min: 1, max: 64 }), 1).about(`
     The number of concurrent requests. Points arrive in time order only with 1, and most back ends

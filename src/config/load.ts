@@ -6,7 +6,14 @@ import { dirname, resolve } from 'node:path';
 import { bug, OperatorError, type Mistake } from '../errors.ts';
 import { dealShards } from '../lib/shard.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
-import type { ApiConfig, Config, OtlpConfig, OtlpSignalConfig, ServiceConfig } from './config.ts';
+import {
+  type ApiConfig,
+  type Config,
+  type OtlpConfig,
+  type OtlpSignalConfig,
+  type ServiceConfig,
+  tokenUrlOf,
+} from './config.ts';
 import { kindAt, readAlone, type Violation } from './declare.ts';
 import { type Judgement, warningsOf } from './examine.ts';
 import type { ListenAddress } from './http-kinds.ts';
@@ -22,6 +29,7 @@ import { keyFor, readOtelVariables, SIGNAL_KEYS } from './otel-variables.ts';
 import { type MemoryReadings, readMemory } from './memory-limits.ts';
 import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath } from './paths.ts';
 import { orderMistakes, violationMistakes } from './problems.ts';
+import { type ProxyVariables, readProxyVariables } from './proxy-variables.ts';
 import { removedKeys, replaceRemoved } from './removed.ts';
 import { ruleViolations } from './rules.ts';
 import type { TextSources } from './secrets.ts';
@@ -89,8 +97,10 @@ function judgeText(text: string, options: LoadOptions): Judgement {
   const [metrics, logs] = [read('metrics'), read('logs')];
   const mistakes = [...metrics.mistakes, ...logs.mistakes];
   if (mistakes.length > 0) throw new OperatorError(orderMistakes(mistakes));
-  const resolved = resolveConfig({ metrics, logs });
-  const config = { ...resolved, warnings: orderMistakes([...metrics.warnings, ...logs.warnings]) };
+  const proxies = readProxyVariables(environment);
+  const resolved = resolveConfig({ metrics, logs }, proxies.proxyFor);
+  const warnings = [...metrics.warnings, ...logs.warnings, ...proxies.warnings];
+  const config = { ...resolved, warnings: orderMistakes(warnings) };
   return { config, layers: { metrics: metrics.layers, logs: logs.layers } };
 }
 
@@ -149,16 +159,18 @@ export function warningMistakes(judgement: Judgement, isContainer: boolean): rea
   return orderMistakes([...judgement.config.warnings, ...found.flat()]);
 }
 
-function resolveConfig({
-  metrics,
-  logs,
-}: Readonly<Record<Signal, SignalRead>>): Omit<Config, 'warnings'> {
+type ProxyFor = ProxyVariables['proxyFor'];
+
+function resolveConfig(
+  { metrics, logs }: Readonly<Record<Signal, SignalRead>>,
+  proxyFor: ProxyFor,
+): Omit<Config, 'warnings'> {
   const { keys, layers } = metrics;
   const { file, memory } = layers;
   const { api, attributes, services: entries, queue, status, ...others } = keys;
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
   const isAuto = 'goneAfterMs' in entries;
-  const services = isAuto ? [] : listedServices(entries, api, attributes);
+  const services = isAuto ? [] : listedServices({ entries, global: api, attributes }, proxyFor);
   const shards = dealShards(
     services.map(({ id }) => id),
     keys.shard.count,
@@ -169,27 +181,32 @@ function resolveConfig({
     file,
     services: services.filter(isOurs),
     elsewhere: services.filter(service => !isOurs(service)),
-    auto: isAuto ? { ...entries, attributes, api: mergeApi(api, {}) } : null,
+    auto: isAuto ? { ...entries, attributes, api: mergeApi(api, {}, proxyFor) } : null,
     memory,
-    otlp: resolveOtlp(metrics, logs),
+    otlp: resolveOtlp(metrics, logs, proxyFor),
     queue: { ...queue, directory },
     status: { ...status.listen, token: status.token },
   };
 }
 
 function listedServices(
-  entries: readonly ServiceEntry[],
-  global: ApiKeys,
-  attributes: Readonly<Record<string, string>>,
+  { entries, global, attributes }: ServiceKeys,
+  proxyFor: ProxyFor,
 ): ServiceConfig[] {
   // Entries without own keys share one object, so that its key is read again only once.
-  const shared = mergeApi(global, {});
+  const shared = mergeApi(global, {}, proxyFor);
   return entries.map(entry => ({
     id: entry.id,
     name: entry.name ?? entry.id,
     attributes: { ...attributes, ...entry.attributes },
-    api: Object.values(entry.api).every(isUnset) ? shared : mergeApi(global, entry.api),
+    api: Object.values(entry.api).every(isUnset) ? shared : mergeApi(global, entry.api, proxyFor),
   }));
+}
+
+interface ServiceKeys {
+  readonly entries: readonly ServiceEntry[];
+  readonly global: ApiKeys;
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 function isUnset(value: unknown): boolean {
@@ -197,19 +214,32 @@ function isUnset(value: unknown): boolean {
 }
 
 /** All global keys but `key` have defaults; rules.ts ensures that the global block or the entry has `key`. */
-function mergeApi(global: ApiKeys, own: Partial<ApiKeys>): ApiConfig {
+function mergeApi(global: ApiKeys, own: Partial<ApiKeys>, proxyFor: ProxyFor): ApiConfig {
   const set = Object.fromEntries(Object.entries(own).filter(([, value]) => !isUnset(value)));
-  const names = new Set(Object.keys(own.headers ?? {}).map(name => name.toLowerCase()));
-  const isKept = ([name]: readonly [string, unknown]): boolean => !names.has(name.toLowerCase());
-  const kept = Object.fromEntries(Object.entries(global.headers ?? {}).filter(isKept));
-  return { ...global, ...set, headers: { ...kept, ...own.headers } } as ApiConfig;
+  const headers = mergeHeaders(global.headers, own.headers);
+  const api = { ...global, ...set, headers } as ApiConfig;
+  return { ...api, proxy: api.proxy ?? proxyFor(api.baseUrl) };
 }
 
-function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
-  const { backend, concurrency, maxRequestBytes, stuckAfterMs, temporality } = metrics.keys.otlp;
+type Headers = ApiConfig['headers'];
+
+/** Both; of headers with the same name, whatever the case, our own. */
+function mergeHeaders(global: Headers = {}, own: Headers = {}): Headers {
+  const names = new Set(Object.keys(own).map(name => name.toLowerCase()));
+  const isKept = ([name]: readonly [string, unknown]): boolean => !names.has(name.toLowerCase());
+  return { ...Object.fromEntries(Object.entries(global).filter(isKept)), ...own };
+}
+
+function resolveOtlp(metrics: SignalRead, logs: SignalRead, proxyFor: ProxyFor): OtlpConfig {
+  const { backend, concurrency, maxRequestBytes, stuckAfterMs, temporality, auth, proxy } =
+    metrics.keys.otlp;
+  const tokenUrl = auth === null ? null : tokenUrlOf(auth);
+  const tokenProxy = tokenUrl === null ? null : (proxy ?? proxyFor(tokenUrl));
   return {
-    metrics: signalConfig(metrics),
-    logs: signalConfig(logs),
+    metrics: signalConfig(metrics, proxyFor),
+    logs: signalConfig(logs, proxyFor),
+    auth: auth === null ? null : { ...auth, tokenProxy },
+    proxy,
     backend,
     concurrency,
     maxRequestBytes,
@@ -218,19 +248,24 @@ function resolveOtlp(metrics: SignalRead, logs: SignalRead): OtlpConfig {
   };
 }
 
-function signalConfig(read: SignalRead): OtlpSignalConfig {
-  const { protocol, compression, headers, timeoutMs, tls } = read.keys.otlp;
-  const own = { endpoint: endpointOf(read), names: namesOf(read) };
-  return { protocol, compression, headers, timeoutMs, tls, ...own };
+function signalConfig(read: SignalRead, proxyFor: ProxyFor): OtlpSignalConfig {
+  const { signal, keys } = read;
+  const { protocol, compression, timeoutMs, tls } = keys.otlp;
+  const headers = mergeHeaders(keys.otlp.headers, keys.otlp[signal].headers);
+  const endpoint = endpointOf(read);
+  const proxy = keys.otlp.proxy ?? proxyFor(endpoint);
+  return { protocol, compression, headers, timeoutMs, tls, endpoint, proxy, names: namesOf(read) };
 }
 
 function namesOf({ signal, keys, layers }: SignalRead): Readonly<Record<string, string>> {
-  const { headers } = keys.otlp;
+  const { headers, auth } = keys.otlp;
   const { root, sourceOf } = layers;
   const names = SIGNAL_KEYS.flatMap(key => {
     const own = keyFor(signal, key);
     const used = isSet(root, own.split('.')) ? own : key;
-    const isUnset = key === 'otlp.headers' && Object.keys(headers).length === 0;
+    if (key === 'otlp.headers' && auth !== null) return [[key, 'otlp.auth'] as const];
+    const hasNone = Object.keys({ ...headers, ...keys.otlp[signal].headers }).length === 0;
+    const isUnset = key === 'otlp.headers' && hasNone;
     const shown = sourceOf(used.split('.')) ?? (isUnset ? `${key} (there are none)` : used);
     return shown === key ? [] : [[key, shown] as const];
   });

@@ -6,8 +6,19 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import { findBadPair } from '../lib/pem.ts';
 import type { Signal } from '../model/batch.ts';
 import { MISSING, readAt, showValue, type Violation } from './declare.ts';
-import { api, CONFIG, metrics, otlp, otlpTls, prefixes, service, shard, status } from './keys.ts';
-import { isSet, valueAt, type KeyPath } from './paths.ts';
+import {
+  api,
+  CONFIG,
+  metrics,
+  otlp,
+  otlpAuth,
+  otlpTls,
+  prefixes,
+  service,
+  shard,
+  status,
+} from './keys.ts';
+import { isPlainMap, isSet, valueAt, type KeyPath } from './paths.ts';
 import { endpointIsOwn } from './profile.ts';
 import { groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
@@ -30,6 +41,8 @@ const RULES: readonly Rule[] = [
   overridesChangeSomething,
   renamesHaveEffect,
   headersAreUnique,
+  authIsOne,
+  authIsAlone,
   statusIsGuarded,
   shardExists,
   certificateHasKey,
@@ -188,12 +201,40 @@ function overridesChangeSomething(root: unknown): Violation[] {
 function headersAreUnique(root: unknown): Violation[] {
   const problem = 'duplicate header: names of headers do not depend on case';
   const hint = 'remove one of them';
-  return [['otlp'], ...apiPaths(root)].flatMap(owner => {
-    const path = [...owner, 'headers'];
+  return [...otlpHeaders(), ...apiPaths(root).map(path => [...path, 'headers'])].flatMap(path => {
     const names = Map.groupBy(Object.keys(valueAt(root, path) ?? {}), name => name.toLowerCase());
     const repeated = [...names.values()].flatMap(([, ...others]) => others);
     return repeated.map(name => ({ path: [...path, name], problem, hint, isAtKey: true }) as const);
   });
+}
+
+function otlpHeaders(): KeyPath[] {
+  return [[], ['metrics'], ['logs']].map(signal => ['otlp', ...signal, 'headers']);
+}
+
+/** `auth` names exactly one way. */
+function authIsOne(root: unknown): Violation[] {
+  const path = ['otlp', 'auth'];
+  const auth = valueAt(root, path);
+  if (!isPlainMap(auth)) return [];
+  const ways = Object.values(otlpAuth.keys).map(({ name }) => name);
+  const set = ways.filter(name => isSet(root, [...path, name]));
+  if (set.length === 1) return [];
+  const problem =
+    set.length === 0 ? '`auth` names no way' : `\`auth\` names ${set.join(' and ')} at once`;
+  return [{ path, problem, hint: `set one of ${ways.join(', ')}` }];
+}
+
+/** `auth` sets the header Authorization itself. */
+function authIsAlone(root: unknown): Violation[] {
+  if (!isSet(root, ['otlp', 'auth'])) return [];
+  const problem = '`otlp.auth` sets this header itself';
+  const hint = 'remove one of them';
+  return otlpHeaders().flatMap(path =>
+    Object.keys(valueAt(root, path) ?? {})
+      .filter(name => name.toLowerCase() === 'authorization')
+      .map(name => ({ path: [...path, name], problem, hint, isAtKey: true }) as const),
+  );
 }
 
 function certificateHasKey(root: unknown): Violation[] {

@@ -73,18 +73,18 @@ function parseBaseUrl(api: ApiConfig): URL {
       'cannot use api.base_url: it has a query',
       'remove everything after the path',
     );
-  if (base.protocol === 'https:' || api.isInsecureAllowed) return base;
-  if (!isLoopbackHost(base.hostname))
+  if (base.protocol === 'https:') return base;
+  if (!isLoopbackHost(base.hostname) && !api.isInsecureAllowed)
     refuse(
       'base_url',
       `cannot use ${base.origin}: the key would travel in plain text`,
       'use https, or set api.insecure: true',
     );
-  if (api.proxy !== null && !isLoopbackHost(parseProxy(api.proxy).hostname))
+  if (api.proxy !== null)
     refuse(
       'proxy',
-      `cannot reach ${base.origin} through a proxy: the key would travel to it in plain text`,
-      'leave out api.proxy, or set api.insecure: true',
+      `cannot reach ${base.origin} through a proxy: the proxy would see the key`,
+      'use https, leave out api.proxy, or name the host in the variable NO_PROXY',
     );
   return base;
 }

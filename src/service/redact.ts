@@ -1,13 +1,15 @@
 // Redacts every text of the other side before it is shown: it may echo the key, a configured header's value or the
 // proxy's password. Texts are redacted before they are shortened, because half a key is a secret, too.
 
-import type { ApiConfig } from '../config/config.ts';
+import type { ApiConfig, Secret } from '../config/config.ts';
 
 /** Replaces every secret in a text by `[secret]`. */
 export type Redact = (text: string) => string;
 
 /** Shorter header values are codes of regions and the like, and occur in ordinary text. */
 const HEADER_VALUE_LENGTH_MIN = 4;
+/** Shorter words of a value are names of schemes and tenants, and occur in ordinary text. */
+const WORD_LENGTH_MIN = 8;
 /** Earlier secrets, which a later answer may still echo: at most this many. */
 const REMEMBERED_MAX = 32;
 
@@ -52,11 +54,39 @@ export class KnownApis {
 /** The secrets of an API that may be in a text. */
 export function secretsOf(api: ApiConfig): readonly string[] {
   const headerValues = Object.values(api.headers).map(value => value.reveal());
-  const proxy = URL.parse(api.proxy?.reveal() ?? '');
-  const others = [...headerValues, proxy?.username ?? '', proxy?.password ?? ''];
   const key = api.key.reveal();
-  const long = others.filter(value => value.length >= HEADER_VALUE_LENGTH_MIN);
-  return key === '' ? long : [key, ...long];
+  const long = headerValues.filter(value => value.length >= HEADER_VALUE_LENGTH_MIN);
+  const others = [...long, ...secretWords(headerValues), ...proxySecrets(api.proxy)];
+  return key === '' ? others : [key, ...others];
+}
+
+/** Values, and each word of them: `Bearer TOKEN` is echoed as TOKEN. */
+export function secretWords(values: readonly string[]): readonly string[] {
+  const words = values.flatMap(value => [
+    value,
+    ...value.split(/\s+/),
+    ...value.split(/[\s=:,;]+/),
+  ]);
+  return words.filter(word => word.length >= WORD_LENGTH_MIN);
+}
+
+/** The user and the password of a proxy, as they are written and as they are sent. */
+export function proxySecrets(proxy: Secret | null): readonly string[] {
+  const url = URL.parse(proxy?.reveal() ?? '');
+  if (url === null) return [];
+  const pair = `${decodeText(url.username)}:${decodeText(url.password)}`;
+  const basic = Buffer.from(pair).toString('base64');
+  const values = [url.username, url.password, decodeText(url.password), basic];
+  return url.username === '' ? [] : values.filter(value => value.length >= HEADER_VALUE_LENGTH_MIN);
+}
+
+/** As it is where it is not percent-encoded text. */
+function decodeText(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Matches in any case (a host name comes back in lower case), also percent-encoded; the longest first. */

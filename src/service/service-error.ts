@@ -163,7 +163,7 @@ const REASONS = {
   proxy: {
     kind: 'network',
     cause: 'the proxy did not connect',
-    hint: 'check api.proxy, and that the proxy may reach the service',
+    hint: 'check api.proxy, or the variable HTTPS_PROXY, and that the proxy may reach the service',
   },
   timeout: {
     kind: 'timeout',

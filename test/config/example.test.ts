@@ -64,8 +64,8 @@ describe('the example', () => {
         shown.add(keys.join('.'));
       },
     });
-    // The example lists its services; docs/use/configuration.md describes `auto`, which replaces the list.
-    const optional = /^(?:services\.(?:api\.|auto\b)|metrics\.(?:overrides|rename)\.)/;
+    // The example lists its services; docs/use/configuration.md describes `auto`, which replaces the list, and the ways of `otlp.auth`.
+    const optional = /^(?:services\.(?:api\.|auto\b)|metrics\.(?:overrides|rename)\.|otlp\.auth\.)/;
     const missing = [...keysByLevel(CONFIG)]
       .flatMap(([level, keys]) => keys.map(key => `${level}.${key}`))
       .map(path => path.replaceAll('[]', '').replace(/^\./, ''))

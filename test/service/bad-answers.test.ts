@@ -102,6 +102,14 @@ test('of two secrets with the same beginning, the longer one is replaced as a wh
   expect(failure.message).not.toContain('of-north');
 });
 
+test('a word of a header, such as the token after Bearer, is replaced, too', async () => {
+  const answer = send(401, JSON.stringify({ errors: [{ message: `no token ${KEY}-word` }] }));
+  const headers = { authorization: new ConfigSecret(`Bearer ${KEY}-word`) };
+  const failure = await checkHttp('auth', answer, { headers });
+  expect(failure.message).toContain('no token [secret]');
+  expect(failure.message).not.toContain('-word');
+});
+
 describe('bodies', () => {
   test('one that ends too early counts as cut, with any kind of length', async () => {
     await checkTcp('cut', socket =>
@@ -263,10 +271,8 @@ describe('connections', () => {
       socket.once('data', () => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
     });
     const proxy = new ConfigSecret(`http://user:canary-pw@127.0.0.1:${server.port}`);
-    for (const baseUrl of ['https://service.invalid', 'http://127.0.0.1:1']) {
-      const refused = await failureOf(baseUrl, { proxy });
-      expect(refused.reason, refused.message).toBe('proxy');
-    }
+    const refused = await failureOf('https://service.invalid', { proxy });
+    expect(refused.reason, refused.message).toBe('proxy');
   });
 });
 

@@ -49,6 +49,7 @@ export function testEndpoint(
     headers: {},
     timeoutMs: 8000,
     tls: NO_TLS,
+    proxy: null,
     ...settings,
   };
   return { config, apis: new KnownApis([]), concurrency: 1, clock };

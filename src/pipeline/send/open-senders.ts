@@ -10,9 +10,10 @@ import type { Signal } from '../../model/batch.ts';
 import { apisOf } from '../../service/clients.ts';
 import { KnownApis } from '../../service/redact.ts';
 import type { Queue } from '../queue/queue.ts';
+import { openAuthorization } from './authorization.ts';
 import { OtlpHttp } from './otlp-http.ts';
 import { type EndpointPause, Sender } from './sender.ts';
-import type { EndpointOptions, Transport } from './transport.ts';
+import type { Authorization, EndpointOptions, SendResult, Transport } from './transport.ts';
 
 export interface SendersOptions {
   readonly config: Config;
@@ -33,24 +34,27 @@ export interface OpenSender {
 
 /** Senders for both signals, not started yet. */
 export async function openSenders(options: SendersOptions): Promise<readonly OpenSender[]> {
-  const { metrics, logs } = options.config.otlp;
+  const { metrics, logs, auth } = options.config.otlp;
+  const authorization = await openAuthorization(auth, options.clock, metrics.timeoutMs);
+  const shared = { ...options, authorization };
   const pause: EndpointPause = { untilMs: -Infinity };
   const isShared = new URL(metrics.endpoint).origin === new URL(logs.endpoint).origin;
   return [
-    await openSender('metrics', pause, options),
-    await openSender('logs', isShared ? pause : { untilMs: -Infinity }, options),
+    await openSender('metrics', pause, shared),
+    await openSender('logs', isShared ? pause : { untilMs: -Infinity }, shared),
   ];
 }
 
 async function openSender(
   signal: Signal,
   endpointPause: EndpointPause,
-  options: SendersOptions,
+  options: SendersOptions & { readonly authorization: Authorization | null },
 ): Promise<OpenSender> {
-  const { config, apis = new KnownApis(apisOf(config)), ...shared } = options;
+  const { config, apis = new KnownApis(apisOf(config)), authorization, ...shared } = options;
   const { [signal]: settings, concurrency, stuckAfterMs } = config.otlp;
   const endpoint = printableUrl(settings.endpoint);
-  const transport = await openTransport(settings, { apis, concurrency, clock: options.clock });
+  const parts = { apis, concurrency, clock: options.clock, authorization };
+  const transport = await openTransport(settings, parts);
   const own = { signal, endpoint, transport, concurrency, stuckAfterMs, endpointPause };
   return { signal, endpoint, sender: new Sender({ ...shared, ...own, random: Math.random }) };
 }
@@ -61,27 +65,55 @@ export async function openTransport(
   parts: Omit<EndpointOptions, 'config'>,
 ): Promise<Transport> {
   const options = { ...parts, config };
-  if (config.protocol !== 'grpc') return finished(new OtlpHttp(options), config);
+  if (config.protocol !== 'grpc') return finished(new OtlpHttp(options), options);
   const { OtlpGrpc } = await import('./otlp-grpc.ts');
-  return finished(new OtlpGrpc(options), config);
+  return finished(new OtlpGrpc(options), options);
 }
 
 /** Refusals that a rotated key may end: 401 and 403 of HTTP, PERMISSION_DENIED and UNAUTHENTICATED of gRPC. */
 const KEY_REFUSED: ReadonlySet<number> = new Set([401, 403, 7, 16]);
 
-/** Wraps a transport of either protocol: a rotated key is used at once, and hints name the settings that the user has. */
-function finished(transport: Transport, { headers, names = {} }: OtlpSignalConfig): Transport {
+/** Those that a new token may end. */
+const TOKEN_REFUSED: ReadonlySet<number> = new Set([401, 16]);
+
+/**
+ * Wraps a transport of either protocol: requests carry the credentials of `otlp.auth`, a rotated key or a new token is
+ * used at once, and hints name the settings that the user has.
+ */
+function finished(
+  transport: Transport,
+  { config: { headers, names = {} }, authorization = null }: EndpointOptions,
+): Transport {
   const isRotated = (): boolean =>
     Object.values(headers).filter(secret => secret.refresh()).length > 0;
-  const named = (text: string): string =>
-    text.replaceAll(/\botlp\.[a-z_]+(?:\.[a-z]+)?/g, key => names[key] ?? key);
+  const named = (result: SendResult): SendResult =>
+    'reason' in result
+      ? {
+          ...result,
+          reason: result.reason.replaceAll(
+            /\botlp\.[a-z_]+(?:\.[a-z]+)?/g,
+            key => names[key] ?? key,
+          ),
+        }
+      : result;
   return {
-    send: async (...request) => {
-      let result = await transport.send(...request);
-      const isRefused = 'status' in result && KEY_REFUSED.has(result.status);
-      if (isRefused && isRotated()) result = await transport.send(...request);
-      return 'reason' in result ? { ...result, reason: named(result.reason) } : result;
+    send: async (request, abort, onSend) => {
+      const given = (await authorization?.current(abort)) ?? null;
+      if (given !== null && 'kind' in given) return named(given);
+      const attempt = (value?: string): Promise<SendResult> => {
+        const whole = value === undefined ? request : { ...request, authorization: value };
+        return transport.send(whole, abort, onSend);
+      };
+      const result = await attempt(given?.value);
+      const status = 'status' in result ? result.status : 0;
+      const isUnknown = TOKEN_REFUSED.has(status) && given !== null;
+      const renewed = isUnknown ? await authorization?.renew(given.value, abort) : null;
+      const isAgain = typeof renewed === 'string' || (KEY_REFUSED.has(status) && isRotated());
+      return named(isAgain ? await attempt(renewed ?? given?.value) : result);
     },
-    close: () => transport.close(),
+    close: async () => {
+      authorization?.close();
+      await transport.close();
+    },
   };
 }

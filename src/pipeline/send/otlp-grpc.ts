@@ -85,13 +85,19 @@ export class OtlpGrpc implements Transport {
   }
 
   async send(request: SendRequest, abort: AbortSignal, onSend?: () => void): Promise<SendResult> {
+    const { config } = this.#options;
+    if (config.proxy !== null && /^https:/i.test(config.proxy.reveal())) {
+      const reason =
+        'gRPC needs a proxy over http://: check otlp.proxy or the variable HTTPS_PROXY';
+      return refusedForSettings(0, reason);
+    }
     let bytes: Buffer;
     try {
       bytes = await decompress(request.encoding, request.body, request.rawBytes);
     } catch (error) {
       return notMade('cannot unpack', error);
     }
-    const metadata = this.#metadata();
+    const metadata = this.#metadata(request.authorization);
     if (typeof metadata === 'string') return refusedForSettings(0, metadata);
     const { clock } = this.#options;
     const deadlineMs = clock.monotonicMs() + this.#options.config.timeoutMs;
@@ -113,8 +119,8 @@ export class OtlpGrpc implements Transport {
     // The library would wait for its own back-off before it connects again, or reuse a dead connection.
     this.#drop(client);
     return ending.isLate
-      ? notInTime(this.#options.config.timeoutMs)
-      : noAnswer(this.#redact(causeOf(ending.details)));
+      ? notInTime(config.timeoutMs)
+      : noAnswer(this.#redact(causeOf(ending.details)), config.proxy !== null);
   }
 
   close(): Promise<void> {
@@ -134,6 +140,9 @@ export class OtlpGrpc implements Transport {
   #connect(): Client {
     const { config } = this.#options;
     const { hostname, port, protocol } = new URL(config.endpoint);
+    const number = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
+    const address = `${hostname}:${number}`;
+    const proxy = config.proxy === null ? null : new URL(config.proxy.reveal());
     const options: ClientOptions = {
       'grpc.primary_user_agent': USER_AGENT,
       'grpc.default_compression_algorithm':
@@ -141,6 +150,7 @@ export class OtlpGrpc implements Transport {
       'grpc.max_send_message_length': -1,
       'grpc.max_receive_message_length': ANSWER_BYTES_MAX,
       'grpc.keepalive_time_ms': KEEPALIVE_MS,
+      ...(proxy === null ? {} : tunnelTo(address, proxy)),
       // No proxies from the environment, no settings from DNS, no uncounted retries.
       'grpc.enable_http_proxy': 0,
       'grpc.service_config_disable_resolution': 1,
@@ -148,8 +158,8 @@ export class OtlpGrpc implements Transport {
       // A new client must not reuse the connections of a dropped one.
       'grpc.use_local_subchannel_pool': 1,
     };
-    const number = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
-    return new Client(`dns:${hostname}:${number}`, this.#credentials, options);
+    const first = proxy === null ? address : `${proxy.hostname}:${proxy.port || '80'}`;
+    return new Client(`dns:${first}`, this.#credentials, options);
   }
 
   #drop(client: Client | null): void {
@@ -195,8 +205,9 @@ export class OtlpGrpc implements Transport {
   }
 
   /** The configured headers, or an error message if one cannot be sent. */
-  #metadata(): Metadata | string {
+  #metadata(authorization: string | undefined): Metadata | string {
     const metadata = new Metadata();
+    if (authorization !== undefined) metadata.set('authorization', authorization);
     // Tells the server; what ends the call is our own clock.
     metadata.set('grpc-timeout', `${String(Math.ceil(this.#options.config.timeoutMs))}m`);
     for (const [name, secret] of Object.entries(this.#options.config.headers)) {
@@ -209,6 +220,17 @@ export class OtlpGrpc implements Transport {
     }
     return metadata;
   }
+}
+
+/** The library's options for CONNECT; it gives the proxy the user and the password as Basic. */
+function tunnelTo(address: string, proxy: URL): ClientOptions {
+  const target = {
+    'grpc.http_connect_target': `dns:${address}`,
+    'grpc.default_authority': address,
+  };
+  if (proxy.username === '') return target;
+  const pair = [proxy.username, proxy.password].map(decodeURIComponent).join(':');
+  return { ...target, 'grpc.http_connect_creds': pair };
 }
 
 function asIs(bytes: Buffer): Buffer {
@@ -245,7 +267,9 @@ function isCut(ending: Ending): boolean {
 /** The cause of a failed connection in the library's message. */
 function causeOf(details: string): string {
   const words = /Last error: (?:Error(?: \[\w+\])?: )?([\s\S]*?)\.? Resolution note: /;
-  return words.exec(details)?.[1] ?? details;
+  const cause = words.exec(details)?.[1] ?? details;
+  // The library does not say why a proxy gave no tunnel.
+  return cause === 'undefined' ? 'the proxy did not connect' : cause;
 }
 
 // Judges the status of a gRPC call as the HTTP status that means the same (classify.ts; section J of the mapping).

@@ -29,6 +29,12 @@ type AnswerOutcome = Extract<Outcome, { readonly kind: 'answer' }>;
 
 type Payload = Pick<SendRequest, 'body' | 'encoding'>;
 
+interface Attempt {
+  readonly payload: Payload;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly into: BodyBuffer;
+}
+
 export class OtlpHttp implements Transport {
   readonly #options: EndpointOptions;
   readonly #link: Link;
@@ -47,7 +53,7 @@ export class OtlpHttp implements Transport {
       connections: concurrency,
       timeoutMs: config.timeoutMs,
       secureContext: () => createTlsContext(config.tls),
-      proxy: null,
+      proxy: config.proxy,
     });
   }
 
@@ -60,7 +66,8 @@ export class OtlpHttp implements Transport {
     }
     const into = this.#buffers.take();
     try {
-      const outcome = await this.#exchange(payload, into, abort, onSend);
+      const headers = this.#headersFor(payload, request.authorization);
+      const outcome = await this.#exchange({ payload, headers, into }, abort, onSend);
       return outcome.kind === 'answer' ? this.#judge(outcome, request) : outcome;
     } finally {
       this.#buffers.give(into);
@@ -85,8 +92,7 @@ export class OtlpHttp implements Transport {
    * again: then the request goes out over another connection at once.
    */
   async #exchange(
-    payload: Payload,
-    into: BodyBuffer,
+    { payload, headers, into }: Attempt,
     signal: AbortSignal,
     onSend?: () => void,
   ): Promise<AnswerOutcome | SendResult> {
@@ -106,7 +112,7 @@ export class OtlpHttp implements Transport {
       sink: null,
       isStatusEnough: true,
     } as const;
-    const way = { ...this.#link, headers: this.#headersFor(payload), clock };
+    const way = { ...this.#link, headers, clock };
     // Retries once per connection, because all of them may be closed.
     for (let left = concurrency; ; left--) {
       const sentMs = clock.monotonicMs();
@@ -116,7 +122,9 @@ export class OtlpHttp implements Transport {
       const isAtOnce = clock.monotonicMs() - sentMs < IDLE_CLOSED_MS;
       if (outcome.isStale === true && isAtOnce && left > 0) continue;
       const { detail = 'given up', isDeadline = false } = outcome.fault;
-      return isDeadline ? notInTime(timeoutMs) : noAnswer(this.#redact(detail));
+      return isDeadline
+        ? notInTime(timeoutMs)
+        : noAnswer(this.#redact(detail), this.#link.isProxied);
     }
   }
 
@@ -133,7 +141,7 @@ export class OtlpHttp implements Transport {
     return classifyAnswer({ status, contentType, retryAfter, body }, context);
   }
 
-  #headersFor({ encoding }: Payload): Record<string, string> {
+  #headersFor({ encoding }: Payload, authorization: string | undefined): Record<string, string> {
     const { protocol, headers } = this.#options.config;
     const own = Object.entries(headers).map(([name, secret]) => [
       name.toLowerCase(),
@@ -142,6 +150,7 @@ export class OtlpHttp implements Transport {
     return {
       'user-agent': USER_AGENT,
       ...(Object.fromEntries(own) as Record<string, string>),
+      ...(authorization === undefined ? {} : { authorization }),
       'content-type': protocol === 'http/json' ? 'application/json' : 'application/x-protobuf',
       ...(encoding === 'none' ? {} : { 'content-encoding': encoding }),
     };

@@ -6,13 +6,22 @@ import type { SecureContext } from 'node:tls';
 import type { OtlpSignalConfig } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { createRedactor, type KnownApis, type Redact } from '../../service/redact.ts';
+import {
+  createRedactor,
+  type KnownApis,
+  proxySecrets,
+  type Redact,
+  secretWords,
+} from '../../service/redact.ts';
 import { contextFor } from '../../service/trust.ts';
 import type { QueueRow } from '../queue/commit.ts';
 import { oneLine } from './answer.ts';
 
 /** One OTLP request in protobuf, compressed as the queue holds it. */
-export type SendRequest = Pick<QueueRow, 'signal' | 'encoding' | 'body' | 'rawBytes'>;
+export type SendRequest = Pick<QueueRow, 'signal' | 'encoding' | 'body' | 'rawBytes'> & {
+  /** The value of the header Authorization, from `otlp.auth`. */
+  readonly authorization?: string;
+};
 
 /**
  * A request on an idle connection that the back end has closed fails within this time, and goes out again at once. The
@@ -51,12 +60,28 @@ export function isAcceptance(result: SendResult, points: number): boolean {
   return result.kind === 'accepted' && (points === 0 || result.rejected < points);
 }
 
+/** The value of the header, or the result of a request that has none. */
+export type Credentials = { readonly value: string } | SendResult;
+
+export interface Authorization {
+  /** Never throws; an abort gives `retry`. */
+  current(abort: AbortSignal): Promise<Credentials>;
+  /** Called after a 401 for `value`: another value to try at once, or null. */
+  renew(value: string, abort: AbortSignal): Promise<string | null>;
+  /** The texts that no message may show. */
+  secrets(): readonly string[];
+  /** Ends a request for a token that runs; a later one begins anew. */
+  close(): void;
+}
+
 export interface EndpointOptions {
   readonly config: OtlpSignalConfig;
   /** The service's APIs, whose secrets must not be shown either. */
   readonly apis: KnownApis;
   readonly concurrency: number;
   readonly clock: Clock;
+  /** Shared by all transports of a process; null without `otlp.auth`. */
+  readonly authorization?: Authorization | null;
 }
 
 export interface Transport {
@@ -94,10 +119,17 @@ const HINTS: readonly (readonly [cause: RegExp, hint: string])[] = [
 /** OpenSSL surrounds the cause with a thread, numbers, libraries and source lines. */
 const OPENSSL_ERROR = /\S*:error:\w+:[^:]*:[^:]*:([^:]*):\S+:\d+:.*/;
 
+/** With a proxy, it is the proxy that was not found, or refused the connection. */
+const OF_PROXY =
+  /ENOTFOUND|EAI_|Name resolution failed|ECONNREFUSED|Proxy |the proxy did not connect/;
+const PROXY_HINT =
+  'check otlp.proxy, or the variable HTTPS_PROXY or HTTP_PROXY, and that the proxy runs and may reach the back end';
+
 /** The result of a request without an answer. `cause` must not contain secrets. */
-export function noAnswer(cause: string): SendResult {
+export function noAnswer(cause: string, isProxied = false): SendResult {
   const words = oneLine(cause.replace(OPENSSL_ERROR, '$1'));
-  const hint = HINTS.find(([pattern]) => pattern.test(words))?.[1];
+  const usual = HINTS.find(([pattern]) => pattern.test(words))?.[1];
+  const hint = isProxied && OF_PROXY.test(words) ? PROXY_HINT : usual;
   return retryLater(`no answer: ${words}${hint === undefined ? '' : `; ${hint}`}`);
 }
 
@@ -107,7 +139,8 @@ export function notInTime(timeoutMs: number): SendResult {
   return retryLater(`no answer: none within ${Math.round(timeoutMs)} ms; ${hint}`);
 }
 
-function retryLater(reason: string): SendResult {
+/** The result of a request that could not be made, or had no answer. */
+export function retryLater(reason: string): SendResult {
   return { kind: 'retry', reason, status: 0, retryAfterMs: null, pauses: 'signal' };
 }
 
@@ -135,31 +168,23 @@ export function notMade(what: string, error: unknown): SendResult {
 // Redaction of the back end's messages before they reach a log, the page or the queue: it may echo the key that it
 // refuses or, when one gateway serves both ends, the key of the service.
 
-/** Shorter words in a header's value are names of tenants and the like, and occur in ordinary text. */
-const SECRET_LENGTH_MIN = 8;
-
 /**
- * Replaces the values of the configured headers, the query of the endpoint, and the secrets of the
- * service by `[secret]`.
+ * Replaces the values of the configured headers, credentials and tokens, the query of the endpoint, and the secrets of
+ * the service by `[secret]`.
  */
-export function createBackEndRedactor({ config, apis }: EndpointOptions): Redact {
-  const { endpoint, headers } = config;
+export function createBackEndRedactor({ config, apis, authorization }: EndpointOptions): Redact {
+  const { endpoint, headers, proxy } = config;
   const { search, searchParams } = new URL(endpoint);
   // The values as they are written, and as a back end decodes them.
   const written = search.split(/[?&]/).map(part => part.slice(part.indexOf('=') + 1));
-  const query = wordsOf([...written, ...searchParams.values()]);
+  const query = secretWords([...written, ...searchParams.values()]);
   const whole = search === '' ? [] : [search.slice(1)];
   const own = createRedactor(() => {
     const values = Object.values(headers).map(secret => secret.reveal());
-    return [...whole, ...query, ...wordsOf(values)];
+    const ofAuth = authorization?.secrets() ?? [];
+    return [...whole, ...query, ...secretWords(values), ...ofAuth, ...proxySecrets(proxy)];
   });
   return text => (text === '' ? text : apis.redact(own(text)));
-}
-
-/** Values, and each word of them: `Bearer TOKEN` is echoed as TOKEN. */
-function wordsOf(values: readonly string[]): readonly string[] {
-  const words = values.flatMap(value => [value, ...value.split(/[\s=:,;]+/)]);
-  return words.filter(word => word.length >= SECRET_LENGTH_MIN);
 }
 
 /** Does not check the certificates and the key: the configuration has checked that they can be used together. */

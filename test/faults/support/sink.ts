@@ -1,7 +1,7 @@
 // A back end that notes every point it takes, and behaves as badly as a test asks for. Requests are decoded by the
 // oracle of the tests, which shares nothing with the program.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { MetricsRequestJson } from '../../../src/pipeline/encode/otlp-fields.ts';
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
@@ -32,8 +32,8 @@ export interface SinkRequest {
   readonly isTaken: boolean;
 }
 
-/** Decides before the request is read, by its number from 0 on. */
-type Chooser = (index: number) => Behaviour;
+/** Decides before the request is read, by its number from 0 on and its headers. */
+type Chooser = (index: number, headers: IncomingHttpHeaders) => Behaviour;
 /** Decides by its points; null leaves it to the chooser. */
 type Inspector = (points: readonly OtlpPoint[]) => Behaviour | null;
 
@@ -136,7 +136,7 @@ export class Sink {
     const link = this.#links.get(request.socket) ?? newLink();
     link.life = String(request.headers[LIFE_HEADER]);
     link.isLastTaken = false;
-    const behaviour = this.choose(this.#count++);
+    const behaviour = this.choose(this.#count++, request.headers);
     const body = await readBody(request, behaviour.kind === 'cut' ? behaviour.bytes : Infinity);
     if (body !== null) {
       const decoded = decode(request, body);
