@@ -25,6 +25,7 @@ import { derive, type DeriveReport } from './pipeline/derive/derive.ts';
 import type { DeriveOptions } from './pipeline/derive/options.ts';
 import { saveStarts } from './pipeline/derive/state.ts';
 import { STATE } from './pipeline/derive/state-form.ts';
+import type { AttributeLimit } from './pipeline/encode/attribute-limit.ts';
 import { type EncodeOptions, encodePage } from './pipeline/encode/encode.ts';
 import { WireWriter } from './pipeline/encode/wire.ts';
 import { Gather } from './pipeline/queue/gather.ts';
@@ -147,13 +148,14 @@ export interface PipelineOptions<Result extends Scraped> {
   readonly queue: Store;
   readonly clock: Clock;
   readonly log: ThrottledLog;
+  readonly attributeLimit: AttributeLimit | null;
   /** Ends scrapes that are under way. Their failures say nothing about the service, and are dropped. */
   readonly giveUp: AbortSignal;
 }
 
 export class Pipeline<Result extends Scraped> {
   readonly #options: PipelineOptions<Result>;
-  readonly #writer = new WireWriter();
+  readonly #writer: WireWriter;
   readonly #payloads = new BodyBufferPool();
   /** Translates one page at a time: the work is CPU-bound and shares the writer. */
   readonly #translating = new Semaphore(1);
@@ -162,6 +164,7 @@ export class Pipeline<Result extends Scraped> {
 
   constructor(options: PipelineOptions<Result>) {
     this.#options = options;
+    this.#writer = new WireWriter(undefined, options.attributeLimit);
   }
 
   /** Runs ticks until `stop`; scrapes already under way still reach the queue, unless they are given up. */

@@ -12,6 +12,7 @@ import { type Counter, type CounterGroup, Counters } from '../src/lib/counters.t
 import { LOG_COUNTERS } from '../src/logs/log-meter.ts';
 import { SCHEDULE_COUNTERS } from '../src/pipeline/collect/schedule.ts';
 import { SCRAPE_COUNTERS } from '../src/pipeline/collect/scrape.ts';
+import { ATTRIBUTE_COUNTERS } from '../src/pipeline/encode/attribute-limit.ts';
 import { QUEUE_COUNTERS } from '../src/pipeline/queue/account.ts';
 import { FILE_COUNTERS } from '../src/pipeline/queue/storage.ts';
 import { SEND_COUNTERS } from '../src/pipeline/send/sender.ts';
@@ -23,7 +24,7 @@ import { STATUS_COUNTERS } from '../src/status/status-server.ts';
 const SECTIONS: Readonly<Record<string, readonly CounterGroup[]>> = {
   Scraping: [SCRAPE_COUNTERS, SCHEDULE_COUNTERS],
   'Requests to the service': [SERVICE_COUNTERS, PULL_COUNTERS],
-  'Pages, samples and points': [PAGE_COUNTERS],
+  'Pages, samples and points': [PAGE_COUNTERS, ATTRIBUTE_COUNTERS],
   'The queue': [QUEUE_COUNTERS, FILE_COUNTERS, FORECAST_COUNTERS],
   Sending: [SEND_COUNTERS],
   Logs: [LOG_COUNTERS],

@@ -88,7 +88,14 @@ export interface OtlpSignalConfig
 export interface OtlpConfig
   extends Pick<
     OtlpKeys,
-    'backend' | 'concurrency' | 'maxRequestBytes' | 'stuckAfterMs' | 'temporality' | 'proxy'
+    | 'backend'
+    | 'concurrency'
+    | 'maxRequestBytes'
+    | 'maxPoints'
+    | 'maxAttributeLength'
+    | 'stuckAfterMs'
+    | 'temporality'
+    | 'proxy'
   > {
   readonly metrics: OtlpSignalConfig;
   readonly logs: OtlpSignalConfig;

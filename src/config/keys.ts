@@ -458,7 +458,16 @@ export const otlp = block({
     The number of concurrent requests. Points arrive in time order only with 1, and most back ends
     need that.`),
   maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').aboutFixed(`
-    Larger requests are split. At most 64MiB.`),
+    The largest request, before compression. At most 64MiB.`),
+  maxPoints: key('max_points', orNull(integer({ min: 1, max: 10 * MILLION })), null).about(`
+    The most data points or log records of one request. Without it, prom2otlp learns the limit when
+    the back end refuses a request, until the restart.`),
+  maxAttributeLength: key(
+    'max_attribute_length',
+    orNull(integer({ min: 128, max: MILLION })),
+    null,
+  ).about(`
+    Attribute values with more characters are cut, and counted.`),
   stuckAfterMs: key('stuck_after', duration({ min: MINUTE_MS, max: DAY_MS }), '15m').about(`
     A batch that the back end refuses, or fails on, for this long is put to the test: only if the
     back end then accepts another batch and refuses this one again does its content count as bad.`),

@@ -231,8 +231,8 @@ function mergeHeaders(global: Headers = {}, own: Headers = {}): Headers {
 }
 
 function resolveOtlp(metrics: SignalRead, logs: SignalRead, proxyFor: ProxyFor): OtlpConfig {
-  const { backend, concurrency, maxRequestBytes, stuckAfterMs, temporality, auth, proxy } =
-    metrics.keys.otlp;
+  const { backend, concurrency, stuckAfterMs, temporality, auth, proxy } = metrics.keys.otlp;
+  const { maxRequestBytes, maxPoints, maxAttributeLength } = metrics.keys.otlp;
   const tokenUrl = auth === null ? null : tokenUrlOf(auth);
   const tokenProxy = tokenUrl === null ? null : (proxy ?? proxyFor(tokenUrl));
   return {
@@ -243,6 +243,8 @@ function resolveOtlp(metrics: SignalRead, logs: SignalRead, proxyFor: ProxyFor):
     backend,
     concurrency,
     maxRequestBytes,
+    maxPoints,
+    maxAttributeLength,
     stuckAfterMs,
     temporality,
   };

@@ -23,6 +23,7 @@ import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { entriesOf, SeriesBudget } from '../pipeline/derive/options.ts';
 import { limitRestored, ownState } from '../pipeline/derive/state.ts';
+import { attributeLimit } from '../pipeline/encode/attribute-limit.ts';
 import { openQueue, type Queue } from '../pipeline/queue/queue.ts';
 import { type OpenSender, openSenders } from '../pipeline/send/open-senders.ts';
 import { GRACE_MS } from '../pipeline/send/sender.ts';
@@ -146,7 +147,15 @@ export class Daemon {
     this.#unfollowProcess = followProcess(counters, clock, this.startedAtMs);
     this.#schedule = scheduleOf(planned, options, parts);
     const giveUp = this.#givingUp.signal;
-    this.#pipeline = new Pipeline({ targets, schedule: this.#schedule, queue, clock, log, giveUp });
+    this.#pipeline = new Pipeline({
+      targets,
+      schedule: this.#schedule,
+      queue,
+      clock,
+      log,
+      attributeLimit: attributeLimit(config.otlp, 'metrics', counters),
+      giveUp,
+    });
   }
 
   /**

@@ -6,6 +6,7 @@ import type { ServiceConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { type Batch, batchOf } from '../model/batch.ts';
+import type { AttributeLimit } from '../pipeline/encode/attribute-limit.ts';
 import type { ServiceResource } from '../pipeline/encode/identity.ts';
 import { type LogAttribute, LogsRequest } from '../pipeline/encode/logs.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
@@ -78,16 +79,18 @@ export interface LogSinkOptions {
   readonly queue: Queue;
   readonly clock: Clock;
   readonly meter: LogMeter;
+  readonly attributeLimit: AttributeLimit | null;
   readonly resourceOf: (service: ServiceConfig) => ServiceResource;
 }
 
 /** One per puller: its pulls do not overlap, so that one chunk at a time uses the writer. */
 export class LogSink {
   readonly #options: LogSinkOptions;
-  readonly #writer = new WireWriter();
+  readonly #writer: WireWriter;
 
   constructor(options: LogSinkOptions) {
     this.#options = options;
+    this.#writer = new WireWriter(undefined, options.attributeLimit);
   }
 
   /** A new chunk; the last one must have been stored. */
@@ -97,7 +100,10 @@ export class LogSink {
 
   /** The record of a gap, in a writer of its own: the chunk to be stored with it is still in the other one. */
   gapBatch(gap: Gap): Batch {
-    const chunk = this.#chunkIn(new WireWriter(), gap.partition);
+    const chunk = this.#chunkIn(
+      new WireWriter(undefined, this.#options.attributeLimit),
+      gap.partition,
+    );
     chunk.addGap(gap);
     return chunk.end();
   }

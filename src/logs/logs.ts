@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Counters } from '../lib/counters.ts';
 import { AFTER_REFUSAL } from '../lib/hold-off.ts';
 import type { Logger } from '../lib/log.ts';
+import { attributeLimit } from '../pipeline/encode/attribute-limit.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { ServiceClients } from '../service/clients.ts';
@@ -77,7 +78,8 @@ export class Logs {
       const { serviceCount: otherServiceCount } = otherShards;
       const items = { pointers: logsApi.pointers, services, otherServiceCount, types };
       const pulled = new PulledApi({ api: logsApi, items, report, meter, random });
-      const sink = new LogSink({ queue, clock, meter, resourceOf });
+      const attributes = attributeLimit(config.otlp, 'logs', counters);
+      const sink = new LogSink({ queue, clock, meter, attributeLimit: attributes, resourceOf });
       return new LogPuller({
         config: config.logs,
         api: pulled,

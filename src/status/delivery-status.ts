@@ -7,7 +7,7 @@ import { DAY_MS } from '../lib/clock.ts';
 import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
 import { type Signal, SIGNALS } from '../model/batch.ts';
 import type { Encoding, QueueStats, SetAside } from '../pipeline/queue/commit.ts';
-import type { SenderStatus } from '../pipeline/send/sender-health.ts';
+import { keysFor, type SenderStatus } from '../pipeline/send/sender-health.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
   age,
@@ -89,6 +89,7 @@ export function deliveryProblems(status: DeliveryStatus & Reported): readonly Fi
   return [
     ...senderProblems(status),
     ...troubleProblems(status),
+    ...learnedProblems(status),
     ...status.queue.flatMap(queueProblems),
   ];
 }
@@ -237,9 +238,26 @@ export function backEndSection(report: DeliveryStatus & Reported): Html {
 /** The largest request that the back end takes, as far as its refusals have taught, and the key that would set it. */
 function learnedText(learned: SenderReport['learned']): HtmlValue {
   if (learned === null) return 'as configured';
-  const { bytes, points } = learned;
-  const limit = `${formatBytes(bytes)}, ${formatCount(points)} points`;
-  return html`at most ${limit}<small>learned; otlp.max_request sets it</small>`;
+  return html`at most ${limitText(learned)}<small>learned; ${keysFor(learned)}</small>`;
+}
+
+function limitText({ bytes, points }: NonNullable<SenderReport['learned']>): string {
+  const limits = [
+    ...(points === null ? [] : [`${formatCount(points)} points`]),
+    ...(bytes === null ? [] : [formatBytes(bytes)]),
+  ];
+  return limits.join(' or ');
+}
+
+/** Until the key is set, each start learns the limit anew, from refusals. */
+function learnedProblems({ senders }: DeliveryStatus): readonly Finding[] {
+  return senders.flatMap(({ signal, endpoint, learned }) => {
+    if (learned === null) return [];
+    const message = `the back end takes at most ${limitText(learned)} in a request`;
+    const hint = `Requests are cut to that. So that the next start need not learn it: ${keysFor(learned)}.`;
+    const cause = `limit of ${signal}`;
+    return [problem('warning', `${signal} to ${endpoint}`, { message, hint }, { cause })];
+  });
 }
 
 function fill(queue: QueueReport | undefined): HtmlValue {

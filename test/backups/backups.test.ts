@@ -58,8 +58,11 @@ beforeEach(async () => {
   clock = new FakeClock();
   counters = new Counters();
   const config = limitsOf({ metrics: 1_000_000, logs: 1_500 });
-  const maxRequestBytes = { metrics: 100_000, logs: 100_000 };
-  queue = Queue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
+  const limits = {
+    metrics: { bytes: 100_000, points: Infinity },
+    logs: { bytes: 100_000, points: Infinity },
+  };
+  queue = Queue.open(queueOptions({ clock, counters, config, limits }), null);
   simulator = await startSimulator({ clock, key: KEY });
   clients = new ServiceClients({ clock, counters });
   backups = openBackups(configOf());

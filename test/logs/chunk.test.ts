@@ -38,7 +38,13 @@ test('records and gaps of one commit are all stored: neither overwrites the othe
   });
   const noted: Gap[] = [];
   const meter = { gap: (gap: Gap) => noted.push(gap) } as unknown as LogMeter;
-  const sink = new LogSink({ queue, clock: options.clock, meter, resourceOf });
+  const sink = new LogSink({
+    queue,
+    clock: options.clock,
+    meter,
+    attributeLimit: null,
+    resourceOf,
+  });
   const chunk = sink.chunk(partition);
   for (let i = 0; i < 20; i++) chunk.add({ ...RECORD, body: `line ${String(i)}` }, `u${i}`, '');
   const gaps = [1, 2].map(

@@ -46,7 +46,7 @@ const tell = (text: string): void => void writeSync(1, `${text}\n`);
 function open(directory: string): Queue {
   const options: QueueOptions = {
     config: { ...CONFIG, directory },
-    maxRequestBytes: { metrics: 1e6, logs: 1e6 },
+    limits: { metrics: { bytes: 1e6, points: Infinity }, logs: { bytes: 1e6, points: Infinity } },
     compression: { metrics: 'gzip', logs: 'gzip' },
     clock: IMPATIENT_CLOCK,
     counters: new Counters(),

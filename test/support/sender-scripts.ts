@@ -119,7 +119,10 @@ function optionsOf(clock: FakeClock, counters: Counters): QueueOptions {
       metrics: { maxBytes: 100_000_000, maxAgeMs: DAY_MS },
       logs: { maxBytes: 1_000_000 },
     },
-    maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
+    limits: {
+      metrics: { bytes: 1_000_000, points: Infinity },
+      logs: { bytes: 1_000_000, points: Infinity },
+    },
     compression: { metrics: 'none', logs: 'none' },
     clock,
     counters,

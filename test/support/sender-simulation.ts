@@ -406,6 +406,7 @@ class Run implements Transport {
     };
     const { concurrency } = this.#script;
     this.#sender = new Sender({
+      limit: { bytes: Infinity, points: Infinity },
       signal: 'metrics',
       queue: this.#queue,
       transport: this,

@@ -114,7 +114,7 @@ export function writePointAttributes(
 /** The labels of the current key. */
 const places = new KeyLabels();
 const NAMESPACE = Buffer.from('namespace');
-/** Up to this size, all lengths in a KeyValue with a string take one byte. */
+/** Up to this size, all lengths in a KeyValue with a string take one byte. No limit of attributes is that low. */
 const SHORT_ATTRIBUTE_BYTES = 0x7f - 6;
 
 /** Like writeAttribute(), for a label of `places`, without making strings. */
@@ -160,7 +160,7 @@ export function writeAttribute(
   const mark = writer.begin(field);
   writer.string(1, key);
   const inner = writer.begin(2);
-  if (typeof value === 'string') writer.string(1, value);
+  if (typeof value === 'string') writer.string(1, writer.attributeLimit?.cut(value) ?? value);
   else if (typeof value === 'boolean') writer.varintField(2, value ? 1 : 0);
   else if (type === 'double') writer.doubleField(4, value);
   else writer.int64Field(3, value);

@@ -4,6 +4,8 @@
 // needs more. Each value has one form on the wire, so equal input gives equal bytes.
 // https://protobuf.dev/programming-guides/encoding/
 
+import type { AttributeLimit } from './attribute-limit.ts';
+
 /** Wire types; groups (3 and 4) are not part of proto3. */
 export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
@@ -60,8 +62,11 @@ export class WireWriter {
   /** A view of `bytes` for putDouble() and the like; replaced together with it. */
   view: DataView;
   length = 0;
+  /** Cuts attribute values (identity.ts); null for no limit. */
+  readonly attributeLimit: AttributeLimit | null;
 
-  constructor(capacityBytes = 16_384) {
+  constructor(capacityBytes = 16_384, attributeLimit: AttributeLimit | null = null) {
+    this.attributeLimit = attributeLimit;
     this.bytes = Buffer.allocUnsafeSlow(Math.max(capacityBytes, CAPACITY_BYTES_MIN));
     this.view = new DataView(this.bytes.buffer);
   }

@@ -10,10 +10,18 @@ import type { Batch, BatchPart, SampleCount, Signal } from '../../model/batch.ts
 /** How a row's body is compressed: a value of Content-Encoding, or `none`. */
 export type Encoding = 'gzip' | 'zstd' | 'none';
 
+/** What one request holds at most; a single point may have more bytes. */
+export interface RequestLimit {
+  /** Uncompressed. */
+  readonly bytes: number;
+  /** Data points or log records; Infinity for any number. */
+  readonly points: number;
+}
+
 export interface QueueOptions {
   readonly config: QueueConfig;
-  /** From `otlp.max_request`: the largest row, uncompressed, unless a single point is larger. */
-  readonly maxRequestBytes: Readonly<Record<Signal, number>>;
+  /** What a row holds at most. */
+  readonly limits: Readonly<Record<Signal, RequestLimit>>;
   /** How rows are compressed. */
   readonly compression: Readonly<Record<Signal, Encoding>>;
   readonly clock: Clock;

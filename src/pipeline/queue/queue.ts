@@ -5,7 +5,7 @@
 // acknowledgements (storage.ts). While the file cannot be written at all, metrics are kept in memory and sent from
 // there (unwritten.ts).
 
-import type { Config, OtlpSignalConfig } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
@@ -27,7 +27,15 @@ import type {
   Settlement,
   StateKind,
 } from './commit.ts';
-import { logsWithoutRoom, makeRows, type NewRow, rowBytes, sumBytes, sumPoints } from './rows.ts';
+import {
+  logsWithoutRoom,
+  makeRows,
+  type NewRow,
+  requestLimit,
+  rowBytes,
+  sumBytes,
+  sumPoints,
+} from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
 import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
@@ -66,6 +74,10 @@ const NO_TIMES: RowTimes = { oldestAtMs: null, newestAtMs: null };
 
 const MINUTE_MS = 60_000;
 
+/** Settled rows leave the file together: after this time, or at this number. A kill before that sends them again. */
+const SETTLE_MS = 250;
+export const SETTLED_ROWS_MAX = 64;
+
 export class Queue {
   readonly account: Account = new Account();
   readonly #options: QueueOptions;
@@ -84,6 +96,8 @@ export class Queue {
   /** The highest row id in this process or in the file. */
   #lastId = 0;
   #trouble: string | null = null;
+  /** Ends the time that settled rows wait for others; null while none runs. */
+  #cancelSettling: (() => void) | null = null;
   /** True while the outcome of sent rows could not be written. */
   #isUnsettled = false;
   /** Points that were evicted because the disk fails or is full, in the last minute. */
@@ -212,7 +226,7 @@ export class Queue {
     this.#pinned.delete(id);
   }
 
-  /** Removes a pinned row, counts the outcome of its points, and stores set-aside entries, even on a full disk. */
+  /** Removes a pinned row, counts its points, and stores set-aside entries, even on a full disk; see SETTLE_MS. */
   settle(
     id: number,
     settlements: readonly Settlement[],
@@ -224,7 +238,8 @@ export class Queue {
     const change = this.#unwritten.settle(head, { settlements, aside });
     this.#apply(change);
     this.#countSetAside(aside);
-    this.#trySettling();
+    if (aside.length > 0 || this.#unwritten.settledRows >= SETTLED_ROWS_MAX) this.#trySettling();
+    else this.#settleSoon();
     // The index of the row was damaged after it was read: the account must be balanced.
     if (settledPoints(settlements) + change.sums[head.signal].points !== 0)
       this.#guard('read', () => this.#storage.read(file => this.#load(file)));
@@ -288,8 +303,9 @@ export class Queue {
     return this.size('metrics').points + this.size('logs').points;
   }
 
-  /** Reads the file. */
+  /** Reads the file, after settled rows have left it. */
   stats(signal: Signal): QueueStats {
+    if (this.#unwritten.settledRows > 0) this.#trySettling();
     if (!this.#isClosed) this.#readTimes(signal);
     return { ...this.size(signal), ...this.#times[signal] };
   }
@@ -361,10 +377,12 @@ export class Queue {
   }
 
   async #makeRows({ batches }: Commit): Promise<readonly NewRow[]> {
-    const { maxRequestBytes, compression } = this.#options;
+    const { limits, compression } = this.#options;
     const rows: NewRow[] = [];
-    for (const batch of batches)
-      rows.push(...(await makeRows(batch, compression, maxRequestBytes)));
+    for (const batch of batches) {
+      const { signal } = batch;
+      rows.push(...(await makeRows(batch, compression[signal], limits[signal])));
+    }
     return rows;
   }
 
@@ -419,7 +437,17 @@ export class Queue {
     this.#guard('settle', () => this.#writeSettled());
   }
 
+  #settleSoon(): void {
+    this.#cancelSettling ??= this.#options.clock.after(SETTLE_MS, () => {
+      this.#cancelSettling = null;
+      this.#trySettling();
+      this.#tellListeners();
+    });
+  }
+
   #writeSettled(): void {
+    this.#cancelSettling?.();
+    this.#cancelSettling = null;
     this.#isUnsettled = this.#unwritten.hasSettled;
     while (this.#unwritten.hasSettled) {
       const write = (file: QueueFile): (() => void) =>
@@ -605,21 +633,16 @@ export class Queue {
   }
 }
 
-/** OTLP/JSON is up to this many times as large as protobuf; rows are measured in protobuf. */
-const JSON_FACTOR = 8;
-
 /** The queue of a configuration: in `queue.directory`, or in bounded memory if that is null. Throws an OperatorError. */
 export function openQueue(
   { queue, otlp }: Config,
   parts: Pick<QueueOptions, 'clock' | 'counters' | 'logger'>,
 ): Queue {
   const { metrics, logs } = otlp;
-  const maxBytesOf = ({ protocol }: OtlpSignalConfig): number =>
-    Math.ceil(otlp.maxRequestBytes / (protocol === 'http/json' ? JSON_FACTOR : 1));
   const options: QueueOptions = {
     ...parts,
     config: queue,
-    maxRequestBytes: { metrics: maxBytesOf(metrics), logs: maxBytesOf(logs) },
+    limits: { metrics: requestLimit(otlp, 'metrics'), logs: requestLimit(otlp, 'logs') },
     compression: { metrics: metrics.compression, logs: logs.compression },
   };
   return Queue.open(options, queue.directory);

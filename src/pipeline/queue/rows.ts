@@ -1,20 +1,21 @@
-// Turns a tick's batch into queue rows of at most `maxRequestBytes` each before compression. Cuts between services, or
-// within a service that exceeds the limit by itself. Points keep their order, and each row knows the bytes of each
-// service.
+// Turns a tick's batch into queue rows: requests within the limit of bytes (before compression) and of points. Cuts
+// between services, or within a service that exceeds the limit by itself. Points keep their order, and each row knows the
+// bytes of each service.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Config } from '../../config/config.ts';
 import { bug } from '../../errors.ts';
-import type { Batch, BatchPart } from '../../model/batch.ts';
+import type { Batch, BatchPart, Signal } from '../../model/batch.ts';
 import { compress } from './compression.ts';
 import type {
   CommitOutcome,
   Encoding,
-  QueueOptions,
   QueueRow,
   QueueSize,
+  RequestLimit,
   RowContent,
 } from './commit.ts';
-import { countPoints, splitRequest } from './split.ts';
+import { splitRequest } from './split.ts';
 
 export type NewRow = Omit<QueueRow, 'id'>;
 
@@ -31,19 +32,26 @@ const PART_BYTES = 48;
 /** The rows of a batch, in order; [] for a batch without points. The payload must not change until they are made. */
 export async function makeRows(
   batch: Batch,
-  compression: QueueOptions['compression'],
-  maxRequestBytes: QueueOptions['maxRequestBytes'],
+  encoding: Encoding,
+  limit: RequestLimit,
 ): Promise<readonly NewRow[]> {
   const { signal, payload, madeAtMs } = batch;
-  const maxBytes = maxRequestBytes[signal];
-  const encoding = compression[signal];
   const packed: Promise<RowContent>[] = [];
-  for (const slices of fillRows(cutBatch(batch, maxBytes), maxBytes)) {
-    // The main thread compresses with zstd: the event loop gets a turn between two rows.
-    if (encoding === 'zstd' && packed.length > 0) await nextTurn();
+  for (const slices of fitSlices(signal, slicesOf(batch), limit)) {
+    // The main thread compresses with zstd, and small rows with gzip: the event loop gets a turn between two of them.
+    if (encoding !== 'none' && packed.length > 0) await nextTurn();
     packed.push(packSlices(encoding, slices, runWithin(payload, slices)));
   }
   return (await Promise.all(packed)).map(content => ({ signal, madeAtMs, ...content }));
+}
+
+/** OTLP/JSON is up to this many times as large as protobuf; rows are measured in protobuf. */
+const JSON_FACTOR = 8;
+
+/** What a request of the signal holds at most, by `otlp.max_request` and `otlp.max_points`. */
+export function requestLimit(otlp: Config['otlp'], signal: Signal): RequestLimit {
+  const factor = otlp[signal].protocol === 'http/json' ? JSON_FACTOR : 1;
+  return { bytes: Math.ceil(otlp.maxRequestBytes / factor), points: otlp.maxPoints ?? Infinity };
 }
 
 /** The bytes of a row that count towards the queue's limit. */
@@ -76,42 +84,49 @@ export function logsWithoutRoom(
   return logBytes > 0 && bytes + logBytes > maxBytes ? { kind: 'full' } : null;
 }
 
-/** One slice per service, or several where the service alone exceeds the limit. */
-function cutBatch(batch: Batch, maxBytes: number): readonly Slice[] {
+/** One slice per service. */
+function slicesOf(batch: Batch): readonly Slice[] {
   let end = 0;
   const slices: Slice[] = [];
   for (const part of batch.parts) {
     if (part.offset !== end) bug(`parts of a batch are not contiguous at byte ${end}`);
     end += part.length;
     const bytes = batch.payload.subarray(part.offset, end);
-    if (part.points > 0) slices.push(...cutPart(batch, part, bytes, maxBytes));
+    if (part.points > 0) slices.push({ service: part.service, points: part.points, bytes });
   }
   if (end !== batch.payload.length)
     bug(`parts of a batch end at byte ${end}, not with its payload`);
   return slices;
 }
 
-function cutPart(batch: Batch, part: BatchPart, bytes: Buffer, maxBytes: number): readonly Slice[] {
-  const { service } = part;
-  if (bytes.length <= maxBytes) return [{ service, points: part.points, bytes }];
-  return splitRequest(batch.signal, bytes, maxBytes)
-    .map(piece => ({ service, points: countPoints(batch.signal, piece), bytes: piece }))
-    .filter(piece => piece.points > 0);
+/** Requests within the limit, in order; a single point that exceeds it gets a request of its own. */
+export function fitSlices(
+  signal: Signal,
+  slices: readonly Slice[],
+  limit: RequestLimit,
+): readonly (readonly Slice[])[] {
+  const requests: Slice[][] = [];
+  let [bytes, points] = [Infinity, Infinity];
+  for (const slice of slices.flatMap(whole => cutSlice(signal, whole, limit))) {
+    bytes += slice.bytes.length;
+    points += slice.points;
+    if (bytes > limit.bytes || points > limit.points) {
+      requests.push([]);
+      bytes = slice.bytes.length;
+      ({ points } = slice);
+    }
+    requests.at(-1)?.push(slice);
+  }
+  return requests;
 }
 
-/** Fills rows with slices in order. A slice larger than the limit gets a row of its own. */
-function fillRows(slices: readonly Slice[], maxBytes: number): readonly (readonly Slice[])[] {
-  const rows: Slice[][] = [];
-  let bytes = Infinity;
-  for (const slice of slices) {
-    bytes += slice.bytes.length;
-    if (bytes > maxBytes) {
-      rows.push([]);
-      bytes = slice.bytes.length;
-    }
-    rows.at(-1)?.push(slice);
-  }
-  return rows;
+/** The slice, or its pieces where it exceeds the limit by itself. */
+function cutSlice(signal: Signal, slice: Slice, limit: RequestLimit): readonly Slice[] {
+  const { service, points, bytes } = slice;
+  if (bytes.length <= limit.bytes && points <= limit.points) return [slice];
+  return splitRequest(signal, bytes, limit)
+    .filter(cut => cut.points > 0)
+    .map(cut => ({ service, ...cut }));
 }
 
 /** The content of a row; `raw` are the bytes of the slices. */

@@ -1,4 +1,4 @@
-// Splits an OTLP request in protobuf into smaller requests without decoding it: into pieces of a limited size, or into
+// Splits an OTLP request in protobuf into smaller requests without decoding it: into pieces within a limit, or into
 // two by the order or the time of the points. The other fields of a parent (Resource, scope, name, unit, temporality,
 // unknown fields) are copied into each piece, so that each is a complete request. Together the pieces hold every point
 // once. Envelopes without points are dropped.
@@ -9,6 +9,7 @@
 import type { Signal } from '../../model/batch.ts';
 import { orElse, WireReader } from '../encode/wire-reader.ts';
 import { WIRE, WireWriter } from '../encode/wire.ts';
+import type { RequestLimit } from './commit.ts';
 
 /** The field numbers of the children at each level, from the request down. The last level holds points. */
 const CHILD_FIELDS: Readonly<Record<Signal, readonly (readonly number[])[]>> = {
@@ -24,6 +25,13 @@ interface Child {
   readonly start: number;
   readonly bodyStart: number;
   readonly end: number;
+  readonly points: number;
+}
+
+/** A request cut out of another one. */
+export interface Cut {
+  readonly bytes: Buffer;
+  readonly points: number;
 }
 
 /** Data points or log records of a request; 0 for damaged bytes. */
@@ -31,12 +39,14 @@ export function countPoints(signal: Signal, request: Buffer): number {
   return orElse(0, () => countWithin(new WireReader(request, 'request'), CHILD_FIELDS[signal], 0));
 }
 
-/** Requests of at most `maxBytes`, in order; a single larger point stays whole. Each request is copied once. */
-export function splitRequest(signal: Signal, request: Buffer, maxBytes: number): readonly Buffer[] {
-  if (request.length <= maxBytes) return [request];
-  return orElse([request], () =>
-    splitMessage(request, CHILD_FIELDS[signal], 0, maxBytes).map(parts => Buffer.concat(parts)),
-  );
+/**
+ * Requests within the limit, in order; a single point with more bytes stays whole. Each request is copied once. Damaged
+ * bytes stay whole, with 0 points.
+ */
+export function splitRequest(signal: Signal, request: Buffer, limit: RequestLimit): readonly Cut[] {
+  const pieces = orElse(null, () => splitMessage(request, CHILD_FIELDS[signal], 0, limit));
+  if (pieces === null) return [{ bytes: request, points: 0 }];
+  return pieces.map(({ parts, points }) => ({ bytes: Buffer.concat(parts), points }));
 }
 
 /** The byte ranges that make up a message; they are copied only once, at the end. */
@@ -47,34 +57,42 @@ function splitMessage(
   message: Buffer,
   levels: Levels,
   level: number,
-  maxBytes: number,
-): readonly Parts[] {
+  limit: RequestLimit,
+): readonly Piece[] {
   const { children, rest } = takeApart(message, levels, level);
   const isLeaf = levels[level + 1] === undefined;
-  const roomBytes = maxBytes - sumBytes(rest);
-  const messages: Parts[] = [];
+  const roomBytes = limit.bytes - sumBytes(rest);
+  const messages: Piece[] = [];
   let run: Child[] = [];
-  let runBytes = 0;
+  let [runBytes, runPoints] = [0, 0];
   const flush = (): void => {
-    if (run.length > 0) messages.push([...rest, ...runsOf(message, run)]);
+    if (run.length > 0)
+      messages.push({ parts: [...rest, ...runsOf(message, run)], points: runPoints });
     run = [];
-    runBytes = 0;
+    [runBytes, runPoints] = [0, 0];
   };
   for (const child of children) {
-    const { start, bodyStart, end, field } = child;
+    const { start, bodyStart, end, field, points } = child;
     const bytes = end - start;
-    if (runBytes + bytes > roomBytes) flush();
-    if (bytes <= roomBytes || isLeaf) {
+    if (runBytes + bytes > roomBytes || runPoints + points > limit.points) flush();
+    if (isLeaf || (bytes <= roomBytes && points <= limit.points)) {
       run.push(child);
       runBytes += bytes;
+      runPoints += points;
       continue;
     }
     const body = message.subarray(bodyStart, end);
-    for (const parts of splitMessage(body, levels, level + 1, roomBytes - ENVELOPE_BYTES_MAX))
-      messages.push([...rest, ...wrapped(field, parts)]);
+    const room = { bytes: roomBytes - ENVELOPE_BYTES_MAX, points: limit.points };
+    for (const piece of splitMessage(body, levels, level + 1, room))
+      messages.push({ parts: [...rest, ...wrapped(field, piece.parts)], points: piece.points });
   }
   flush();
   return messages;
+}
+
+interface Piece {
+  readonly parts: Parts;
+  readonly points: number;
 }
 
 const ENVELOPE_BYTES_MAX = 8;
@@ -134,9 +152,9 @@ function takeApart(
     if (isChild(tag, childFields)) {
       const outerEnd = reader.enter();
       const { offset: bodyStart, end } = reader;
-      const hasPoints = countWithin(reader, levels, level + 1) > 0;
+      const points = countWithin(reader, levels, level + 1);
       reader.leave(outerEnd);
-      if (hasPoints) children.push({ field: tag >>> 3, start, bodyStart, end });
+      if (points > 0) children.push({ field: tag >>> 3, start, bodyStart, end, points });
     } else {
       reader.skip(tag & 7);
       rest.push(message.subarray(start, reader.offset));
@@ -175,6 +193,15 @@ export function middle(weights: readonly number[]): number {
 export function halveRequest(signal: Signal, request: Buffer): readonly [Buffer, Buffer] | null {
   const half = Math.floor(countPoints(signal, request) / 2);
   return half === 0 ? null : partition(signal, request, (_, index) => index < half);
+}
+
+/** Two requests in order, the first with so many points; one of them may be empty. Damaged bytes are not cut. */
+export function cutAfter(
+  signal: Signal,
+  request: Buffer,
+  points: number,
+): readonly [Buffer, Buffer] {
+  return partition(signal, request, (_, index) => index < points);
 }
 
 /** The request with its first point only: a sample for inspection. */

@@ -7,7 +7,7 @@
 //   408, 429, 502, 503, 504, no answer            retry
 //   401, 402, 404, 405, 407, 415, 3xx             settings   redirects are never followed
 //   413                                           too_large
-//   400, 403, 422, other 4xx                      refused
+//   400, 403, 422, other 4xx                      refused, or too_large if the words are about size (size-words.ts)
 //   500, everything else                          unknown
 
 import { parseRetryAfter } from '../../lib/retry-after.ts';
@@ -20,6 +20,7 @@ import {
   readPartialSuccess,
   type BodyFormat,
 } from './answer.ts';
+import { isAboutSize, namedCap } from './size-words.ts';
 import type { SendResult } from './transport.ts';
 
 /** Headers are '' if absent. A body that could not be read is empty. */
@@ -62,7 +63,7 @@ const HINTS: Readonly<Record<number, string>> = {
   403: 'check otlp.headers and what this key may write',
   404: 'check otlp.endpoint',
   405: 'check otlp.endpoint',
-  413: 'lower otlp.max_request',
+  413: 'lower otlp.max_request or otlp.max_points',
   415: 'check otlp.protocol and otlp.compression',
 };
 
@@ -83,9 +84,10 @@ export function classifyAnswer(answer: HttpAnswer, context: ClassifyContext): Se
     const success = readPartialSuccess(context.signal, format ?? context.requestFormat, body);
     return { kind: 'accepted', ...success, message: oneLine(context.redact(success.message)) };
   }
-  const reason = describe(status, oneLine(context.redact(readErrorMessage(format, body))));
+  const words = oneLine(context.redact(readErrorMessage(format, body)));
+  const reason = describe(status, words);
   const retryAfterMs = parseRetryAfter(answer.retryAfter, context.nowMs);
-  return refusedAs(status, { status, reason, retryAfterMs });
+  return refusedAs(status, { status, reason, words, retryAfterMs });
 }
 
 /** Some receivers label an empty answer, or `OK`, as a page. */
@@ -100,11 +102,15 @@ export function refusedAs(
   refusal: {
     readonly status: number;
     readonly reason: string;
+    /** The back end's own words. */
+    readonly words: string;
     readonly retryAfterMs: number | null;
   },
 ): SendResult {
-  const { retryAfterMs, ...said } = refusal;
-  const kind = kindOf(like);
+  const { retryAfterMs, words, ...said } = refusal;
+  const known = kindOf(like);
+  const kind = known === 'refused' && isAboutSize(words) ? 'too_large' : known;
+  if (kind === 'too_large') return { kind, ...said, named: namedCap(words) };
   if (kind !== 'retry') return { kind, ...said };
   return { kind, ...said, retryAfterMs, pauses: like === BUSY ? 'endpoint' : 'signal' };
 }

@@ -2,10 +2,13 @@
 // to send, and in the end the counts of the whole row. It does no IO and reads no clock, so that a test can follow a
 // split step by step. Pieces live in memory only: after a kill the row goes out whole again.
 //
-//   too large   halves, and halves of halves, until they are accepted
-//   refused     a trial of halves and quarters, once. Nothing accepted: the piece waits as it was, because the back end
-//               may refuse everything. One is accepted: content is the cause, and the rest is split further, older
-//               points first, with at most REQUESTS_MAX requests for the row
+//   too large   to the limit that the back end's words name, if they do. Else, and for
+//   refused     a probe of PROBE_POINTS, once. Accepted: pieces of twice as many points follow. One of them is refused:
+//               size may be the cause, so the rest goes out in pieces of the largest accepted size. If one of those is
+//               refused, content is the cause, and the rest is split further, older points first, with at most
+//               REQUESTS_MAX requests for the row
+//   a refused   a trial of halves and quarters (too large: until they are accepted), once. Nothing accepted: the piece
+//   probe       waits as it was, because the back end may refuse everything. One is accepted: content is the cause
 //
 // Of such a row, what is refused alone is *doubtful*: it is sent once more after the back end accepted other points, and
 // set aside if it is refused again. So nothing is set aside unless the same back end accepted points in between. Until
@@ -15,11 +18,12 @@
 
 import type { Signal } from '../../model/batch.ts';
 import { decompress } from '../queue/compression.ts';
-import type { QueueRow, SetAside, Settlement } from '../queue/commit.ts';
-import { packSlices, type Slice, sumPoints } from '../queue/rows.ts';
+import type { QueueRow, RequestLimit, SetAside, Settlement } from '../queue/commit.ts';
+import { fitSlices, packSlices, type Slice, sumPoints } from '../queue/rows.ts';
 import { SAMPLE_BYTES_MAX } from '../queue/transactions.ts';
 import {
   countPoints,
+  cutAfter,
   cutAt,
   firstPoint,
   halveRequest,
@@ -27,11 +31,12 @@ import {
   timesOf,
   timeToCutAt,
 } from '../queue/split.ts';
-import type { Learned } from './sender-health.ts';
 import type { SendRequest } from './transport.ts';
 
 /** The most requests for a row whose content is refused (J3). */
 export const REQUESTS_MAX = 64;
+/** So many points are sent alone after a larger piece was refused. No cap on points is known to be lower. */
+export const PROBE_POINTS = 100;
 /** After this many refusals in a row a refused piece is put off, so that many bad points do not block good ones. */
 const PATIENCE = 12;
 /** A trial splits twice: halves, then quarters. */
@@ -78,6 +83,14 @@ interface Trial {
   readonly refused: Piece[];
 }
 
+/** The oldest points of a piece that was refused, and what is left of it. */
+interface Probe {
+  readonly root: Piece;
+  readonly status: number;
+  readonly piece: Piece;
+  readonly rest: readonly Piece[];
+}
+
 type Tally = { -readonly [key in keyof Settlement]: Settlement[key] };
 
 export class Delivery {
@@ -88,6 +101,13 @@ export class Delivery {
   #waiting: Piece[];
   #doubtful: Piece[] = [];
   #trial: Trial | null = null;
+  #probe: Probe | null = null;
+  /** The most points of the next piece, since a probe was accepted; 0 before that. */
+  #windowPoints = 0;
+  /** The largest piece that the back end accepted. */
+  #largest: RequestLimit | null = null;
+  /** A piece larger than that was refused, so size may be the cause. */
+  #maySizeMatter = false;
   /** The cause is content: a piece was accepted, or other points between two refusals of this row. */
   #isContent = false;
   #hasAccepted = false;
@@ -105,8 +125,8 @@ export class Delivery {
   wasTested = false;
   /** A failure of the back end counts as a refusal of content, because a test has shown that (sender.ts). */
   isUnknownContent = false;
-  /** The back end refused a piece for its size: the largest one that it takes teaches the sender. */
-  wasTooLarge = false;
+  /** The back end said that a piece was too large. */
+  #wasTooLarge = false;
 
   constructor(row: QueueRow) {
     this.row = row;
@@ -125,7 +145,8 @@ export class Delivery {
 
   /** The piece to send next; null when the row is done, or parked. `acceptances`: of the back end so far. */
   next(acceptances: number): Piece | null {
-    const [piece] = this.#trial?.waiting ?? this.#waiting;
+    const [piece] =
+      this.#probe === null ? (this.#trial?.waiting ?? this.#waiting) : [this.#probe.piece];
     const isDue = ({ refused }: Piece): boolean => (refused?.acceptances ?? 0) < acceptances;
     return piece ?? this.#doubtful.find(isDue) ?? null;
   }
@@ -133,23 +154,36 @@ export class Delivery {
   /** Drops all pieces, because the row has left the queue. */
   drop(): void {
     this.#trial = null;
+    this.#probe = null;
     this.#waiting = [];
     this.#doubtful = [];
   }
 
-  /** Cuts a row that is larger than what the back end is known to take. */
-  async fit(limit: Learned): Promise<void> {
-    const isFitting = ({ bytes, points }: Piece): boolean =>
-      bytes <= limit.bytes && points <= limit.points;
-    if (this.#waiting[0] !== this.#whole || isFitting(this.#whole)) return;
+  /** The largest accepted piece, once all that was refused beside it was larger; null when that taught nothing. */
+  get learned(): RequestLimit | null {
+    const isLearned = this.#wasTooLarge || (this.#maySizeMatter && !this.#isContent);
+    return isLearned ? this.#largest : null;
+  }
+
+  /** Cuts what is larger than the back end is known to take. */
+  async fit(limit: RequestLimit): Promise<void> {
+    if (this.#trial !== null || this.#probe !== null) return;
     const fitting: Piece[] = [];
-    const large = [this.#whole];
-    for (let piece = large.pop(); piece !== undefined; piece = large.pop()) {
-      const halves = isFitting(piece) ? null : await this.#halves(piece);
-      if (halves === null) fitting.push(piece);
-      else large.push(...halves.toReversed());
-    }
-    this.#waiting = fitting.sort(byTurn);
+    for (const piece of this.#waiting)
+      fitting.push(...(exceeds(piece, limit) ? await this.#fitted(piece, limit) : [piece]));
+    this.#waiting = fitting;
+  }
+
+  /** Pieces within the limit, older points first; the piece itself if it cannot be cut. */
+  async #fitted(piece: Piece, limit: RequestLimit): Promise<readonly Piece[]> {
+    const { signal } = this.row;
+    const slices = await this.#unpacked(piece);
+    if (slices === null) return [piece];
+    const pieces = groupsByTime(signal, slices)
+      .flatMap(group => fitSlices(signal, group, limit))
+      .map(some => pieceOf(signal, some));
+    const isWhole = sumPoints(pieces) === piece.points;
+    return isWhole && pieces.length > 1 ? pieces : [piece];
   }
 
   /** The back end accepted a piece except for `rejected` of its points. */
@@ -163,9 +197,23 @@ export class Delivery {
     if (this.#requestCount > 0) this.#requestCount++;
     this.#hasAccepted = true;
     this.#refusalsInRow = 0;
-    this.#take(piece);
+    if (rejected < piece.points) {
+      const { points = 0, bytes = 0 } = this.#largest ?? {};
+      this.#largest = {
+        points: Math.max(points, piece.points),
+        bytes: Math.max(bytes, piece.bytes),
+      };
+    }
+    if (this.#probe?.piece === piece) {
+      this.#replace(this.#probe.root, this.#probe.rest);
+      this.#probe = null;
+      this.#windowPoints = PROBE_POINTS;
+    } else this.#take(piece);
     const trial = this.#trial;
-    if (trial === null) return;
+    if (trial === null) {
+      await this.#grow();
+      return;
+    }
     if (trial.levels === TRIAL_LEVELS) {
       this.#isContent = true;
       this.#status = trial.root.refused?.status ?? 0;
@@ -180,7 +228,79 @@ export class Delivery {
    */
   async refuse(piece: Piece, refused: Refused): Promise<boolean> {
     const isOther = this.#isContent && refused.status !== this.#status;
-    return isOther ? false : await this.#refuse(piece, refused);
+    if (isOther) return false;
+    return (
+      (await this.#seekSize(piece, refused)) ?? (await this.#refuse(this.#rootOf(piece), refused))
+    );
+  }
+
+  /** The piece that a probe stands for; ends the probe. */
+  #rootOf(piece: Piece): Piece {
+    const root = this.#probe?.piece === piece ? this.#probe.root : piece;
+    this.#probe = null;
+    return root;
+  }
+
+  /** Looks for a size that is accepted. The result of refuse(); null when the refusal is not about size. */
+  async #seekSize(piece: Piece, { status }: Refused): Promise<boolean | null> {
+    if (this.#probe !== null) {
+      if (this.#probe.status === status) return null;
+      return this.#wait(this.#rootOf(piece), status);
+    }
+    const isFirst = this.#trial === null && !this.#isContent && piece.refused === null;
+    if (!isFirst || piece.triedFor === status) return null;
+    if (this.#windowPoints === 0) return await this.#startProbe(piece, status);
+    if (this.#largest === null || !exceeds(piece, this.#largest)) {
+      // As large as one that was accepted.
+      this.#windowPoints = 0;
+      if (this.#wasTooLarge) return null;
+      this.#isContent = true;
+      this.#status = status;
+      return null;
+    }
+    this.#maySizeMatter = true;
+    const { points } = this.#largest;
+    this.#windowPoints = points;
+    const pieces = await this.#cutOff(piece, points < piece.points ? points : piece.points >> 1);
+    if (pieces === null) return null;
+    this.#replace(piece, pieces);
+    return true;
+  }
+
+  async #startProbe(root: Piece, status: number): Promise<true | null> {
+    if (root.points <= PROBE_POINTS || this.#hasAccepted) return null;
+    const [piece, ...rest] = (await this.#cutOff(root, PROBE_POINTS)) ?? [];
+    if (piece === undefined) return null;
+    this.#probe = { root, status, piece, rest };
+    return true;
+  }
+
+  /** After an accepted probe, the next piece has twice as many points, until one is refused. */
+  async #grow(): Promise<void> {
+    if (this.#windowPoints === 0) return;
+    if (!this.#maySizeMatter) this.#windowPoints *= 2;
+    const [first] = this.#waiting;
+    if (first === undefined || first.points <= this.#windowPoints) return;
+    this.#replace(first, (await this.#cutOff(first, this.#windowPoints)) ?? [first]);
+  }
+
+  /** A piece with the oldest points, at most so many and at least one, and pieces with the others; null if it cannot be cut. */
+  async #cutOff(piece: Piece, points: number): Promise<readonly Piece[] | null> {
+    const { signal } = this.row;
+    const rest: Piece[] = [];
+    if (points <= 0) return null;
+    let first = piece;
+    while (first.points > points) {
+      const slices = await this.#unpacked(first);
+      if (slices === null) return null;
+      const time = timeToCutAt(timesIn(signal, slices));
+      const cut = time === null ? cutSlices(signal, slices, points) : halveByTime(slices, time);
+      const [older, newer] = [pieceOf(signal, cut[0]), pieceOf(signal, cut[1])];
+      if (older.points === 0 || newer.points === 0) return null;
+      rest.unshift(newer);
+      first = older;
+    }
+    return rest.length === 0 ? null : [first, ...rest];
   }
 
   async #refuse(piece: Piece, refused: Refused): Promise<boolean> {
@@ -205,8 +325,11 @@ export class Delivery {
   }
 
   /** The back end refused a piece because of its size. The same result as refuse(). */
-  async cut(piece: Piece, refused: Refused): Promise<boolean> {
-    this.wasTooLarge = true;
+  async cut(refusedPiece: Piece, refused: Refused): Promise<boolean> {
+    this.#wasTooLarge = true;
+    const sought = await this.#seekSize(refusedPiece, refused);
+    if (sought !== null) return sought;
+    const piece = this.#rootOf(refusedPiece);
     const isRest = this.#hasAccepted && piece.points === 1 && this.#trial === null;
     if (piece.refused === null && (this.#isContent || isRest))
       return await this.#refuse(piece, refused);
@@ -227,6 +350,12 @@ export class Delivery {
    * is split further; a single point is set aside.
    */
   async prove(piece: Piece, refused: Refused): Promise<void> {
+    if (this.#probe !== null) {
+      const { root, rest } = this.#probe;
+      this.#probe = null;
+      this.#replace(root, [piece, ...rest]);
+    }
+    this.#windowPoints = 0;
     this.#isContent = true;
     this.#status = refused.status;
     this.#requestCount = 1;
@@ -268,7 +397,11 @@ export class Delivery {
     const root = this.#trial?.root;
     this.#trial = null;
     this.#requestCount = 0;
-    if (root !== undefined) Object.assign(root, { triedFor: status, refused: null });
+    return root === undefined ? false : this.#wait(root, status);
+  }
+
+  #wait(root: Piece, status: number): false {
+    Object.assign(root, { triedFor: status, refused: null });
     return false;
   }
 
@@ -284,6 +417,11 @@ export class Delivery {
     if (this.#trial !== null) this.#trial.waiting = this.#trial.waiting.filter(isOther);
     this.#waiting = this.#waiting.filter(isOther);
     this.#doubtful = this.#doubtful.filter(isOther);
+  }
+
+  /** Puts pieces in the place of one that waits. */
+  #replace(piece: Piece, pieces: readonly Piece[]): void {
+    this.#waiting = this.#waiting.flatMap(some => (some === piece ? pieces : [some]));
   }
 
   #add(pieces: readonly Piece[]): void {
@@ -391,6 +529,34 @@ function halve(signal: Signal, slices: readonly Slice[]): Halves | null {
   if (halves === null) return null;
   const [first, second] = shareSlice(signal, only, halves);
   return [[first], [second]];
+}
+
+/** The first points in order, and the others. */
+function cutSlices(signal: Signal, slices: readonly Slice[], points: number): Halves {
+  const [first, second]: [Slice[], Slice[]] = [[], []];
+  let room = points;
+  for (const slice of slices) {
+    if (slice.points <= room) first.push(slice);
+    else if (room <= 0) second.push(slice);
+    else {
+      const [head, tail] = shareSlice(signal, slice, cutAfter(signal, slice.bytes, room));
+      first.push(head);
+      if (tail.bytes.length > 0) second.push(tail);
+    }
+    room -= slice.points;
+  }
+  return [first, second];
+}
+
+/** Slices with points of one time each, older points first. */
+function groupsByTime(signal: Signal, slices: readonly Slice[]): readonly (readonly Slice[])[] {
+  const time = timeToCutAt(timesIn(signal, slices));
+  if (time === null) return [slices];
+  return halveByTime(slices, time).flatMap(half => groupsByTime(signal, half));
+}
+
+function exceeds({ points, bytes }: Piece, limit: RequestLimit): boolean {
+  return points > limit.points || bytes > limit.bytes;
 }
 
 function halveByTime(slices: readonly Slice[], time: number): Halves {

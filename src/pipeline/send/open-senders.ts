@@ -11,6 +11,7 @@ import { apisOf } from '../../service/clients.ts';
 import { KnownApis } from '../../service/redact.ts';
 import type { Queue } from '../queue/queue.ts';
 import { openAuthorization } from './authorization.ts';
+import { requestLimit } from '../queue/rows.ts';
 import { OtlpHttp } from './otlp-http.ts';
 import { type EndpointPause, Sender } from './sender.ts';
 import type { Authorization, EndpointOptions, SendResult, Transport } from './transport.ts';
@@ -55,7 +56,8 @@ async function openSender(
   const endpoint = printableUrl(settings.endpoint);
   const parts = { apis, concurrency, clock: options.clock, authorization };
   const transport = await openTransport(settings, parts);
-  const own = { signal, endpoint, transport, concurrency, stuckAfterMs, endpointPause };
+  const limit = requestLimit(config.otlp, signal);
+  const own = { signal, endpoint, limit, transport, concurrency, stuckAfterMs, endpointPause };
   return { signal, endpoint, sender: new Sender({ ...shared, ...own, random: Math.random }) };
 }
 

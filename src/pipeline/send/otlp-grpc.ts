@@ -328,7 +328,7 @@ export function classifyGrpcAnswer(
   const retryAfterMs = readRetryDelay(answer.statusDetails);
   const refused = (like: number, hint?: string): SendResult => {
     const reason = hint === undefined ? words : `${words}; ${hint}`;
-    return refusedAs(like, { status: code, reason, retryAfterMs });
+    return refusedAs(like, { status: code, reason, words: said, retryAfterMs });
   };
   const isExhausted = name === 'RESOURCE_EXHAUSTED';
   if ((isExhausted || name === 'OUT_OF_RANGE') && TOO_LARGE.test(said))

@@ -6,10 +6,20 @@ import { isAcceptance, type SendResult } from './transport.ts';
 /** A lane is retrying while the back end is unreachable or busy, and holding while it refuses requests. */
 export type LaneState = 'idle' | 'sending' | 'retrying' | 'holding';
 
-/** The largest request that the back end took after it had refused larger ones; uncompressed bytes. */
+/** What a request holds at most, as the refusals of the back end have taught. Null: nothing is known. */
 export interface Learned {
-  readonly bytes: number;
-  readonly points: number;
+  /** Uncompressed. */
+  readonly bytes: number | null;
+  readonly points: number | null;
+}
+
+/** In words: the keys that would set a learned limit. */
+export function keysFor({ bytes, points }: Learned): string {
+  const keys = [
+    ...(points === null ? [] : [`otlp.max_points: ${String(points)}`]),
+    ...(bytes === null ? [] : [`otlp.max_request: ${String(Math.ceil(bytes / 1024))}KiB`]),
+  ];
+  return `set ${keys.join(' or ')}`;
 }
 
 /** Times are wall clock, in milliseconds. */

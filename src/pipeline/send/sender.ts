@@ -2,8 +2,9 @@
 // depends on the kind of the answer (J3; classify.ts tells the kind, delivery.ts splits):
 //
 //   accepted    the piece is settled; the next piece or row follows at once
-//   too_large   halves follow at once; the largest that is accepted is the limit from now on
-//   refused     a trial of smaller pieces follows at once; if it fails, the row waits
+//   too_large   pieces of the size that the answer names follow at once; else as refused
+//   refused     a trial of smaller pieces follows at once; if all are refused, the row waits. If all are accepted, size was
+//               the cause, and the largest is the limit of later rows
 //   retry, settings, unknown, and a refused row that waits: the same request again after a back-off
 //
 // There is one back-off for all kinds, and one request at a time while it lasts, so a back end that accepts nothing gets
@@ -23,11 +24,18 @@ import { failpoint } from '../../lib/failpoint.ts';
 import { type Logger, ThrottledLog } from '../../lib/log.ts';
 import { RETRY_AFTER_MS_MAX } from '../../lib/retry-after.ts';
 import { OWN_SERVICE, type Signal } from '../../model/batch.ts';
-import type { QueueRow, SetAside, Settlement } from '../queue/commit.ts';
+import type { QueueRow, RequestLimit, SetAside, Settlement } from '../queue/commit.ts';
 import type { Queue } from '../queue/queue.ts';
 import { sumPoints } from '../queue/rows.ts';
-import { Delivery, type Piece, type Refused } from './delivery.ts';
-import { type LaneState, type Learned, SenderHealth, type SenderStatus } from './sender-health.ts';
+import { Delivery, type Piece, PROBE_POINTS, type Refused } from './delivery.ts';
+import {
+  keysFor,
+  type LaneState,
+  type Learned,
+  SenderHealth,
+  type SenderStatus,
+} from './sender-health.ts';
+import { isAboutSize, type NamedCap, namedCap } from './size-words.ts';
 import { isAcceptance, type SendResult, type Transport } from './transport.ts';
 
 /** Until when (monotonic) a busy endpoint asked to wait: both signals that it takes obey. */
@@ -40,6 +48,8 @@ export interface SenderOptions {
   /** The back end in log lines: its URL without user, password and query. */
   readonly endpoint: string;
   readonly queue: Queue;
+  /** From `otlp.max_request` and `otlp.max_points`. Rows of a former configuration may be larger. */
+  readonly limit: RequestLimit;
   /** The sender closes it. */
   readonly transport: Transport;
   readonly counters: Counters;
@@ -92,7 +102,7 @@ const FIRST_MS = 1000;
 const LATER_MS = 30_000;
 const LATER_JITTER_MS = 5000;
 /** A learned limit is never lower: below it, a refusal for size has another cause. */
-const LEARNED_MIN: Learned = { bytes: 64 * 1024, points: 100 };
+const LEARNED_MIN: RequestLimit = { bytes: 64 * 1024, points: PROBE_POINTS };
 /** How long a stop or a reload waits for the answers to running requests: without one, a batch would be sent again. */
 export const GRACE_MS = 2000;
 /** How soon the queue is asked again when it has rows but gave none. */
@@ -298,8 +308,17 @@ export class Sender {
   async #begin(lane: Lane, row: QueueRow): Promise<Delivery> {
     const delivery = new Delivery(row);
     lane.deliveries.push(delivery);
-    if (this.#learned !== null) await delivery.fit(this.#learned);
+    await delivery.fit(this.#limit);
     return delivery;
+  }
+
+  /** What a request holds at most: as configured, or as learned if that is less. */
+  get #limit(): RequestLimit {
+    const { bytes, points } = this.#options.limit;
+    return {
+      bytes: Math.min(bytes, this.#learned?.bytes ?? Infinity),
+      points: Math.min(points, this.#learned?.points ?? Infinity),
+    };
   }
 
   /** Sends the next piece of a row, and acts on the answer: see the table above. */
@@ -380,19 +399,25 @@ export class Sender {
   async #decide(delivery: Delivery, piece: Piece, result: SendResult): Promise<boolean> {
     let isDecided = false;
     if (result.kind === 'accepted') {
-      if (delivery.wasTooLarge && isAcceptance(result, piece.points)) this.#learn(piece);
       await delivery.accept(result.rejected, piece);
+      await this.#learnFromPartial(delivery, piece, result);
       delivery.refusedSinceMs = null;
       isDecided = true;
     } else if (result.kind === 'too_large') {
-      isDecided = await delivery.cut(piece, this.#refused(delivery, result));
+      isDecided =
+        (await this.#learnNamed(delivery, piece, result.named)) ||
+        (await delivery.cut(piece, this.#refused(delivery, result)));
     } else if (
       result.kind === 'refused' ||
       (result.kind === 'unknown' && delivery.isUnknownContent)
     ) {
       isDecided = await delivery.refuse(piece, this.#refused(delivery, result));
     }
-    if (delivery.isDone) await this.#settle(delivery);
+    if (delivery.isDone) {
+      const { learned } = delivery;
+      if (learned !== null) this.#learn(learned);
+      await this.#settle(delivery);
+    }
     return isDecided;
   }
 
@@ -413,17 +438,47 @@ export class Sender {
     return hasDatabasePoints(parts) ? this.#acceptances : this.#allAcceptances;
   }
 
-  #learn({ bytes, points }: Piece): void {
-    const before = this.#learned ?? LEARNED_MIN;
+  /** Cuts the row to a limit that the answer names; false when it names none that the piece exceeds. */
+  async #learnNamed(delivery: Delivery, piece: Piece, named: NamedCap): Promise<boolean> {
+    const points = named.points !== null && named.points < piece.points ? named.points : null;
+    const bytes = named.bytes !== null && named.bytes < piece.bytes ? named.bytes : null;
+    if (points === null && bytes === null) return false;
+    const before = { ...this.#limit };
+    this.#learn({ points, bytes });
+    const { points: nowPoints, bytes: nowBytes } = this.#limit;
+    if (nowPoints === before.points && nowBytes === before.bytes) return false;
+    await delivery.fit(this.#limit);
+    return this.#nextOf(delivery) !== piece;
+  }
+
+  /** A back end may take as many points as its cap allows, and reject the rest. */
+  async #learnFromPartial(
+    delivery: Delivery,
+    { points }: Piece,
+    { rejected, message }: Extract<SendResult, { kind: 'accepted' }>,
+  ): Promise<void> {
+    if (rejected === 0 || rejected >= points || !isAboutSize(message)) return;
+    const named = namedCap(message).points;
+    this.#learn({
+      points: named !== null && named < points ? named : points - rejected,
+      bytes: null,
+    });
+    await delivery.fit(this.#limit);
+  }
+
+  #learn({ bytes, points }: Learned): void {
     const learned = {
-      bytes: Math.max(before.bytes, bytes),
-      points: Math.max(before.points, points),
+      bytes: bytes === null ? null : Math.max(LEARNED_MIN.bytes, bytes),
+      points: points === null ? null : Math.max(LEARNED_MIN.points, points),
     };
-    const isNews = this.#learned === null || learned.bytes > before.bytes;
-    this.#learned = learned;
-    if (!isNews) return;
-    const said = { ...this.#fields, ...learned, remedy: 'set otlp.max_request to this' };
-    this.#log.plain.info(said, 'the back end takes smaller requests only; larger ones are split');
+    const { bytes: knownBytes = null, points: knownPoints = null } = this.#learned ?? {};
+    this.#learned = { bytes: learned.bytes ?? knownBytes, points: learned.points ?? knownPoints };
+    const said = { ...this.#fields, ...this.#learned, remedy: keysFor(this.#learned) };
+    this.#log.warn(
+      'learned',
+      said,
+      'the back end takes smaller requests only; larger ones are cut',
+    );
   }
 
   /**

@@ -16,6 +16,7 @@ import {
 import { contextFor } from '../../service/trust.ts';
 import type { QueueRow } from '../queue/commit.ts';
 import { oneLine } from './answer.ts';
+import type { NamedCap } from './size-words.ts';
 
 /** One OTLP request in protobuf, compressed as the queue holds it. */
 export type SendRequest = Pick<QueueRow, 'signal' | 'encoding' | 'body' | 'rawBytes'> & {
@@ -42,7 +43,7 @@ interface Refusal {
  * - `retry`: busy or away; send the same later, after `retryAfterMs` if the back end set it. `pauses`: whose requests
  *   that pause is for.
  * - `settings`: about our key, path or protocol; says nothing about content.
- * - `too_large`: smaller requests may be accepted.
+ * - `too_large`: smaller requests may be accepted; `named`: the limit that its words name (size-words.ts).
  * - `refused`: about this content, or about all requests.
  * - `unknown`: a failure of the back end, which content may cause.
  */
@@ -53,7 +54,8 @@ export type SendResult =
       readonly retryAfterMs: number | null;
       readonly pauses: 'signal' | 'endpoint';
     })
-  | (Refusal & { readonly kind: 'settings' | 'too_large' | 'refused' | 'unknown' });
+  | (Refusal & { readonly kind: 'too_large'; readonly named: NamedCap })
+  | (Refusal & { readonly kind: 'settings' | 'refused' | 'unknown' });
 
 /** True if the back end has taken some of these points: a success that rejects all of them proves nothing. */
 export function isAcceptance(result: SendResult, points: number): boolean {

@@ -61,7 +61,10 @@ async function createStage(): Promise<Stage> {
   const options = queueOptions({
     logger,
     config: limitsOf({ metrics: 10_000_000, logs: 1_000_000 }, directory),
-    maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
+    limits: {
+      metrics: { bytes: 1_000_000, points: Infinity },
+      logs: { bytes: 1_000_000, points: Infinity },
+    },
   });
   const queue = Queue.open(options, directory);
   const now = options.clock.nowMs();

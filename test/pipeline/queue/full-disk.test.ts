@@ -42,7 +42,10 @@ function mountDisk(): Omit<Disk, 'queue' | 'reopen'> {
   const { path: directory } = disk;
   const options = queueOptions({
     config: limitsOf({ metrics: 10_000_000, logs: 5_000_000 }, directory),
-    maxRequestBytes: { metrics: 1_000_000, logs: 1_000_000 },
+    limits: {
+      metrics: { bytes: 1_000_000, points: Infinity },
+      logs: { bytes: 1_000_000, points: Infinity },
+    },
   });
   return { directory, options, fill: () => disk.fill(), clear: () => disk.clear() };
 }

@@ -38,7 +38,10 @@ export function queueOptions(changes: Partial<QueueOptions> = {}): QueueOptions 
 } {
   return {
     config: limitsOf({}),
-    maxRequestBytes: { metrics: 10_000, logs: 10_000 },
+    limits: {
+      metrics: { bytes: 10_000, points: Infinity },
+      logs: { bytes: 10_000, points: Infinity },
+    },
     compression: { metrics: 'none', logs: 'none' },
     counters: new Counters(),
     logger: silentLogger,

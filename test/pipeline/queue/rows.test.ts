@@ -6,9 +6,13 @@ import * as rows from '../../../src/pipeline/queue/rows.ts';
 import { rowBytes, sumPoints, type NewRow } from '../../../src/pipeline/queue/rows.ts';
 import { batchOf, flatPoints, metricsBatch, metricsBytes } from '../../support/otlp-requests.ts';
 
-function makeRows(batch: Batch, encoding: Encoding, maxBytes: number): Promise<readonly NewRow[]> {
-  const both = <T>(value: T) => ({ metrics: value, logs: value });
-  return rows.makeRows(batch, both(encoding), both(maxBytes));
+function makeRows(
+  batch: Batch,
+  encoding: Encoding,
+  bytes: number,
+  points = Infinity,
+): Promise<readonly NewRow[]> {
+  return rows.makeRows(batch, encoding, { bytes, points });
 }
 
 function raw(row: NewRow): Promise<Buffer> {
@@ -61,6 +65,20 @@ test('a service larger than the limit is cut, and its points stay in order', asy
     expect(row.rawBytes).toBeLessThanOrEqual(3000);
     expect(flatPoints('metrics', pieces[i] ?? Buffer.alloc(0))).toHaveLength(sumPoints(row.parts));
   }
+  expect(pieces.flatMap(piece => flatPoints('metrics', piece))).toEqual(
+    flatPoints('metrics', batch.payload),
+  );
+});
+
+test('a batch is cut to a number of points, and its points stay in order', async () => {
+  const batch = metricsBatch({ a: 30, b: 7, c: 250, d: 60 }, 7);
+  const rows = await makeRows(batch, 'none', 1e6, 50);
+  const pieces = await Promise.all(rows.map(raw));
+  for (const [i, row] of rows.entries()) {
+    expect(sumPoints(row.parts)).toBeLessThanOrEqual(50);
+    expect(flatPoints('metrics', pieces[i] ?? Buffer.alloc(0))).toHaveLength(sumPoints(row.parts));
+  }
+  expect(rows.length).toBe(8);
   expect(pieces.flatMap(piece => flatPoints('metrics', piece))).toEqual(
     flatPoints('metrics', batch.payload),
   );

@@ -58,12 +58,18 @@ test('pieces of a request are within the limit, unless a single point is larger,
   fc.assert(
     fc.property(
       arbitraryRequest,
-      fc.integer({ min: 1, max: 2000 }),
-      ([signal, bytes], maxBytes) => {
-        const pieces = splitRequest(signal, bytes, maxBytes);
-        for (const piece of pieces)
-          if (piece.length > maxBytes) expect(countPoints(signal, piece)).toBeLessThanOrEqual(1);
-        expect(pieces.flatMap(piece => flatPoints(signal, piece))).toEqual(
+      fc.record({
+        bytes: fc.integer({ min: 1, max: 2000 }),
+        points: fc.integer({ min: 1, max: 20 }),
+      }),
+      ([signal, bytes], limit) => {
+        const pieces = splitRequest(signal, bytes, limit);
+        for (const piece of pieces) {
+          expect(piece.points).toBe(countPoints(signal, piece.bytes));
+          expect(piece.points).toBeLessThanOrEqual(limit.points);
+          if (piece.bytes.length > limit.bytes) expect(piece.points).toBeLessThanOrEqual(1);
+        }
+        expect(pieces.flatMap(piece => flatPoints(signal, piece.bytes))).toEqual(
           flatPoints(signal, bytes),
         );
       },
@@ -121,7 +127,7 @@ test('damaged bytes are not split', () => {
   const check = (bytes: Buffer): void => {
     expect(countPoints('metrics', bytes)).toBe(0);
     expect(halveRequest('metrics', bytes)).toBeNull();
-    expect(splitRequest('metrics', bytes, 1)).toEqual([bytes]);
+    expect(splitRequest('metrics', bytes, { bytes: 1, points: 1 })).toEqual([{ bytes, points: 0 }]);
     expect(firstPoint('metrics', bytes)).toEqual(bytes);
   };
   check(Buffer.from('hello, I am not protobuf'));

@@ -120,7 +120,11 @@ describe('after a restart', () => {
     const directory = temporaryDirectory();
     const options = queueOptions();
     const config = limitsOf({ metrics: 1e8 }, directory);
-    const large = { ...options, config, maxRequestBytes: { metrics: 1e8, logs: 1e8 } };
+    const large = {
+      ...options,
+      config,
+      limits: { metrics: { bytes: 1e8, points: Infinity }, logs: { bytes: 1e8, points: Infinity } },
+    };
     const batch = metricsBatch({ a: 1 }, options.clock.nowMs());
     const payload = Buffer.alloc(12_000_000, 7);
     const part = { service: 'a', points: 1, offset: 0, length: payload.length };
@@ -169,6 +173,7 @@ test('while the file cannot be written an acknowledgement is not forgotten, and 
     expect(queue.pin(row.id)).toBe(false);
     expect(await services(queue, 'metrics')).toEqual(['b']);
     expectPoints(queue, 'a', { accepted: 4 });
+    expect(queue.stats('metrics').rows).toBe(2);
     const commit = commitOf(metricsBatch({ c: 4 }, options.clock.nowMs()));
     expect(await queue.commit(commit)).toMatchObject({ kind: 'held' });
     const errors = options.counters.list().find(({ name }) => name.includes('storage_errors'));
@@ -305,7 +310,7 @@ test('a configuration: rows use the compression of their signal, and are smaller
     const signal = { protocol, compression: 'zstd' };
     const config = {
       queue: limitsOf({ metrics: 1_000_000, logs: 1_000_000 }),
-      otlp: { maxRequestBytes: 8000, metrics: signal, logs: signal },
+      otlp: { maxRequestBytes: 8000, maxPoints: null, metrics: signal, logs: signal },
     } as unknown as Config;
     const queue = openQueue(config, queueOptions());
     await put(queue, { a: 300 });

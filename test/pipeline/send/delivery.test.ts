@@ -1,10 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Batch } from '../../../src/model/batch.ts';
-import type { QueueRow } from '../../../src/pipeline/queue/commit.ts';
+import type { QueueRow, RequestLimit } from '../../../src/pipeline/queue/commit.ts';
 import { SAMPLE_BYTES_MAX } from '../../../src/pipeline/queue/transactions.ts';
 import { Delivery, type Refused, REQUESTS_MAX } from '../../../src/pipeline/send/delivery.ts';
-import type { Learned } from '../../../src/pipeline/send/sender-health.ts';
 import {
   batchOf,
   flatPoints,
@@ -44,7 +43,7 @@ function run(batch: Batch, isRefused: (point: string) => boolean): Promise<Run> 
 async function play(
   batch: Batch,
   answerTo: (points: readonly string[]) => Answer,
-  { limit = null as Learned | null } = {},
+  { limit = null as RequestLimit | null } = {},
 ): Promise<Run> {
   const delivery = new Delivery(rowOf(batch));
   if (limit !== null) await delivery.fit(limit);
@@ -267,7 +266,7 @@ describe('size', () => {
 
   test('a row goes out in halves until they are accepted', async () => {
     const { taken, delivery, requestCount } = await play(metricsBatch({ a: 64 }, 0), atMost(20));
-    expect([taken.length, requestCount, delivery.wasTooLarge]).toEqual([64, 7, true]);
+    expect([taken.length, requestCount, delivery.learned?.points]).toEqual([64, 7, 16]);
   });
 
   test('a row that is larger than the learned limit goes out in fitting pieces at once', async () => {

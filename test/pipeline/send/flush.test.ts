@@ -37,6 +37,7 @@ async function createStage(): Promise<Stage> {
   const { clock } = options;
   const shared = { clock, counters: new Counters(), logger: silentLogger };
   const sender = new Sender({
+    limit: { bytes: Infinity, points: Infinity },
     ...shared,
     signal: 'metrics',
     endpoint: '',

@@ -35,8 +35,11 @@ beforeEach(async () => {
   clock = new FakeClock();
   counters = new Counters();
   const config = limitsOf({ metrics: 10_000_000 });
-  const maxRequestBytes = { metrics: 1_000_000, logs: 1_000_000 };
-  queue = Queue.open(queueOptions({ clock, counters, config, maxRequestBytes }), null);
+  const limits = {
+    metrics: { bytes: 1_000_000, points: Infinity },
+    logs: { bytes: 1_000_000, points: Infinity },
+  };
+  queue = Queue.open(queueOptions({ clock, counters, config, limits }), null);
   backEnd = await BackEnd.start();
   ({ log, logger } = recordingLogger(clock));
   endpointPause = { untilMs: -Infinity };
@@ -56,6 +59,7 @@ function createSender(changes: { concurrency?: number; random?: () => number } =
   const config = { compression: 'none', timeoutMs: 3_600_000 } as const;
   const transport = new OtlpHttp({ ...testEndpoint(endpoint, config, clock), concurrency });
   return new Sender({
+    limit: { bytes: Infinity, points: Infinity },
     signal: 'metrics',
     queue,
     transport,
@@ -377,13 +381,13 @@ describe('too large', () => {
     await sendAll({ a: 300 });
     expectPoints(queue, null, { accepted: 300 });
     expect(backEnd.requests).toHaveLength(3);
-    expect(sender.status().learned).toMatchObject({ points: 150, bytes: 64 * 1024 });
+    expect(sender.status().learned).toMatchObject({ points: 200, bytes: 64 * 1024 });
     await put({ a: 300 });
     await until(isSettled);
     // No request of the second row is refused.
     expect(backEnd.requests).toHaveLength(5);
     expect(log.map(({ msg }) => msg)).toEqual([
-      'the back end takes smaller requests only; larger ones are split',
+      'the back end takes smaller requests only; larger ones are cut',
     ]);
   });
 

@@ -66,6 +66,7 @@ test('for an hour of tokens of 30 s, everything arrives, and no request is refus
     queue,
     transport: await openTransport(config, { ...parts, authorization: endpoint.tokens }),
     endpoint: backEnd.url,
+    limit: { bytes: Infinity, points: Infinity },
     counters,
     logger: silentLogger,
     concurrency: 1,
