@@ -27,7 +27,10 @@ import {
 const OPTIONS = {
   'base-url': required(text('URL', 'the address of the API')),
   'key-file': ACCESS_OPTIONS['key-file'],
-  backend: choice(BACK_END_NAMES, 'the kind of back end: writes what it needs'),
+  backend: {
+    ...choice(BACK_END_NAMES, 'the kind of back end: a page in docs/back-ends'),
+    value: 'NAME',
+  },
   endpoint: text('URL', 'the OpenTelemetry back end, by default http://localhost:4318'),
   output: file('a new file, by default - for stdout', 'o'),
   force: flag('replaces the file of --output'),

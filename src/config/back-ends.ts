@@ -176,6 +176,7 @@ export const BACK_ENDS = {
         value: 255,
         reason: 'it cuts longer values itself, uncounted',
       },
+      { key: 'metrics.summaries', value: 'quantiles', reason: 'it takes no summaries' },
     ],
     endpoint: own('https://ENVIRONMENT.live.dynatrace.com/api/v2/otlp'),
     example: [
@@ -184,7 +185,7 @@ export const BACK_ENDS = {
       '  Authorization: Api-Token ${file:token}',
     ],
     needs: [header('Authorization', 'Api-Token ${file:token}')],
-    notes: ['it takes no summaries, and at most 50 dimensions of a metric'],
+    notes: ['it takes at most 50 dimensions of a metric'],
   },
   'new-relic': {
     title: 'New Relic',

@@ -298,6 +298,9 @@ export const metrics = block({
     Send a marker when a series ends, so that graphs stop instead of continuing as a flat line.
     Some back ends show these markers as 0: turn the markers off for them. prom2otlp's own metrics
     and the backup gauges always have them.`),
+  summaries: key('summaries', choice(['send', 'quantiles', 'drop']), 'send').about(`
+    For back ends without summaries. quantiles: each quantile is a gauge; the counts and sums are
+    dropped and counted. drop: so is all of a summary.`),
   staleAfterMs: key('stale_after', duration(), '5m').about(`
     A series ends when its timestamp has not changed for this time.`),
   badShare: key('bad_share', share(), 0.5).about(`

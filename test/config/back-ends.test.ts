@@ -1,5 +1,5 @@
 // The profiles of back ends: the lines of each page load without a warning, and the page tells what the profile sets.
-// test/golden/back-ends.txt has what `check` says of a configuration that names only the back end; `UPDATE=1` rewrites it.
+// test/fixtures/back-ends.txt has what `check` says of a configuration that names only the back end; `UPDATE=1` rewrites it.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ import { profileNotes } from '../../src/config/profile.ts';
 import { formatMistake, OperatorError } from '../../src/errors.ts';
 
 const root = new URL('../../', import.meta.url);
-const GOLDEN = new URL('test/golden/back-ends.txt', root);
+const GOLDEN = new URL('test/fixtures/back-ends.txt', root);
 
 const ACCOUNT = JSON.stringify({
   client_email: 'prom2otlp@example.com',

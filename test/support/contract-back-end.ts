@@ -65,6 +65,7 @@ export const CONTRACTS: Readonly<Record<BackEndName, Contract>> = {
     pointsMax: 15_000,
     bytesMax: 4_000_000,
     valueLengthMax: 255,
+    takesNoSummaries: true,
   },
   'new-relic': { token: ['api-key', TOKEN], bytesMax: 1_000_000, valueLengthMax: 4095 },
   honeycomb: {
