@@ -74,7 +74,7 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   const polls = targets.length === 1 ? '' : ` in ${targets.length} polls`;
   const place = shard.count === 1 ? '' : `, shard ${shard.index} of ${shard.count}`;
   out.line(`${file}: valid: ${services}, ${polled}${polls}${place}`);
-  for (const note of [...profileNotes(judgement), ...memoryNotes(config.memory)])
+  for (const note of [...profileNotes(judgement.layers.metrics), ...memoryNotes(config.memory)])
     out.line(`note: ${note}`);
   for (const warning of memoryWarnings(config.memory)) warn(warning);
   if (!call.values.probe) return 0;

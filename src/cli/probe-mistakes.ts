@@ -12,7 +12,7 @@ export function likelyMistakes(
 ): readonly string[] {
   const { port, protocol: scheme, pathname, hostname } = new URL(endpoint);
   const found: string[] = [];
-  const status = /answered (\d{3})/.exec(reason)?.[1];
+  const status = /^the back end answered (\d{3})/.exec(reason)?.[1];
   if (protocol !== 'grpc' && port === '4317')
     found.push('port 4317 is usually for gRPC: use 4318, or `otlp.protocol: grpc`');
   if (protocol === 'grpc' && port === '4318')

@@ -36,7 +36,7 @@ export function warningsOf(
     ...baseUrlWarnings(given),
     ...autoWarnings(given),
     ...resourceWarnings(judgement),
-    ...profileWarnings(judgement, signal),
+    ...(isUsed(judgement.config, signal) ? profileWarnings(given, signal) : []),
     ...scalarsOf(given, []).flatMap(([path, value]) => scalarWarnings(path, value)),
     ...(isContainer ? addresses(given).flatMap(localhostWarning) : []),
   ];

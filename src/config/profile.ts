@@ -3,11 +3,8 @@
 
 import type { Signal } from '../model/batch.ts';
 import { profileOf } from './back-ends.ts';
-import { isUsed } from './config.ts';
-import { kindAt, type Layer, type Violation } from './declare.ts';
-import type { Judgement } from './examine.ts';
-import { CONFIG } from './keys.ts';
-import { isPlainMap, isSet, valueAt } from './paths.ts';
+import type { Layer, Violation } from './declare.ts';
+import { isPlainMap, isSet, type KeyPath, valueAt } from './paths.ts';
 
 const BACKEND = ['otlp', 'backend'];
 
@@ -21,10 +18,7 @@ export function profileLayer(given: unknown): Layer {
   const name = valueAt(given, BACKEND);
   const source = sourceOf(String(name));
   const values = profileOf(name)?.values ?? [];
-  const isKey = (key: string): boolean => kindAt(CONFIG, key.split('.')) !== undefined;
-  return new Map(
-    values.filter(({ key }) => isKey(key)).map(({ key, value }) => [key, { value, source }]),
-  );
+  return new Map(values.map(({ key, value }) => [key, { value, source }]));
 }
 
 /** The address that the back end needs and nobody has set. */
@@ -39,11 +33,10 @@ export function endpointIsOwn(root: unknown, signal: Signal): Violation[] {
   return [{ path: BACKEND, problem, hint: `set it: ${endpoint.form}` }];
 }
 
-/** What is missing, and what the back end does not take. */
-export function profileWarnings({ config, layers }: Judgement, signal: Signal): Violation[] {
-  const { given } = layers[signal];
+/** What is missing for a signal that is used, and what the back end does not take. */
+export function profileWarnings(given: unknown, signal: Signal): Violation[] {
   const profile = profileOf(valueAt(given, BACKEND));
-  if (profile === undefined || !isUsed(config, signal)) return [];
+  if (profile === undefined) return [];
   const { title, needs, takesNoLogs } = profile;
   const missing = needs
     .filter(need => (need.signal ?? signal) === signal && !need.anyOf.some(isThere(given, signal)))
@@ -75,7 +68,10 @@ function isSame(a: string, b: string): boolean {
 }
 
 /** What the profile has set, each with its reason, and what no key can mend: sentences without a full stop. */
-export function profileNotes({ layers: { metrics } }: Judgement): readonly string[] {
+export function profileNotes(metrics: {
+  readonly given: unknown;
+  readonly sourceOf: (path: KeyPath) => string | undefined;
+}): readonly string[] {
   const name = valueAt(metrics.given, BACKEND);
   const profile = profileOf(name);
   if (profile === undefined) return [];

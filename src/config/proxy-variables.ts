@@ -1,7 +1,7 @@
 // Reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in upper and lower case, which no other file reads. They apply where the
 // YAML names no proxy. Addresses near this machine bypass them: a proxy of a company rarely reaches them.
 
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import type { Mistake } from '../errors.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { readAlone, requiredKey } from './declare.ts';
@@ -61,16 +61,14 @@ function readProxy(
   return { secret: null, warning: { key: name, message } };
 }
 
-const LINK_LOCAL = new BlockList();
-LINK_LOCAL.addSubnet('169.254.0.0', 16);
-LINK_LOCAL.addSubnet('fe80::', 10, 'ipv6');
+const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10'];
 
 /** This machine, its link, and the names inside a cluster. */
 function isNear(hostname: string): boolean {
   const host = bare(hostname);
   const family = familyOf(host);
   if (isLoopbackHost(hostname)) return true;
-  if (family !== null) return LINK_LOCAL.check(host, family);
+  if (family !== null) return LINK_LOCAL.some(range => isInRange(host, range));
   return !host.includes('.') || host.endsWith('.svc') || host.endsWith('.cluster.local');
 }
 
@@ -113,6 +111,8 @@ function isInRange(host: string, range: string): boolean {
   const bits = Number(length);
   if (family === null || !/^\d+$/.test(length) || bits > (family === 'ipv4' ? 32 : 128))
     return false;
+  // The module has it behind a getter, which the bundle does not export.
+  const { BlockList } = process.getBuiltinModule('node:net');
   const list = new BlockList();
   list.addSubnet(network, bits, family);
   return list.check(host, familyOf(host) ?? 'ipv4');

@@ -4,9 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { BACK_END_NAMES, type BackEndName, profileOf } from '../../src/config/back-ends.ts';
-import { kindAt } from '../../src/config/declare.ts';
 import { effectiveValues, type Judgement } from '../../src/config/examine.ts';
-import { CONFIG } from '../../src/config/keys.ts';
 import { judgeFile, warningMistakes } from '../../src/config/load.ts';
 import { profileNotes } from '../../src/config/profile.ts';
 import { formatMistake, OperatorError } from '../../src/errors.ts';
@@ -43,15 +41,7 @@ function warningsOf(judgement: Judgement): string[] {
   return warningMistakes(judgement, false).map(formatMistake);
 }
 
-/** The pages whose lines need `otlp.auth`, or headers for one signal. */
-const WITH_AUTH: readonly string[] =
-  kindAt(CONFIG, ['otlp', 'auth']) === undefined
-    ? ['azure-monitor', 'cloudwatch', 'google', 'grafana-cloud', 'honeycomb']
-    : [];
-
-const loadable = BACK_END_NAMES.filter(name => !WITH_AUTH.includes(name));
-
-test.each(loadable)('the lines on the page of %s load without a warning', name => {
+test.each(BACK_END_NAMES)('the lines on the page of %s load without a warning', name => {
   const lines = /```yaml\notlp:\n([^`]*)\n```/.exec(pageOf(name))?.[1]?.split('\n') ?? [];
   const own = lines.map(line => line.replace(/^ {2}/, ''));
   expect(own).toEqual([`backend: ${name}`, ...(profileOf(name)?.example ?? [])]);
@@ -68,7 +58,7 @@ test.each(BACK_END_NAMES)('the page of %s has what the profile sets, and why', n
 function wordsOf(name: BackEndName): string[] {
   try {
     const judgement = judge([`backend: ${name}`]);
-    const notes = profileNotes(judgement).map(note => `note: ${note}`);
+    const notes = profileNotes(judgement.layers.metrics).map(note => `note: ${note}`);
     return [...warningsOf(judgement).map(text => `warning: ${text}`), ...notes];
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
@@ -96,7 +86,7 @@ test('the YAML and the variables come before the profile', () => {
   });
   expect(own.config.otlp.temporality).toBe('cumulative');
   expect(own.config.otlp.metrics.endpoint).toBe('https://otlp.eu01.nr-data.net/v1/metrics');
-  expect(profileNotes(own).join('\n')).not.toMatch(/temporality|endpoint/);
+  expect(profileNotes(own.layers.metrics).join('\n')).not.toMatch(/temporality|endpoint/);
 });
 
 test('the profile of a back end over gRPC changes the default address', () => {

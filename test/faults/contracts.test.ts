@@ -5,7 +5,7 @@
 
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BACK_END_NAMES, BACK_ENDS, type BackEndName } from '../../src/config/back-ends.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -15,7 +15,7 @@ import { demoServices } from '../../src/simulator/world.ts';
 import { ContractBackEnd, CONTRACTS, TOKEN } from '../support/contract-back-end.ts';
 import { type HttpTestServer, startHttpServer } from '../support/http-server.ts';
 import { run, start, tempDirectory, until } from '../support/program.ts';
-import { drained } from './support/bridge.ts';
+import { drained, readAccount } from './support/bridge.ts';
 
 const KEY = 'contracts-key';
 const RSA_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -132,14 +132,20 @@ describe.each(BACK_END_NAMES)('%s', name => {
     await until('three more requests', () => back.figures.requests >= before + 3, 120_000);
     await drained(daemon);
     await daemon.stop();
-    const { requests, refused, expired, again, points, records, largestBytes, largestPoints } =
-      back.figures;
+    const { figures } = back;
+    const { requests, refused, expired, points, records } = figures;
     console.log(
-      `${name}: ${requests} requests, ${refused} refused (${expired} for a token that had ended), ${points} points, ${records} records, at most ${largestBytes} bytes and ${largestPoints} points`,
+      `${name}: ${requests} requests, ${refused} refused (${expired} for a token that had ended), ${points} points, ${records} records, at most ${figures.largestBytes} bytes and ${figures.largestPoints} points, the longest value ${figures.longestValue} characters`,
     );
     expect(back.refusals).toEqual([]);
-    expect(again).toBe(0);
+    expect(figures.again).toBe(0);
+    const account = readAccount(join(dirname(config), 'queue'));
+    expect(account).toMatchObject({ accepted: points + records, queued: 0, rejected: 0 });
+    expect(account).toMatchObject({ setAside: 0, evicted: 0 });
     expect(points).toBeGreaterThan(SERVICES.length * 100);
-    expect(records > 0).toBe(CONTRACTS[name].takesNoLogs === undefined);
+    const { takesNoLogs, valueLengthMax } = CONTRACTS[name];
+    if (takesNoLogs === undefined)
+      expect(figures.longestValue).toBeGreaterThan(valueLengthMax === undefined ? 4095 : 250);
+    expect(records > 0).toBe(takesNoLogs === undefined);
   });
 });

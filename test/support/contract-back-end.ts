@@ -137,6 +137,8 @@ export interface ContractFigures {
   records: number;
   largestBytes: number;
   largestPoints: number;
+  /** Of an attribute, in characters. */
+  longestValue: number;
 }
 
 /** A token endpoint. The newest token is good for some requests. */
@@ -184,6 +186,7 @@ export class ContractBackEnd {
     records: 0,
     largestBytes: 0,
     largestPoints: 0,
+    longestValue: 0,
   };
   /** Why requests were refused, but for a token that has ended. */
   readonly refusals: string[] = [];
@@ -248,6 +251,7 @@ export class ContractBackEnd {
       ...points.flatMap(({ point }) => Object.values(attributesOf(point.attributes))),
       ...records.flatMap(({ attributes }) => Object.values(attributesOf(attributes))),
     ];
+    figures.longestValue = Math.max(figures.longestValue, ...values.map(({ length }) => length));
     const refusal =
       before ??
       this.#ofHeaders(seen) ??
@@ -300,7 +304,7 @@ export class ContractBackEnd {
       if (takesNoSummaries && type === 'summary') return [400, 'a summary'];
       const isCounter = type === 'histogram' || metric.sum?.isMonotonic === true;
       if (temporality !== undefined && isCounter && own !== temporality)
-        return [400, `${String(own)} instead of ${temporality}`];
+        return [400, `${own} instead of ${temporality}`];
     }
     return null;
   }
