@@ -1,20 +1,17 @@
 // Runs the chosen scenarios and contenders, batch by batch, and gathers the results. A batch is a group of a scenario,
 // without contenders that were not chosen or that this machine does not have.
 
-import { contenderOf } from './contenders/contender-list.ts';
+import { contenderOf } from './contenders.ts';
 import { describeCommit, describeMachine } from './machine.ts';
-import { NO_RESULTS, type Presence, type Results, type Taken } from './report/results.ts';
-import { runDrain } from './runs/drain.ts';
-import { runGrowth } from './runs/growth.ts';
-import { type PacedResult, runPaced } from './runs/paced.ts';
-import { runStart } from './runs/start.ts';
+import { measure } from './measure.ts';
+import { NO_RESULTS, type Presence, type Results, type Row, type Taken } from './report/results.ts';
 import type { Scenario } from './scenarios.ts';
 
-/** Batches run one after the other; the contenders of one run side by side. */
+/** Batches run one after the other. */
 export interface Batch {
   readonly scenario: Scenario;
   readonly contenders: readonly string[];
-  /** Its index in the scenario, whichever groups were chosen. */
+  /** Its index in the scenario, whichever groups were chosen; 0 for those that are alone and compared all the same. */
   readonly group: number;
   readonly run: number;
 }
@@ -34,10 +31,13 @@ export function planBatches(
 
 /** Only whole groups can be compared. If there is none, the wanted contenders of one group run. */
 function groupsOf(
-  { groups }: Scenario,
+  { groups, kind }: Scenario,
   isWanted: (contender: string) => boolean,
 ): readonly Pick<Batch, 'contenders' | 'group'>[] {
-  const numbered = groups.map((contenders, group) => ({ contenders, group }));
+  const numbered = groups.map((contenders, index) => ({
+    contenders,
+    group: kind === 'paced' ? index : 0,
+  }));
   const whole = numbered.filter(({ contenders }) => contenders.every(isWanted));
   if (whole.length > 0) return whole;
   const left = numbered.map(({ contenders, group }) => ({
@@ -65,11 +65,8 @@ export class Bench {
     for (const name of names) {
       const presence = await contenderOf(name).prepare();
       this.#contenders[name] = presence;
-      this.#say(
-        'version' in presence
-          ? `${name}: ${presence.version}`
-          : `${name} is absent: ${presence.absent}`,
-      );
+      const words = 'version' in presence ? presence.version : `absent: ${presence.absent}`;
+      this.#say(`${name}: ${words}`);
     }
   }
 
@@ -83,19 +80,14 @@ export class Bench {
     for (const [index, batch] of batches.entries()) {
       const startedMs = Date.now();
       const { name } = batch.scenario;
-      const words = `${name}, ${batch.contenders.join(' beside ')}`;
-      try {
-        await this.#measure(batch);
-      } catch (error) {
-        this.#fail(name, words, error);
-      }
-      this.#say(`${words}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+      await this.#measure(batch);
+      const seconds = ((Date.now() - startedMs) / 1000).toFixed(0);
+      this.#say(`${name}, ${batch.contenders.join(' beside ')}: ${seconds} s`);
       const isLast = batches.slice(index + 1).every(({ scenario }) => scenario.name !== name);
       if (!isLast) continue;
-      const { contenders } = this.#results;
       this.#results = {
         ...this.#results,
-        contenders: { ...contenders, ...this.#contenders },
+        contenders: this.#contenders,
         taken: { ...this.#results.taken, [name]: taken },
       };
       keep(this.#results);
@@ -103,49 +95,34 @@ export class Bench {
     return this.#results;
   }
 
-  async #measure(batch: Batch): Promise<void> {
-    const { scenario, contenders, run } = batch;
-    if (scenario.kind === 'paced') return await this.#measurePaced(batch);
-    for (const contender of contenders.map(contenderOf)) {
-      if (scenario.kind === 'growth')
-        this.#add('growth', await runGrowth(scenario, contender, run));
-      else if (scenario.kind === 'start')
-        this.#add('start', [await runStart(scenario, contender, run)]);
-      else this.#add('drain', [await runDrain(scenario, contender, run)]);
-    }
-  }
-
   /** Measures the whole group once more after a loss: a hiccup of the machine, or one slow scrape, costs samples. */
-  async #measurePaced(batch: Batch): Promise<void> {
-    const first = await this.#runSideBySide(batch);
-    const losses = first.flatMap(({ losses }) => losses);
-    if (losses.length > 0) this.#say(`once more: ${losses.join('; ')}`);
-    this.#add('paced', losses.length > 0 ? await this.#runSideBySide(batch) : first);
+  async #measure(batch: Batch): Promise<void> {
+    let rows = await this.#measureGroup(batch);
+    const losses = rows.flatMap(({ losses }) => losses);
+    if (losses.length > 0) {
+      this.#say(`once more: ${losses.join('; ')}`);
+      rows = await this.#measureGroup(batch);
+    }
+    this.#results = { ...this.#results, rows: [...this.#results.rows, ...rows] };
   }
 
-  async #runSideBySide(batch: Batch): Promise<readonly PacedResult[]> {
-    const measured = batch.contenders.map(async name => {
+  async #measureGroup({ scenario, contenders, group, run }: Batch): Promise<readonly Row[]> {
+    const measured = contenders.map(async contender => {
       try {
-        return [await runPaced(batch.scenario, contenderOf(name), batch)];
+        const rows = await measure(scenario, contenderOf(contender));
+        return rows.map(row => ({ scenario: scenario.name, contender, group, run, ...row }));
       } catch (error) {
-        this.#fail(batch.scenario.name, `${batch.scenario.name}, ${name}`, error);
+        this.#fail(scenario.name, contender, error);
         return [];
       }
     });
     return (await Promise.all(measured)).flat();
   }
 
-  #add<Kind extends 'paced' | 'growth' | 'start' | 'drain'>(
-    kind: Kind,
-    results: Results[Kind],
-  ): void {
-    this.#results = { ...this.#results, [kind]: [...this.#results[kind], ...results] };
-  }
-
-  #fail(scenario: string, words: string, error: unknown): void {
+  #fail(scenario: string, contender: string, error: unknown): void {
     const cause = error instanceof Error ? error.message : String(error);
-    const failure = { scenario, words: `${words}: ${cause}` };
+    const failure = { scenario, words: `${scenario}, ${contender}: ${cause}` };
     this.#results = { ...this.#results, failures: [...this.#results.failures, failure] };
-    this.#say(`${words} broke off: ${cause}`);
+    this.#say(`${failure.words} (broken off)`);
   }
 }

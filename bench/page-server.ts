@@ -1,37 +1,21 @@
-// Serves generated pages from a separate process, at several addresses with one port: 127.1.0.1, 127.1.0.2 and so on.
-// Each address has one page, and every answer is a new version of that page. The tallies of the answers are kept until
-// the bench takes them. Commands come from the parent; see child.ts.
+// Serves generated pages at several addresses with one port: 127.1.0.1, 127.1.0.2 and so on. Each address has one page,
+// and every answer is a new version of it. For scenarios with logs there is the simulator's endpoint, for one service.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Endpoint } from '../src/simulator/answer.ts';
+import { GeneratedLogs } from '../src/simulator/log-source.ts';
+import { createLogsEndpoint } from '../src/simulator/logs-endpoint.ts';
 import { listen, type LoopbackServer } from '../src/simulator/loopback-server.ts';
-import { answerParent } from './child.ts';
-import type { Tally } from './corpus/checksum.ts';
-import { type CorpusSpec, pageOf } from './corpus/corpora.ts';
-import { PageSource, type RenderedPage } from './corpus/page-source.ts';
-import { type AnswerLogs, createLogServer } from './log-server.ts';
-
-export interface PageServerOptions extends CorpusSpec {
-  /** Serves logs, too; for one service only. */
-  readonly hasLogs: boolean;
-}
-
-export interface PageServerAddress {
-  /** Origins, one for each address. */
-  readonly origins: readonly string[];
-  readonly samplesPerPage: number;
-}
-
-/** One answer that was sent to its end. */
-export interface Poll {
-  readonly address: number;
-  /** The timestamp of all its samples where they have one. */
-  readonly timeMs: number;
-  readonly tally: Tally;
-}
+import { pageOf, servicesOf } from './corpus/corpora.ts';
+import { PageSource } from './corpus/page-source.ts';
+import type { SeriesSet } from './corpus/series-set.ts';
+import type { Scenario } from './scenarios.ts';
 
 export const API_KEY = 'bench-key';
 export const PAGE_PATH = '/observability/v2/metrics';
+const LOGS_PATH = '/observability/v2/logs';
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+const SEED = 7;
 
 /** 127.1.0.1, 127.1.0.2 and so on. */
 export function loopbackHost(index: number): string {
@@ -39,115 +23,105 @@ export function loopbackHost(index: number): string {
   return `127.1.${number >> 8}.${number & 0xff}`;
 }
 
-/** The state of one address. Its page is patched in place, so `tail` makes one answer wait for the other. */
-interface Address {
-  readonly source: PageSource;
-  tail: Promise<void>;
-  lastTimeMs: number;
-}
+export class PageServer implements AsyncDisposable {
+  /** Refuses every page while it is set. */
+  isPaused = false;
+  readonly origins: string[] = [];
+  readonly samplesPerPage: number;
+  /** By address: the pages that were sent to their end. */
+  readonly polls: number[];
+  lastPollMs = 0;
+  readonly #sources: readonly PageSource[];
+  /** By address: ends with its last answer, since the samples of one page are counted before the next is made. */
+  readonly #tails: Promise<void>[];
+  readonly #servers: LoopbackServer[] = [];
+  readonly #logs: Endpoint | null;
+  #lastTimeMs = 0;
 
-class PageServer {
-  readonly #addresses: readonly Address[];
-  readonly #polls: Poll[] = [];
-  #isPaused = false;
-  readonly #answerLogs: AnswerLogs;
-
-  constructor(options: PageServerOptions) {
-    this.#answerLogs = options.hasLogs ? createLogServer() : () => false;
-    this.#addresses = Array.from({ length: options.addresses }, (_, address) => ({
-      source: new PageSource(pageOf(options, address)),
-      tail: Promise.resolve(),
-      lastTimeMs: 0,
-    }));
+  private constructor(scenario: Scenario) {
+    const addresses = Array.from({ length: scenario.addresses }, (_, address) => address);
+    this.#sources = addresses.map(address => new PageSource(pageOf(scenario, address)));
+    this.#tails = addresses.map(() => Promise.resolve());
+    this.polls = addresses.map(() => 0);
+    this.samplesPerPage = this.#sources[0]?.sampleCount ?? 0;
+    const isLogged = scenario.hasLogs;
+    this.#logs = isLogged
+      ? createLogsEndpoint(new GeneratedLogs(servicesOf(scenario, 0), SEED))
+      : null;
   }
 
-  async listen(): Promise<PageServerAddress> {
+  static async start(scenario: Scenario): Promise<PageServer> {
+    const pages = new PageServer(scenario);
     let port = 0;
-    const origins: string[] = [];
-    for (const index of this.#addresses.keys()) {
-      const host = loopbackHost(index);
-      ({ port } = await this.#serve(index, host, port));
-      origins.push(`http://${host}:${port}`);
+    for (const [address, source] of pages.#sources.entries()) {
+      const host = loopbackHost(address);
+      const server = await listen({ host, port }, (request, response) => {
+        if (pages.#answerLogs(request, response)) return;
+        const answer = (): Promise<void> => pages.#answer(address, source, request, response);
+        pages.#tails[address] = (pages.#tails[address] ?? Promise.resolve()).then(answer);
+      });
+      server.server.keepAliveTimeout = 120_000;
+      ({ port } = server);
+      pages.#servers.push(server);
+      pages.origins.push(server.url);
     }
-    return { origins, samplesPerPage: this.#addresses[0]?.source.sampleCount ?? 0 };
+    return pages;
   }
 
-  /** Returns the polls that were served since the last call. */
-  takeServed(): readonly Poll[] {
-    return this.#polls.splice(0);
+  get samples(): number {
+    return this.samplesPerPage * this.polls.reduce((sum, polls) => sum + polls, 0);
   }
 
-  /** Begins or stops to refuse every request. Resolves when all answers that have begun are over. */
-  async pause(isPaused: boolean): Promise<void> {
-    this.#isPaused = isPaused;
-    await Promise.all(this.#addresses.map(({ tail }) => tail));
-  }
-
-  async #serve(index: number, host: string, port: number): Promise<LoopbackServer> {
-    const handle = (request: IncomingMessage, response: ServerResponse): void => {
-      const address = this.#addresses[index];
-      if (address === undefined || this.#answerLogs(request, response)) return;
-      address.tail = address.tail.then(() => this.#answer(index, address, { request, response }));
-    };
-    const listening = await listen({ host, port }, handle);
-    listening.server.keepAliveTimeout = 120_000;
-    return listening;
+  /** The series of all pages, with the samples that were served. Resolves when all answers that have begun are over. */
+  async served(): Promise<SeriesSet> {
+    await Promise.all(this.#tails);
+    const served: SeriesSet = new Map();
+    for (const source of this.#sources) source.addServed(served);
+    return served;
   }
 
   async #answer(
-    index: number,
-    address: Address,
-    { request, response }: { request: IncomingMessage; response: ServerResponse },
+    address: number,
+    source: PageSource,
+    request: IncomingMessage,
+    response: ServerResponse,
   ): Promise<void> {
     const isPage = request.url === PAGE_PATH && request.headers['x-api-key'] === API_KEY;
-    if (!isPage || this.#isPaused) {
+    if (!isPage || this.isPaused) {
       response.writeHead(isPage ? 503 : 404, { 'content-length': 0 }).end();
       return;
     }
-    const timeMs = Math.max(Date.now(), address.lastTimeMs + 1);
-    address.lastTimeMs = timeMs;
-    const page = address.source.render(timeMs);
-    response.writeHead(200, {
-      'content-type': CONTENT_TYPE,
-      'content-length': page.bytes.length,
-    });
-    await this.#send(index, page, response);
+    const timeMs = Math.max(Date.now(), this.#lastTimeMs + 1);
+    this.#lastTimeMs = timeMs;
+    const page = source.render(timeMs);
+    const headers = { 'content-type': CONTENT_TYPE, 'content-length': page.length };
+    const isOver = new Promise(resolve => response.once('close', resolve));
+    response.writeHead(200, headers).end(page);
+    await isOver;
+    // A page that the client gave up does not count.
+    if (!response.writableFinished) return;
+    source.count();
+    this.polls[address] = (this.polls[address] ?? 0) + 1;
+    this.lastPollMs = timeMs;
   }
 
-  /** Notes the page once it is sent to its end; a page that the client gave up does not count. */
-  #send(address: number, page: RenderedPage, response: ServerResponse): Promise<void> {
-    return new Promise(resolve => {
-      response.on('close', () => {
-        if (response.writableFinished) {
-          const { timeMs, tally } = page;
-          this.#polls.push({ address, timeMs, tally });
-        }
-        resolve();
-      });
-      response.end(page.bytes);
+  #answerLogs(request: IncomingMessage, response: ServerResponse): boolean {
+    const url = new URL(request.url ?? '', 'http://localhost');
+    if (this.#logs === null || !url.pathname.startsWith(LOGS_PATH)) return false;
+    const answer = this.#logs({
+      method: request.method ?? '',
+      path: url.pathname.slice(LOGS_PATH.length).replace(/\/$/, ''),
+      query: url.searchParams,
+      headers: request.headers,
+      json: undefined,
+      nowMs: Date.now(),
     });
+    if (answer === null) response.writeHead(404, { 'content-length': 0 }).end();
+    else response.writeHead(answer.status, answer.headers).end(answer.body);
+    return true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#servers.map(server => server.close()));
   }
 }
-
-let server: PageServer | null = null;
-
-export type PageServerCalls = {
-  readonly start: (options: PageServerOptions) => Promise<PageServerAddress>;
-  readonly take: () => readonly Poll[];
-  readonly pause: (isPaused: boolean) => Promise<void>;
-};
-
-function started(): PageServer {
-  if (server === null) throw new Error('the page server has not been started');
-  return server;
-}
-
-if (import.meta.main)
-  answerParent({
-    start: (options: PageServerOptions) => {
-      server = new PageServer(options);
-      return server.listen();
-    },
-    take: () => started().takeServed(),
-    pause: (isPaused: boolean) => started().pause(isPaused),
-  } satisfies PageServerCalls);

@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Batch, Bench, planBatches } from './bench.ts';
-import { CONTENDERS } from './contenders/contender-list.ts';
+import { CONTENDERS } from './contenders.ts';
 import { goalsTable } from './report/goals.ts';
 import { LATEST, merged, readResults, type Results } from './report/results.ts';
 import { aligned, problemsOf, resultTables, writeTables } from './report/tables.ts';

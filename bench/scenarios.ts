@@ -5,8 +5,8 @@
 import type { CorpusSpec } from './corpus/corpora.ts';
 
 export interface Scenario extends CorpusSpec {
-  /** `paced` is the cost of a steady state of one size; for the others see runs/. */
-  readonly kind: 'paced' | 'growth' | 'start' | 'drain';
+  /** How it is measured: see measure.ts. */
+  readonly kind: 'paced' | 'start' | 'drain';
   readonly name: string;
   readonly title: string;
   readonly intervalMs: number;
@@ -16,6 +16,9 @@ export interface Scenario extends CorpusSpec {
   readonly polls: number;
   /** Whether logs are pulled, too, by the contenders that can. */
   readonly hasLogs: boolean;
+  /** Numbers of series, measured one after the other in pages of at most `series`; null for the one size. */
+  readonly sizes: readonly number[] | null;
+  /** The contenders of a group of a paced scenario run side by side; those of a start or drain are always alone. */
   readonly groups: readonly (readonly string[])[];
 }
 
@@ -45,25 +48,14 @@ function scenario(declared: Declared): Scenario {
     warmPolls: Math.min(WARM_POLLS, WARM_MS / intervalMs),
     polls: WINDOW_MS / intervalMs,
     hasLogs: false,
+    sizes: null,
     ...declared,
   };
 }
 
-const alone = (...names: readonly string[]): readonly (readonly string[])[] =>
-  names.map(name => [name]);
-
-/** Growth polls every size at one pace: long enough for a million series on two quiet cores. */
-const growth = (title: string, services: number, more: Partial<Scenario> = {}): Scenario =>
-  scenario({
-    kind: 'growth',
-    name: 'growth',
-    title,
-    addresses: services,
-    series: 5000,
-    intervalMs: 4000,
-    groups: alone('ours'),
-    ...more,
-  });
+function alone(...names: readonly string[]): readonly (readonly string[])[] {
+  return names.map(name => [name]);
+}
 
 const SCENARIOS: readonly Scenario[] = [
   scenario({
@@ -134,54 +126,41 @@ const SCENARIOS: readonly Scenario[] = [
     polls: 20,
     groups: alone('ours', ...PEERS),
   }),
-  growth('ours alone, from 1,000 to 1,000,000 series in pages of at most 5,000, every 4 s', 200),
+  // Every size at one pace: long enough for a million series on two quiet cores.
+  scenario({
+    name: 'growth',
+    title: 'ours alone, from 1,000 to 1,000,000 series in pages of at most 5,000, every 4 s',
+    series: 5000,
+    intervalMs: 4000,
+    sizes: [1000, 10_000, 100_000, 1_000_000],
+    groups: alone('ours'),
+  }),
 ];
 
 /** Checks in about two minutes that all contenders run and that everything arrives. Its figures say little. */
 const SMOKE: readonly Scenario[] = [
-  scenario({
-    name: 'fleet',
-    title: '20 services x 500 series in one page, every 3 s',
+  small('fleet', {
     services: 20,
-    series: 500,
     intervalMs: 3000,
-    warmPolls: 2,
-    polls: 2,
     groups: [['ours', 'vmagent'], ['prometheus-agent']],
   }),
-  scenario({
-    name: 'targets',
-    title: '10 addresses x 500 series, every 3 s',
+  small('targets', {
     addresses: 10,
-    series: 500,
     intervalMs: 3000,
-    warmPolls: 2,
-    polls: 2,
     groups: [
       ['ours', 'collector'],
       ['ours-gzip', 'plain-stack'],
     ],
   }),
-  growth('ours alone, 10,000 series', 2, { warmPolls: 2, polls: 2 }),
-  scenario({
-    kind: 'start',
-    name: 'start',
-    title: 'from the start of the process to the first accepted point',
-    intervalMs: 1000,
-    polls: 1,
-    groups: alone('ours'),
-  }),
-  scenario({
-    kind: 'drain',
-    name: 'drain',
-    title: 'a backlog of 5 polls of 2 services x 1,000 series',
-    services: 2,
-    series: 1000,
-    intervalMs: 1000,
-    polls: 5,
-    groups: alone('ours'),
-  }),
+  small('growth', { sizes: [10_000] }),
+  small('start', { polls: 1 }),
+  small('drain', { services: 2, polls: 5 }),
 ];
+
+function small(name: string, more: Partial<Scenario>): Scenario {
+  const title = 'the smallest form';
+  return { ...scenarioOf(name), title, warmPolls: 2, polls: 2, groups: alone('ours'), ...more };
+}
 
 /** All scenarios, or those of the smoke test. */
 export function scenarios(isSmoke: boolean): readonly Scenario[] {

@@ -1,13 +1,15 @@
-// The back end of a bench, in a separate process: takes OTLP over HTTP and remote write, unpacks and reads every
-// request, and keeps the figures that verify.ts needs. Commands come from the parent; see child.ts.
+// The back end of a bench, in a process of its own: takes OTLP over HTTP and remote write, unpacks and reads every
+// request, and keeps which samples have arrived.
 
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { uncompress } from 'snappyjs';
 import { listen, readBody } from '../src/simulator/loopback-server.ts';
-import { answerParent } from './child.ts';
+import type { SeriesSet } from './corpus/series-set.ts';
 import { readOtlpJson, readOtlpProtobuf, readRemoteWrite } from './sink/read.ts';
-import { Received, type ReceivedReport } from './sink/received.ts';
+import { Received } from './sink/received.ts';
 
 export interface SinkCounts {
   readonly samples: number;
@@ -23,13 +25,17 @@ const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
 const FAILURES_MAX = 10;
 
 class Sink {
-  readonly received = new Received();
+  readonly received: Received;
   /** Whether requests are taken; otherwise the answer is 503. */
   isOpen = true;
   #bodyBytes = 0;
   #firstSampleAtMs = 0;
   #lastSampleAtMs = 0;
   readonly #failures: string[] = [];
+
+  constructor(isTimed: boolean) {
+    this.received = new Received(isTimed);
+  }
 
   async listen(): Promise<string> {
     const { server, url } = await listen({}, (...exchange) => this.#take(...exchange));
@@ -49,7 +55,7 @@ class Sink {
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request, REQUEST_BYTES_MAX);
-    // The client gave the request up. If it does not send it again, verify.ts finds the samples missing.
+    // The client gave the request up. If it does not send it again, samples are missing.
     if (body.kind !== 'whole') return;
     if (!this.isOpen) {
       response.writeHead(503, { 'content-length': 0 }).end();
@@ -89,21 +95,61 @@ function unpack(body: Buffer, encoding: string): Buffer {
   return body;
 }
 
-const sink = new Sink();
-
-export type SinkCalls = {
+interface Answers {
   readonly listen: () => Promise<string>;
-  readonly setOpen: (isOpen: boolean) => void;
+  readonly open: () => void;
+  readonly shut: () => void;
   readonly counts: () => SinkCounts;
-  readonly report: () => ReceivedReport;
-};
+  readonly arrived: () => SeriesSet;
+}
 
-if (import.meta.main)
-  answerParent({
+/** The bench's side of a sink. One call at a time. */
+export class SinkProcess implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  url = '';
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  /** `isTimed`: whether the pages have timestamps. */
+  static async start(isTimed: boolean): Promise<SinkProcess> {
+    const execArgv = ['--max-old-space-size=8192'];
+    const args = isTimed ? [TIMED] : [];
+    const child = fork(import.meta.filename, args, { serialization: 'advanced', execArgv });
+    const sink = new SinkProcess(child);
+    sink.url = await sink.ask('listen');
+    return sink;
+  }
+
+  async ask<Name extends keyof Answers>(what: Name): Promise<Awaited<ReturnType<Answers[Name]>>> {
+    const answered = once(this.#child, 'message');
+    this.#child.send(what);
+    const [answer] = await answered;
+    return answer;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = once(this.#child, 'exit');
+    this.#child.disconnect();
+    await ended;
+  }
+}
+
+const TIMED = 'timed';
+
+if (import.meta.main) {
+  const sink = new Sink(process.argv.includes(TIMED));
+  const answers: Answers = {
     listen: () => sink.listen(),
-    setOpen: (isOpen: boolean) => {
-      sink.isOpen = isOpen;
-    },
+    open: () => void (sink.isOpen = true),
+    shut: () => void (sink.isOpen = false),
     counts: () => sink.counts(),
-    report: () => sink.received.report(),
-  } satisfies SinkCalls);
+    arrived: () => sink.received.series(),
+  };
+  const answer = async (what: keyof Answers): Promise<void> => {
+    process.send?.((await answers[what]()) ?? null);
+  };
+  process.on('message', (what: keyof Answers) => void answer(what));
+  process.on('disconnect', () => process.exit());
+}

@@ -29,7 +29,7 @@ function main([name = 'churning', polls = String(POLLS)]: readonly string[]): vo
     const elapsedMs = poll * spec.intervalMs;
     const nowMs = startMs + elapsedMs;
     for (const { source, translation } of targets) {
-      const bytes = Buffer.from(source.render(nowMs).bytes);
+      const bytes = source.render(nowMs);
       const times = {
         startedAtMs: nowMs,
         monotonicMs: elapsedMs,

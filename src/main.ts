@@ -5,7 +5,7 @@
 
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { openOutput, paint } from './cli/output.ts';
-import { runVerb, type Verb } from './cli/verb.ts';
+import type { Verb } from './cli/verb.ts';
 import { readRequest } from './cli/verbs.ts';
 import { causeText, OperatorError, formatMistake } from './errors.ts';
 import { Bell } from './lib/bell.ts';
@@ -33,13 +33,13 @@ async function main(argv: readonly string[]): Promise<number> {
     output.out.line(request.text);
     return 0;
   }
-  const { verb, args } = request;
+  const { verb } = request;
   notNow = verb.notNow ?? notNow;
   if (verb.isReloadable !== true) process.off('SIGHUP', onHangUp);
   // Only the daemon waits until there is enough work to optimize for (compileForWork).
   if (verb.name !== 'run') compileWell();
   const [stop, stopNow] = signals(verb);
-  return runVerb(verb, args, {
+  return request.start({
     environment: process.env,
     clock: systemClock,
     out: output.out,

@@ -2,7 +2,15 @@
 // option is described once. Run `node tools/cli-docs.ts` after a change of a verb. A test compares the files.
 
 import { writeFileSync } from 'node:fs';
-import { oneLine, optionHead, optionText, textsOf, usageOf } from '../src/cli/help.ts';
+import {
+  oneLine,
+  optionFlags,
+  optionText,
+  shownOptions,
+  textsOf,
+  usageOf,
+  wordsUsage,
+} from '../src/cli/help.ts';
 import { type Action, CONFIG_ORDER, type Verb } from '../src/cli/verb.ts';
 import { loadVerbs } from '../src/cli/verbs.ts';
 
@@ -30,9 +38,9 @@ const EVERYWHERE: readonly (readonly [option: string, text: string])[] = [
 /** Arguments and options of an action. */
 function rowsOf({ words, options }: Action): readonly (readonly [head: string, text: string])[] {
   return [
-    ...(words === undefined ? [] : [[words.value, words.about] as const]),
-    ...Object.entries(options).map(
-      ([name, option]) => [optionHead(name, option), optionText(option)] as const,
+    ...(words === undefined ? [] : [[wordsUsage(words), words.about] as const]),
+    ...shownOptions(options).map(
+      ([name, option]) => [optionFlags(name, option), optionText(option)] as const,
     ),
   ];
 }
@@ -44,10 +52,11 @@ const INTRODUCTION = `# The command line
 \`tools/cli-docs.ts\` generates this page and the man page \`deploy/man/prom2otlp.1\` from the declarations of the verbs in \`src/cli\`.
 
 Data goes to stdout, messages go to stderr. ${oneLine(CONFIG_ORDER)} A verb that asks the service also takes
-\`--base-url URL\` instead of a configuration. A key is never an argument: other users of the machine can see arguments.
+\`--base-url URL\` instead of a configuration. A key is never an argument: other users of the machine can see arguments. \`--config\` and
+\`--format\` may also stand before the verb. Until 1.0, \`--json\` and \`--jsonl\` mean \`--format json\`.
 
-\`prom2otlp completion bash\` (or \`zsh\`, \`fish\`) prints a script that completes verbs, actions, options and their values. Its first line says
-how to install it. After \`npm install --global\`, \`man prom2otlp\` shows this page.
+\`prom2otlp completion bash\` (or \`zsh\`, \`fish\`) prints a script that completes verbs, actions, options and their values, such as the services of
+the configuration. Its first line says how to install it. After \`npm install --global\`, \`man prom2otlp\` shows this page.
 `;
 
 function markdown(verbs: readonly Verb[]): string {

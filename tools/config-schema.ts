@@ -5,7 +5,6 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { wrap } from '../src/cli/help.ts';
 import { schemaText } from '../src/cli/schema.ts';
 import { isBlock, wordsOf, type AnyBlock, type Key, type Kind } from '../src/config/declare.ts';
 import { CONFIG } from '../src/config/keys.ts';
@@ -163,6 +162,19 @@ function row(key: Key<unknown>, path: string): string {
     cell.replaceAll('|', '\\|'),
   );
   return `| ${cells.join(' | ')} |`;
+}
+
+/** Breaks a text into lines of at most `width`. A longer word gets its own line. */
+function wrap(text: string, indent: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/).filter(word => word !== '')) {
+    if (line !== '' && indent.length + line.length + 1 + word.length > width) {
+      lines.push(indent + line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return line === '' ? lines : [...lines, indent + line];
 }
 
 if (import.meta.main)

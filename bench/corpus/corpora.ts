@@ -5,7 +5,13 @@
 import { readFileSync } from 'node:fs';
 import { hashText } from '../../src/simulator/load.ts';
 import { pageLines } from '../../src/simulator/page.ts';
-import { corpusSeries, corpusServices } from './services.ts';
+import { prefixed, tableRows } from '../../src/simulator/series.ts';
+import {
+  seriesFrom,
+  seriesOf,
+  type SimulatedSeries,
+  type SimulatedService,
+} from '../../src/simulator/world.ts';
 import {
   bucketLine,
   type CorpusLine,
@@ -47,14 +53,31 @@ export function pageOf(spec: CorpusSpec, address: number): CorpusPage {
   return withHistograms(spec, address, lines);
 }
 
-function servicesOf({ addresses, services }: CorpusSpec, address: number) {
-  const first = address * services;
-  return corpusServices(addresses * services).slice(first, first + services);
+/** Single servers. */
+export function servicesOf({ services }: CorpusSpec, address: number): readonly SimulatedService[] {
+  return Array.from({ length: services }, (_, place) => {
+    const index = address * services + place;
+    const name = `corpus-${index}`;
+    const servers = [{ name: `${name}-0`, role: 'single' }] as const;
+    return { id: `dbpgf${20_000_001 + index}`, name, topology: 'single', servers };
+  });
+}
+
+/** Exactly `count` series: first the series that any single server has, then the series of more and more tables. */
+function seriesOfService(service: SimulatedService, count: number): readonly SimulatedSeries[] {
+  const series = seriesOf(service, SEED);
+  const [server] = service.servers;
+  if (server === undefined) return series;
+  for (let table = 1; series.length < count; table++) {
+    const rows = tableRows(`table_${String(table).padStart(5, '0')}`, 1 + (table % 64));
+    series.push(...prefixed('engine_', rows).map(row => seriesFrom(row, service, server, SEED)));
+  }
+  return series.slice(0, count);
 }
 
 function engineLines(spec: CorpusSpec, address: number): readonly CorpusLine[] {
   const services = servicesOf(spec, address);
-  const all = services.flatMap(service => corpusSeries(service, spec.series, SEED));
+  const all = services.flatMap(service => seriesOfService(service, spec.series));
   return pageLines(all).map(({ series: { shape, hash }, metadata, key }) => {
     // Mends the one TYPE line that lacks its space: the plain stack would refuse the whole page for it.
     const before = `${metadata.replace(/^#TYPE /m, '# TYPE ')}${key} `;

@@ -2,19 +2,21 @@
 // comments mark the place of a table. The text between them is never written by hand.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { CONTENDERS } from '../contenders/contender-list.ts';
+import { CONTENDERS } from '../contenders.ts';
 import type { Machine } from '../machine.ts';
-import type { PacedResult } from '../runs/paced.ts';
 import { scenarios } from '../scenarios.ts';
 import { goalsTable } from './goals.ts';
 import {
   byRun,
   count,
-  isSound,
+  decimal,
+  figuresOf,
   median,
   megabytes,
   ratiosOf,
+  type Read,
   type Results,
+  type Row,
   type Show,
   soundOf,
   spread,
@@ -64,43 +66,30 @@ export function resultTables(results: Results): readonly Table[] {
  * What makes the bench fail: runs that broke off, lost samples, scenarios that ours is too slow for. The windows of the
  * smoke test are too short to judge the pace.
  */
-export function problemsOf(
-  { failures, paced, growth, start, drain }: Results,
-  isSmoke = false,
-): readonly string[] {
-  const slow = (tooSlow: string | null): readonly string[] =>
-    tooSlow === null || isSmoke ? [] : [tooSlow];
-  const pacedProblems = paced.flatMap(({ scenario, contender, losses, tooSlow }) =>
-    [...losses, ...slow(contender.startsWith('ours') ? tooSlow : null)].map(
+export function problemsOf({ failures, rows }: Results, isSmoke = false): readonly string[] {
+  const problems = rows.flatMap(({ scenario, contender, losses, tooSlow }) => {
+    const isSlow = tooSlow !== null && !isSmoke && contender.startsWith('ours');
+    return [...losses, ...(isSlow ? [tooSlow] : [])].map(
       words => `${scenario}, ${contender}: ${words}`,
-    ),
-  );
-  return [
-    ...failures.map(({ words }) => words),
-    ...pacedProblems,
-    ...growth.flatMap(({ series, losses, tooSlow }) =>
-      [...losses, ...slow(tooSlow)].map(words => `growth, ${series} series: ${words}`),
-    ),
-    ...[...start, ...drain].flatMap(({ contender, losses }) =>
-      losses.map(words => `${contender}: ${words}`),
-    ),
-  ];
+    );
+  });
+  return [...failures.map(({ words }) => words), ...problems];
 }
 
 /** The cost of a sample for each program in the large scenarios, and how many times our cost that is. */
 function comparisonTable(results: Results): Table {
   const columns = ['fleet', 'targets'];
   const isShown = (name: string): boolean =>
-    results.paced.some(({ contender }) => contender === name);
+    results.rows.some(row => row.contender === name && isPaced(row.scenario));
   const rows = CONTENDERS.filter(({ name }) => isShown(name)).map(({ name, title }) => {
     const cells = columns.map(scenario => {
       const of = soundOf(results, scenario, name);
       if (of.length === 0) return missing(results, scenario, name);
       const times = timesOurs(results, scenario, name);
       const words = times.length === 0 ? '' : ` (${median(times).toFixed(1)} x)`;
-      return `${count(median(of.map(({ nsPerSample }) => nsPerSample)))} ns${words}`;
+      return `${count(median(figuresOf(of, cost)))} ns${words}`;
     });
-    const sidecar = soundOf(results, 'sidecar', name).map(({ lastBytes }) => lastBytes);
+    const sidecar = figuresOf(soundOf(results, 'sidecar', name), resident);
     const memory =
       sidecar.length === 0 ? missing(results, 'sidecar', name) : megabytes(median(sidecar));
     return [title, ...cells, memory];
@@ -110,8 +99,8 @@ function comparisonTable(results: Results): Table {
 }
 
 /** Why there is no figure. */
-function missing({ paced }: Results, scenario: string, contender: string): string {
-  const runs = paced.filter(run => run.scenario === scenario && run.contender === contender);
+function missing({ rows }: Results, scenario: string, contender: string): string {
+  const runs = rows.filter(row => row.scenario === scenario && row.contender === contender);
   if (runs.length === 0) return 'not measured';
   return runs.some(({ losses }) => losses.length === 0) ? 'too slow' : 'lost samples';
 }
@@ -143,77 +132,95 @@ function machineText({ processor, cores, memoryBytes, node }: Machine): string {
   return `${cores} cores (${processor}) with ${(memoryBytes / 2 ** 30).toFixed(0)} GiB and Node ${node}`;
 }
 
+const PACED = scenarios(false).filter(({ kind, sizes }) => kind === 'paced' && sizes === null);
+
+function isPaced(scenario: string): boolean {
+  return PACED.some(({ name }) => name === scenario);
+}
+
+const cost: Read = ({ nsPerSample }) => nsPerSample;
+const resident: Read = ({ lastBytes }) => lastBytes;
+
 /** Everything that was measured in a steady state: medians of the runs and groups, and the highest peak. */
 function costTable(results: Results): Table {
-  const paced = scenarios(false).filter(({ kind }) => kind === 'paced');
-  const rows = paced.flatMap(({ name: scenario }) =>
+  const rows = PACED.flatMap(({ name: scenario }) =>
     CONTENDERS.flatMap(({ name }) => {
       const of = soundOf(results, scenario, name);
-      if (of.length === 0) return [];
-      const middle = (read: (result: PacedResult) => number): number => median(of.map(read));
-      const times = timesOurs(results, scenario, name);
-      return [
-        [
-          scenario,
-          name,
-          count(middle(({ nsPerSample }) => nsPerSample)),
-          times.length === 0 ? '' : spread(times, ratio => ratio.toFixed(1)),
-          `${middle(({ cpuPercent }) => cpuPercent).toFixed(2)} %`,
-          megabytes(middle(({ lastBytes }) => lastBytes)),
-          megabytes(middle(({ anonymousBytes }) => anonymousBytes)),
-          megabytes(Math.max(...of.map(({ peakBytes }) => peakBytes))),
-          middle(({ wireBytesPerSample }) => wireBytesPerSample).toFixed(1),
-        ],
+      const middle = (read: Read, show: Show): string => show(median(figuresOf(of, read)));
+      const cells = [
+        scenario,
+        name,
+        middle(cost, count),
+        spread(timesOurs(results, scenario, name), decimal),
+        `${middle(({ cpuPercent }) => cpuPercent, hundredths)} %`,
+        middle(resident, megabytes),
+        middle(({ anonymousBytes }) => anonymousBytes, megabytes),
+        megabytes(Math.max(...figuresOf(of, ({ peakBytes }) => peakBytes))),
+        middle(({ wireBytesPerSample }) => wireBytesPerSample, decimal),
       ];
+      return of.length === 0 ? [] : [cells];
     }),
   );
   const memory = ['memory', 'anonymous', 'peak', 'bytes/sample'];
   return { head: ['scenario', 'program', 'ns/sample', 'times ours', 'CPU', ...memory], rows };
 }
 
-function growthTable({ growth }: Results): Table {
-  const sizes = Map.groupBy(growth.filter(isSound), ({ series }) => series);
-  const rows = [...sizes].map(([series, of]) => {
-    const figure = (read: (size: (typeof of)[number]) => number | null, show: Show): string => {
-      const values = of.map(read).filter(value => value !== null);
-      return values.length === 0 ? '' : spread(values, show);
-    };
-    return [
-      count(series),
-      figure(size => size.nsPerSample, count),
-      figure(size => size.nsPerAddedSample, count),
-      figure(size => size.lastBytes, megabytes),
-      figure(size => size.bytesPerAddedSeries, count),
-    ];
-  });
+function hundredths(value: number): string {
+  return value.toFixed(2);
+}
+
+function growthTable(results: Results): Table {
+  const sizes = Map.groupBy(soundOf(results, 'growth', 'ours'), ({ figures }) => figures.series);
+  const rows = [...sizes].map(([series = 0, of]) => [
+    count(series),
+    spread(figuresOf(of, cost), count),
+    spread(
+      figuresOf(of, ({ nsPerAddedSample }) => nsPerAddedSample),
+      count,
+    ),
+    spread(figuresOf(of, resident), megabytes),
+    spread(
+      figuresOf(of, ({ bytesPerAddedSeries }) => bytesPerAddedSeries),
+      count,
+    ),
+  ]);
   const head = ['series', 'ns/sample', 'ns/added sample', 'memory', 'bytes/added series'];
   return { head, rows };
 }
 
-function startTable({ start }: Results): Table {
-  const rows = [...Map.groupBy(start, ({ contender }) => contender)].map(([contender, of]) => {
-    const all = of.flatMap(({ milliseconds }) => milliseconds).toSorted((a, b) => a - b);
-    return [contender, count(median(all)), all.join(', ')];
+/** One line for each program of a scenario. */
+function byContender(
+  { rows }: Results,
+  scenario: string,
+  cellsOf: (of: readonly Row[]) => readonly string[],
+): Table['rows'] {
+  const of = Map.groupBy(
+    rows.filter(row => row.scenario === scenario),
+    ({ contender }) => contender,
+  );
+  return [...of].map(([contender, rows]) => [contender, ...cellsOf(rows)]);
+}
+
+function startTable(results: Results): Table {
+  const rows = byContender(results, 'start', of => {
+    const all = figuresOf(of, ({ startMs }) => startMs).toSorted((a, b) => a - b);
+    return [count(median(all)), all.join(', ')];
   });
   return { head: ['program', 'start to the first accepted point, median ms', 'all'], rows };
 }
 
-function drainTable({ drain }: Results): Table {
-  const rows = [...Map.groupBy(drain, ({ contender }) => contender)].map(([contender, of]) => [
-    contender,
-    count(median(of.map(({ samples }) => samples))),
+function drainTable(results: Results): Table {
+  const rows = byContender(results, 'drain', of => [
+    count(median(figuresOf(of, ({ samples }) => samples))),
     spread(
-      of.map(({ firstMs }) => firstMs),
+      figuresOf(of, ({ firstMs }) => firstMs),
       count,
     ),
     spread(
-      of.map(({ samplesPerSecond }) => samplesPerSecond),
+      figuresOf(of, ({ samplesPerSecond }) => samplesPerSecond),
       count,
     ),
-    spread(
-      of.map(({ nsPerSample }) => nsPerSample),
-      count,
-    ),
+    spread(figuresOf(of, cost), count),
   ]);
   const times = ['first sent after ms', 'samples/s from then on', 'ns/sample'];
   return { head: ['program', 'backlog, samples', ...times], rows };

@@ -61,15 +61,10 @@ interface MetricsRequest {
   }[];
 }
 
-type Data = { readonly dataPoints?: readonly Point[] } | null;
-
-interface Metric {
-  readonly name?: string;
-  readonly gauge?: Data;
-  readonly sum?: Data;
-  readonly histogram?: Data;
-  readonly summary?: Data;
-}
+type DataName = 'gauge' | 'sum' | 'histogram' | 'summary';
+type Metric = { readonly name?: string } & {
+  readonly [Name in DataName]?: { readonly dataPoints?: readonly Point[] } | null;
+};
 
 interface Point {
   readonly timeUnixNano?: Whole;
@@ -119,9 +114,8 @@ function readPoint(point: Point, around: SeriesHash, received: Received): void {
   if ((flags & NO_RECORDED_VALUE) !== 0) return;
   // A double rounds nanoseconds by at most some hundreds of them.
   const timeMs = Math.round(wholeOf(timeUnixNano) / 1e6);
-  for (const value of valuesOf(point)) received.sample(timeMs, value);
   addAttributes(hash.copy(around), attributes);
-  received.point(hash);
+  for (const [part, value] of valuesOf(point).entries()) received.sample(hash, timeMs, value, part);
 }
 
 /** The samples that a point was made from: of a histogram, its cumulative buckets, then count and sum. */
@@ -151,8 +145,7 @@ export function readRemoteWrite(body: Buffer, received: Received): void {
     for (const { value, timestamp } of samples) {
       // The marker of a series that has ended. Pages have no NaN.
       if (Number.isNaN(value)) continue;
-      received.sample(wholeOf(timestamp), value);
-      received.point(hash);
+      received.sample(hash, wholeOf(timestamp), value);
     }
   }
 }

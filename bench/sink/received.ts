@@ -1,15 +1,13 @@
-// The sink's record of the samples that arrived: tallies by timestamp, and how often each series came. Samples that
-// contenders add themselves are left out. A million series at every poll must cost the bench little, so no text is kept.
+// The samples that arrived at the sink, by series. Samples that contenders add themselves are left out. A million series
+// at every poll must cost the bench little, so no text is kept.
 
-import { addTally, addValue, newTally, type Tally } from '../corpus/checksum.ts';
-
-export interface ReceivedReport {
-  /** By timestamp, in milliseconds. */
-  readonly byTime: ReadonlyMap<number, Tally>;
-  readonly total: Tally;
-  /** How many series came how many times. */
-  readonly seriesByCount: ReadonlyMap<number, number>;
-}
+import {
+  addSample,
+  addSeries,
+  newSeries,
+  type SeriesSet,
+  type SeriesTally,
+} from '../corpus/series-set.ts';
 
 /** Names of the metrics that contenders add about themselves and their scrapes. */
 const ADDED = /^(?:up|scrape_.*|prom2otlp_.*|target_info|otel_scope_info)$/;
@@ -62,37 +60,27 @@ export class SeriesHash {
 }
 
 export class Received {
-  readonly #byTime = new Map<number, Tally>();
-  readonly #counts = new Map<number, number>();
-  #lastTimeMs = Number.NaN;
-  #lastTally: Tally = newTally();
-  #samples = 0;
+  samples = 0;
+  readonly #isTimed: boolean;
+  readonly #series = new Map<number, SeriesTally>();
 
-  sample(timeMs: number, value: number): void {
-    if (timeMs !== this.#lastTimeMs) {
-      this.#lastTimeMs = timeMs;
-      this.#lastTally = this.#byTime.get(timeMs) ?? newTally();
-      this.#byTime.set(timeMs, this.#lastTally);
-    }
-    addValue(this.#lastTally, value);
-    this.#samples++;
+  /** `isTimed`: whether the pages have timestamps; else the contenders' times do not count. */
+  constructor(isTimed: boolean) {
+    this.#isTimed = isTimed;
   }
 
-  /** Counts one point of a series, given by a hash of its identity. */
-  point(series: SeriesHash): void {
-    this.#counts.set(series.value, (this.#counts.get(series.value) ?? 0) + 1);
+  /** `part` is the place of the sample within a point of several: each place is a series of its own, as on the page. */
+  sample(hash: SeriesHash, timeMs: number, value: number, part = 0): void {
+    const key = hash.value + part;
+    let series = this.#series.get(key);
+    if (series === undefined) this.#series.set(key, (series = newSeries()));
+    addSample(series, value, this.#isTimed ? timeMs : 0);
+    this.samples++;
   }
 
-  get samples(): number {
-    return this.#samples;
-  }
-
-  report(): ReceivedReport {
-    const total = newTally();
-    for (const tally of this.#byTime.values()) addTally(total, tally);
-    const seriesByCount = new Map<number, number>();
-    for (const count of this.#counts.values())
-      seriesByCount.set(count, (seriesByCount.get(count) ?? 0) + 1);
-    return { byTime: this.#byTime, total, seriesByCount };
+  series(): SeriesSet {
+    const set: SeriesSet = new Map();
+    for (const series of this.#series.values()) addSeries(set, series);
+    return set;
   }
 }

@@ -16,7 +16,7 @@ import { rowsOf } from './logs.ts';
 import { withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
-  JSON_OPTION,
+  FORMAT_OPTION,
   namedError,
   printJson,
   printOne,
@@ -25,26 +25,15 @@ import {
   withService,
 } from './service-access.ts';
 import { renderTable, type Rows } from './table.ts';
-import {
-  action,
-  type Call,
-  choice,
-  duration,
-  repeated,
-  required,
-  text,
-  usageError,
-  type Verb,
-  type VerbContext,
-  withDefault,
-} from './verb.ts';
+import { choice, duration, repeated, required, text, withDefault, type Format } from './options.ts';
+import { action, type Call, usageError, type Verb, type VerbContext } from './verb.ts';
 
 const TIMEOUT_MS_MAX = 900_000;
 
 const AGENT_OPTIONS = {
   ...ACCESS_OPTIONS,
   'agent-id': required(text('UUID', 'the agent')),
-  json: JSON_OPTION,
+  format: FORMAT_OPTION,
 };
 const SESSION_OPTIONS = {
   ...AGENT_OPTIONS,
@@ -152,7 +141,7 @@ function agentSession(call: Call<typeof SESSION_OPTIONS>, context: VerbContext):
 interface ChatSettings {
   readonly request: Omit<ChatRequest, 'prompt'>;
   readonly timeoutMs: number;
-  readonly isJson: boolean;
+  readonly format: Format;
 }
 
 function agentChat(call: Call<typeof CHAT_OPTIONS>, context: VerbContext): Promise<number> {
@@ -169,8 +158,8 @@ function agentChat(call: Call<typeof CHAT_OPTIONS>, context: VerbContext): Promi
   // Questions of a conversation are checked when they are typed.
   const problems = chatProblems({ ...request, prompt: isConversation ? 'any' : prompt });
   refuseProblems(command, problems, OPTION_OF_FIELD);
-  const { timeout: timeoutMs = CHAT_TIMEOUT_MS, json: isJson } = values;
-  const settings = { request, timeoutMs, isJson };
+  const { timeout: timeoutMs = CHAT_TIMEOUT_MS, format } = values;
+  const settings = { request, timeoutMs, format };
   return withService(call, context, async ({ client: { agent } }) =>
     isConversation
       ? await talk(agent, settings, context)
@@ -288,11 +277,11 @@ async function converse(
 
 function printAnswer(
   answer: ChatAnswer,
-  { request: { session_id: session }, isJson }: ChatSettings,
+  { request: { session_id: session }, format }: ChatSettings,
   { out, err }: Pick<VerbContext, 'out' | 'err'>,
 ): boolean {
   const { response, sql, data, columns, failure } = answer;
-  if (isJson) printJson({ out }, answer, { data });
+  if (format === 'json') printJson({ out }, answer, { data });
   else {
     const parts = [
       response === '' ? '' : printableText(response),

@@ -17,7 +17,7 @@ import {
   credentialsFromFile,
   encodedFile,
   EXPECTED,
-  JSON_OPTION,
+  FORMAT_OPTION,
   type OpenService,
   printListing,
   printOne,
@@ -28,15 +28,12 @@ import {
   withService,
 } from './service-access.ts';
 import { ageOf, renderTable, type Rows } from './table.ts';
+import { choice, file, required, text } from './options.ts';
 import {
   action,
   type Call,
-  choice,
-  file,
   refuseFile,
-  required,
   STDOUT,
-  text,
   usageError,
   type Verb,
   type VerbContext,
@@ -45,8 +42,8 @@ import {
 
 const CREATE_OPTIONS = {
   ...ACCESS_OPTIONS,
-  'service-id': required(text('ID', 'the database service')),
-  type: required(text('full', 'the type of backup; the service names no other')),
+  'service-id': required(text('ID', 'the database service', 'services')),
+  type: required(text('full', 'the type of backup; the service names no other', ['full'])),
   schedule: required(
     text('CRON', 'five fields (minute, hour, day, month, weekday) in UTC, or the word once'),
   ),
@@ -54,13 +51,13 @@ const CREATE_OPTIONS = {
   'credentials-file': file(
     'the credentials of that bucket, plain or encoded (see backups credentials encode)',
   ),
-  json: JSON_OPTION,
+  format: FORMAT_OPTION,
 };
 const ENCODE_OPTIONS = {
   storage: required(choice(['s3', 'gs'], 'whose credentials they are')),
   file: required(file('the credentials')),
   output: file('a new file, by default FILE.base64, or - for stdout', 'o'),
-  json: JSON_OPTION,
+  format: FORMAT_OPTION,
 };
 
 export const verb: Verb = {
@@ -95,7 +92,7 @@ export const verb: Verb = {
     'prom2otlp backups schedules list --config /etc/prom2otlp/prom2otlp.yaml',
     `prom2otlp backups schedules create --config /etc/prom2otlp/prom2otlp.yaml --service-id dbpgf12345678 --type full \\
   --schedule '0 3 * * *' --bucket s3://my-backups --credentials-file bucket-credentials`,
-    'PROM2OTLP_API_KEY=… prom2otlp backups schedules list --base-url https://api.example.com --json',
+    'PROM2OTLP_API_KEY=… prom2otlp backups schedules list --base-url https://api.example.com --format json',
     'prom2otlp backups credentials encode --storage gs --file account.json',
   ],
   isStoppable: true,
@@ -175,7 +172,7 @@ function schedulesCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext
         );
       return tellError(context, result.error);
     }
-    return printOne({ json: values.json, done: 'created' }, context, result.schedule, rowsOf);
+    return printOne({ format: values.format, done: 'created' }, context, result.schedule, rowsOf);
   });
 }
 
@@ -201,18 +198,18 @@ async function credentialsEncode(
   { command, values }: Call<typeof ENCODE_OPTIONS>,
   { out, err }: VerbContext,
 ): Promise<number> {
-  const { storage, file } = values;
+  const { storage, file, format } = values;
   const { output = `${file}.base64` } = values;
   const encoded = encodedFile(command, file, text => encodeCredentials(storage, text));
   if (output === STDOUT) {
-    out.line(values.json ? JSON.stringify({ credentials: encoded }) : encoded);
+    out.line(format === 'json' ? JSON.stringify({ credentials: encoded }) : encoded);
     return 0;
   }
   const hint = 'name a file that does not exist yet with --output, or - for stdout';
   const write = (file: FileHandle): Promise<void> =>
     file.writeFile(`${encoded}\n`).catch(refuseFile(output, hint));
   await writeNewFile(output, write, hint);
-  if (values.json) out.line(JSON.stringify({ file: output }));
+  if (format === 'json') out.line(JSON.stringify({ file: output }));
   else err.line(`${output}: the credentials, encoded; keep it as secret as they are`);
   return 0;
 }

@@ -7,15 +7,17 @@ import { judgeFile, warningMistakes } from '../config/load.ts';
 import { formatMistake } from '../errors.ts';
 import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
 import { profileNotes } from '../config/profile.ts';
+import { printableJson } from '../lib/printable.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import { paint } from './output.ts';
 import { printTable } from './table.ts';
+import { flag, format } from './options.ts';
 import {
   action,
   type Call,
   CONFIG_OPTION,
   configOf,
-  flag,
+  usageError,
   type Verb,
   type VerbContext,
 } from './verb.ts';
@@ -26,6 +28,7 @@ const OPTIONS = {
   print: flag(
     'prints the effective value of every key, without secrets; * marks what is no default',
   ),
+  format: format('of --print: a table, or JSON'),
 };
 
 export const verb: Verb = {
@@ -48,6 +51,10 @@ export const verb: Verb = {
 
 async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
   const { environment, out, err } = context;
+  const { print, probe: isProbe } = call.values;
+  const isJson = call.values.format === 'json';
+  if (isJson && (isProbe || !print))
+    throw usageError(call.command, '--format json is for --print alone');
   const file = configOf(call, environment);
   const judgement = judgeFile({ file, environment });
   const { config } = judgement;
@@ -56,14 +63,12 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   const isInPod = environment['KUBERNETES_SERVICE_HOST'] !== undefined;
   const isContainer = CONTAINER_FILES.some(one => existsSync(one)) && !isInPod;
   for (const mistake of warningMistakes(judgement, isContainer)) warn(formatMistake(mistake));
-  if (call.values.print) {
-    const rows = effectiveValues(judgement).map(({ key, value, isDefault }) => [
-      isDefault ? '' : '*',
-      key,
-      value,
-    ]);
-    printTable(out, [['', 'KEY', 'VALUE'], ...rows], { isWhole: true });
-    if (!call.values.probe) return 0;
+  if (print) {
+    const values = effectiveValues(judgement);
+    if (isJson) out.line(printableJson(values));
+    const rows = values.map(({ key, value, isDefault }) => [isDefault ? '' : '*', key, value]);
+    if (!isJson) printTable(out, [['', 'KEY', 'VALUE'], ...rows], { isWhole: true });
+    if (!isProbe) return 0;
   }
   const targets = planTargets(config);
   const { services: own, elsewhere, shard } = config;
@@ -77,7 +82,7 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   for (const note of [...profileNotes(judgement.layers.metrics), ...memoryNotes(config.memory)])
     out.line(`note: ${note}`);
   for (const warning of memoryWarnings(config.memory)) warn(warning);
-  if (!call.values.probe) return 0;
+  if (!isProbe) return 0;
   const { probe } = await import('./probe.ts');
   return (await probe(config, context)) ? 0 : 1;
 }

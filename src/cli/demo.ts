@@ -11,15 +11,8 @@ import { startSimulator, type Simulator } from '../simulator/simulator.ts';
 import { serveStatus } from '../status/status-server.ts';
 import { PORT_RANGE, SIMULATED_KEY } from './simulate.ts';
 import { printTable } from './table.ts';
-import {
-  action,
-  type Call,
-  duration,
-  integer,
-  type TextSink,
-  type Verb,
-  type VerbContext,
-} from './verb.ts';
+import { duration, integer } from './options.ts';
+import { action, type Call, type TextSink, type Verb, type VerbContext } from './verb.ts';
 
 const REPORT_MS = 2_000;
 const USUAL_PORT = 9464;

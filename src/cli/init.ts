@@ -9,17 +9,13 @@ import { BACK_END_NAMES, profileOf } from '../config/back-ends.ts';
 import { printableLine } from '../lib/printable.ts';
 import { ACCESS_OPTIONS, KEY_VARIABLE, parseOptions, withService } from './service-access.ts';
 import { readServices, type SeenService } from './services.ts';
+import { choice, file, flag, required, text } from './options.ts';
 import {
   action,
   type Call,
   cannotWrite,
-  choice,
-  file,
-  flag,
   refuseFile,
-  required,
   STDOUT,
-  text,
   type Verb,
   type VerbContext,
 } from './verb.ts';

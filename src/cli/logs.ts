@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
+import { LOG_TYPES } from '../config/keys.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { formatBytes } from '../lib/format.ts';
 import { printableJson, printableLine, printableText } from '../lib/printable.ts';
@@ -19,7 +20,7 @@ import { createMeter, withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
   cellOf,
-  JSON_OPTION,
+  FORMAT_OPTION,
   type OpenService,
   namedError,
   printJson,
@@ -32,22 +33,25 @@ import {
 } from './service-access.ts';
 import { printTable, type Rows } from './table.ts';
 import {
-  action,
-  type Call,
   choice,
   file,
   flag,
   integer,
   moment,
+  required,
+  text,
+  withDefault,
+  format,
+} from './options.ts';
+import {
+  action,
+  type Call,
   cannotWrite,
   refuseFile,
-  required,
   STDOUT,
-  text,
   usageError,
   type Verb,
   type VerbContext,
-  withDefault,
   writeNewFile,
 } from './verb.ts';
 
@@ -56,7 +60,7 @@ const DAYS_MAX = 3650;
 
 const SERVERS_OPTIONS = {
   ...SHOW_OPTIONS,
-  type: text('TYPE', 'such as error-log'),
+  type: text('TYPE', 'such as error-log', LOG_TYPES),
   from: moment('RFC 3339, or back from now such as 2h (default: a day before --to)'),
   to: moment('the same (default: now)'),
 };
@@ -74,7 +78,7 @@ const DOWNLOAD_OPTIONS = {
 };
 const TAIL_OPTIONS = {
   ...LIST_OPTIONS,
-  json: flag('each line as a JSON object: {server, type, line}'),
+  format: format('lines as the server wrote them, or each as JSON: {server, type, line}'),
   lines: withDefault(integer({ min: 0, max: LINES_MAX }, 'number of lines of each'), '20'),
   follow: flag('also prints new lines'),
 };
@@ -87,7 +91,7 @@ const RETENTION_OPTIONS = {
     'changes how long the service keeps them; older logs are deleted for good',
   ),
   confirm: text('NAME', 'with --set-days: the name of the bucket once more'),
-  json: JSON_OPTION,
+  format: FORMAT_OPTION,
 };
 
 export const verb: Verb = {
@@ -369,7 +373,7 @@ class Tail {
     { shown, before, isLast }: EntryPlace,
   ): Promise<boolean> {
     const { logs } = this.#service.config;
-    const { lines, json, follow } = this.#call.values;
+    const { lines, format, follow } = this.#call.values;
     const { out } = this.#context;
     const reader = new EntryReader({
       progress: before,
@@ -390,7 +394,9 @@ class Tail {
     let kept: ParsedRecord[] = [];
     const show = (): void => {
       for (const { body: line } of kept)
-        out.line(json ? printableJson({ server, type, line }, 0) : head + shownLine(line));
+        out.line(
+          format === 'json' ? printableJson({ server, type, line }, 0) : head + shownLine(line),
+        );
       kept = [];
     };
     try {
@@ -463,7 +469,7 @@ function logsRetention(
       return tellError(context, answer.error);
     }
     const { json } = answer;
-    if (values.json) printJson(context, json ?? null);
+    if (values.format === 'json') printJson(context, json ?? null);
     else printTable(context.out, rowsOf([json ?? []].flat()), { empty: 'nothing is shown' });
     return days === undefined
       ? 0

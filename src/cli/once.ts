@@ -4,9 +4,11 @@
 import { loadConfig } from '../config/load.ts';
 import { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
+import { printableJson } from '../lib/printable.ts';
 import { createLogger } from '../lib/log.ts';
 import type { PointState } from '../pipeline/queue/account.ts';
 import { backupsTable } from './backups.ts';
+import { format } from './options.ts';
 import { createMeter, withProgress } from './output.ts';
 import { countFromNow } from './queue.ts';
 import { labelsOf, printTable, yesOrNo } from './table.ts';
@@ -14,9 +16,10 @@ import { action, type Call, CONFIG_OPTION, configOf, type Verb, type VerbContext
 
 /** How long delivery may take before the rest stays in the queue, even if the back end goes on accepting. */
 const DELIVER_MS = 60_000;
+type CountSince = ReturnType<typeof countFromNow>;
 const REFUSED: readonly PointState[] = ['rejected', 'set_aside', 'evicted'];
 
-const OPTIONS = { config: CONFIG_OPTION };
+const OPTIONS = { config: CONFIG_OPTION, format: format('tables, or one JSON object') };
 
 export const verb: Verb = {
   name: 'once',
@@ -39,10 +42,9 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const { environment, clock } = context;
   const config = loadConfig({ file: configOf(call, environment), environment });
   const logger = createLogger({ ...config.log, clock });
-  const opened = await Daemon.open({ config, clock, logger });
-  const daemon = await withProgress(context, 'looking for services', opened.lookAround());
-  const { account } = daemon.queue;
-  const since = countFromNow(account);
+  const daemon = await Daemon.open({ config, clock, logger });
+  await withProgress(context, 'looking for services', daemon.lookAround());
+  const since = countFromNow(daemon.queue.account);
   const { metrics, logs } = config.otlp;
   const cycle = daemon.cycle(DELIVER_MS, Math.max(metrics.timeoutMs, logs.timeoutMs));
   const meter = createMeter(clock, amount => `${formatCount(amount)} points`);
@@ -55,24 +57,16 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   };
   const isDelivered = await withProgress(context, step, cycle);
   const services = daemon.targets.flatMap(target => target.services);
-  const head = ['SERVICE', 'UP', 'SAMPLES', 'POINTS', 'ACCEPTED', 'REJECTED', 'QUEUED', 'REASON'];
-  const labelOf = labelsOf(daemon.config);
-  const rows = services.map(({ id, isUp, samples, reason }) => [
-    labelOf(id),
-    yesOrNo(isUp),
-    ...[samples, since(id, 'point/made'), since(id, 'point/accepted')].map(String),
-    String(since(id, 'point/rejected') + since(id, 'point/set_aside')),
-    String(account.queued(id)),
-    reason,
-  ]);
-  printTable(context.out, [head, ...rows], { empty: 'no service was scraped', isWhole: true });
+  const report = reportOf(daemon, since);
+  if (call.values.format === 'json') context.out.line(printableJson(report));
+  else printReport(daemon, report, context);
   const isRefused = REFUSED.some(state => since(null, `point/${state}`) > 0);
   for (const { signal, endpoint, sender } of daemon.senders) {
     const { lastError } = sender.status();
     if (lastError !== null) context.err.line(`${signal} to ${endpoint}: ${lastError}`);
   }
-  const areLogsPulled = printLogs(daemon, context);
-  const areBackupsRead = printBackups(daemon, context);
+  const areLogsPulled = tellLogs(daemon, context);
+  const areBackupsRead = daemon.backups?.services.every(({ isUp }) => isUp === true) ?? true;
   await daemon.stop(AbortSignal.abort());
   const { auto, shard } = config;
   // A shard may have none of the services that were found.
@@ -84,30 +78,72 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   return isUp && areLogsPulled && areBackupsRead && isDelivered && !isRefused ? 0 : 1;
 }
 
-/** True when the schedules of every service could be read, or backups are not read. */
-function printBackups({ backups, config }: Daemon, { out, clock }: VerbContext): boolean {
-  if (backups === null) return true;
-  out.line('');
-  out.line(backupsTable(backups.services, labelsOf(config), clock.nowMs()));
-  return backups.services.every(({ isUp }) => isUp === true);
+/** What a cycle did, by service. */
+function reportOf({ targets, queue, logs, backups }: Daemon, since: CountSince) {
+  const services = targets.flatMap(target => target.services);
+  return {
+    services: services.map(({ id, isUp, samples, reason }) => ({
+      service: id,
+      isUp,
+      samples,
+      points: since(id, 'point/made'),
+      accepted: since(id, 'point/accepted'),
+      rejected: since(id, 'point/rejected') + since(id, 'point/set_aside'),
+      queued: queue.account.queued(id),
+      reason,
+    })),
+    logs: logs?.meter.partitions.map(one => ({
+      service: one.service,
+      source: one.source,
+      log: one.type,
+      records: one.recordCount,
+      gaps: one.gapCount,
+      doneUntil: one.doneUntilMs === null ? null : new Date(one.doneUntilMs).toISOString(),
+      reason: one.lastError ?? '',
+    })),
+    backups: backups?.services.map(({ service, known, isUp, error }) => ({
+      service: service.id,
+      isUp,
+      schedules: known?.schedules.length ?? null,
+      reason: error?.message ?? '',
+    })),
+  };
 }
 
-/** True when every API's logs were pulled to the end, or logs are not pulled. */
-function printLogs({ logs, queue, config }: Daemon, { out, err }: VerbContext): boolean {
-  if (logs === null) return true;
-  const head = ['SERVICE', 'SOURCE', 'LOG', 'RECORDS', 'GAPS', 'DONE UNTIL', 'REASON'];
+function printReport(
+  { backups, config }: Daemon,
+  { services, logs }: ReturnType<typeof reportOf>,
+  { out, clock }: VerbContext,
+): void {
   const labelOf = labelsOf(config);
-  const rows = logs.meter.partitions.map(status => [
-    labelOf(status.service),
-    status.source,
-    status.type,
-    String(status.recordCount),
-    String(status.gapCount),
-    status.doneUntilMs === null ? '-' : new Date(status.doneUntilMs).toISOString(),
-    status.lastError ?? '',
+  const head = ['SERVICE', 'UP', 'SAMPLES', 'POINTS', 'ACCEPTED', 'REJECTED', 'QUEUED', 'REASON'];
+  const rows = services.map(({ service, isUp, reason, ...counts }) => [
+    labelOf(service),
+    yesOrNo(isUp),
+    ...Object.values(counts).map(String),
+    reason,
   ]);
+  printTable(out, [head, ...rows], { empty: 'no service was scraped', isWhole: true });
+  if (logs !== undefined) {
+    const logHead = ['SERVICE', 'SOURCE', 'LOG', 'RECORDS', 'GAPS', 'DONE UNTIL', 'REASON'];
+    const logRows = logs.map(({ service, doneUntil, records, gaps, reason, ...log }) => [
+      labelOf(service),
+      ...Object.values(log),
+      ...[records, gaps].map(String),
+      doneUntil ?? '-',
+      reason,
+    ]);
+    out.line('');
+    printTable(out, [logHead, ...logRows], { empty: 'no logs are listed', isWhole: true });
+  }
+  if (backups === null) return;
   out.line('');
-  printTable(out, [head, ...rows], { empty: 'no logs are listed', isWhole: true });
+  out.line(backupsTable(backups.services, labelOf, clock.nowMs()));
+}
+
+/** Prints what is wrong. True when every API's logs were pulled to the end, or logs are not pulled. */
+function tellLogs({ logs, queue }: Daemon, { err }: VerbContext): boolean {
+  if (logs === null) return true;
   for (const { name, lastEnd } of logs.pullers) {
     if (lastEnd?.kind === 'unreachable')
       err.line(`logs of ${name}: ${lastEnd.failure.message}; ${lastEnd.failure.hint}`);

@@ -16,7 +16,8 @@ import { otlpJson } from '../pipeline/encode/otlp-json.ts';
 import { decompress } from '../pipeline/queue/compression.ts';
 import { type Account, QUEUE_COUNTERS } from '../pipeline/queue/account.ts';
 import type { SetAside } from '../pipeline/queue/commit.ts';
-import { openQueue, type Queue } from '../pipeline/queue/queue.ts';
+import { openQueue } from '../pipeline/queue/open-queue.ts';
+import type { Queue } from '../pipeline/queue/queue.ts';
 import { existingQueue, QueueView } from '../pipeline/queue/queue-view.ts';
 import { rowBytes, sumPoints } from '../pipeline/queue/rows.ts';
 import { SET_ASIDE_ROWS_MAX } from '../pipeline/queue/queue-file.ts';
@@ -27,19 +28,15 @@ import { SET_ASIDE_SHOWN_MAX } from '../status/delivery-status.ts';
 import { shown } from '../status/times.ts';
 import { createMeter, withProgress } from './output.ts';
 import { ageOf, labelsOf, printTable, type Rows } from './table.ts';
+import { choice, duration, file, text, format } from './options.ts';
 import {
   action,
   type Call,
-  choice,
   CONFIG_OPTION,
   type ConfigCall,
   configOf,
-  duration,
-  file,
-  flag,
   refuseFile,
   STDOUT,
-  text,
   usageError,
   type Verb,
   type VerbContext,
@@ -48,7 +45,7 @@ import {
 
 const INSPECT_OPTIONS = {
   config: CONFIG_OPTION,
-  json: flag('the same as one JSON object, with a sample of each refused request'),
+  format: format('tables, or one JSON object with a sample of each refused request'),
 };
 const EXPORT_OPTIONS = {
   config: CONFIG_OPTION,
@@ -138,7 +135,7 @@ function queueInspect(call: Call<typeof INSPECT_OPTIONS>, context: VerbContext):
   const view = QueueView.open(directory);
   try {
     const inspection = inspect(view, config);
-    if (call.values.json) context.out.line(printableJson(jsonOf(inspection)));
+    if (call.values.format === 'json') context.out.line(printableJson(jsonOf(inspection)));
     else print(inspection, labelsOf(config), context);
   } finally {
     view.close();
@@ -195,7 +192,7 @@ function print(
     if (rows.length <= 1) return;
     out.line('');
     if (title !== '') out.line(title);
-    printTable(out, rows);
+    printTable(out, rows, { key: Math.max(0, rows[0]?.indexOf('SERVICE') ?? 0) });
   };
   out.line(`${directory}: ${formatBytes(diskBytes)} on disk`);
   for (const file of corruptFiles)

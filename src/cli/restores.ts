@@ -14,7 +14,7 @@ import {
   ACCESS_OPTIONS,
   credentialsFromFile,
   EXPECTED,
-  JSON_OPTION,
+  FORMAT_OPTION,
   type OpenService,
   namedError,
   printListing,
@@ -27,21 +27,12 @@ import {
   withService,
 } from './service-access.ts';
 import { labelsOf, type Rows } from './table.ts';
-import {
-  action,
-  type Call,
-  choice,
-  file,
-  required,
-  text,
-  usageError,
-  type Verb,
-  type VerbContext,
-} from './verb.ts';
+import { choice, file, required, text } from './options.ts';
+import { action, type Call, usageError, type Verb, type VerbContext } from './verb.ts';
 
 const CREATE_OPTIONS = {
   ...ACCESS_OPTIONS,
-  'service-id': required(text('ID', 'the database service')),
+  'service-id': required(text('ID', 'the database service', 'services')),
   key: required(text('PATH', `the backup's path in the bucket`)),
   bucket: required(text('ADDRESS', 'the bucket: gs://NAME or s3://NAME')),
   method: required(
@@ -55,7 +46,7 @@ const CREATE_OPTIONS = {
     'ID',
     `the service's id once more. Without it, a terminal asks for the id; a script must pass it`,
   ),
-  json: JSON_OPTION,
+  format: FORMAT_OPTION,
 };
 
 export const verb: Verb = {
@@ -122,8 +113,8 @@ function restoresCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext)
     const beginning = restoreOnce(client.restores, request, { clock, signal, onNews });
     const result = await withProgress(context, 'beginning the restore', beginning);
     if (!result.ok) return tellError(context, result.error);
-    const { json } = call.values;
-    return printOne({ json, done: 'begun' }, context, result.restore, one => rowsOf(one, config));
+    const { format } = call.values;
+    return printOne({ format, done: 'begun' }, context, result.restore, one => rowsOf(one, config));
   });
 }
 

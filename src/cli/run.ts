@@ -17,8 +17,8 @@ export const verb: Verb = {
     delivers what it can; the rest stays in the queue. The second stops at once.
 
     After a SIGHUP, or a change of the configuration or of a file in it (a key, a certificate), the daemon loads it
-    again. Unchanged parts continue undisturbed. A configuration with a mistake is not used; the log and the status
-    page say why. config/prom2otlp.example.yaml shows every key.
+    again: a restart inside the process, which keeps the queue, the senders and the status page. A configuration with a
+    mistake is not used; the log and the status page say why. config/prom2otlp.example.yaml shows every key.
 
     If another process holds the queue or the port of the status page, the start waits for 30 seconds in all. The
     daemon starts on a full disk as long as the queue has its reserved space.`,

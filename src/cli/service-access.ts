@@ -18,16 +18,8 @@ import { errorLine, type RequestProblem, type ServiceError } from '../service/se
 import { readTextFile } from '../config/text-file.ts';
 import { type Encoded, readCredentials, storageOf } from '../service/credentials-file.ts';
 import { printTable, type Rows } from './table.ts';
-import {
-  configOf,
-  file,
-  flag,
-  type Option,
-  text,
-  usageError,
-  type Values,
-  type VerbContext,
-} from './verb.ts';
+import { file, type Option, text, type Values, format, type Format } from './options.ts';
+import { configOf, usageError, type VerbContext } from './verb.ts';
 
 const EITHER = '--config FILE or --base-url URL';
 export const KEY_VARIABLE = 'PROM2OTLP_API_KEY';
@@ -39,15 +31,15 @@ export const ACCESS_OPTIONS: Readonly<Record<AccessName, Option<string | undefin
   config: file('the configuration, for the API and its key', 'c'),
   'base-url': text('URL', 'the address of the API, instead of a configuration'),
   'key-file': file(`with --base-url: a file with the key (default: the variable ${KEY_VARIABLE})`),
-  'service-id': text('ID', 'the database service'),
+  'service-id': text('ID', 'the database service', 'services'),
 };
 
-export const JSON_OPTION: Option<boolean> = flag('JSON instead of tables');
+export const FORMAT_OPTION: Option<Format> = format('tables, or JSON');
 
 /** The options of an action that shows what the service has. */
-export const SHOW_OPTIONS: typeof ACCESS_OPTIONS & { readonly json: typeof JSON_OPTION } = {
+export const SHOW_OPTIONS: typeof ACCESS_OPTIONS & { readonly format: typeof FORMAT_OPTION } = {
   ...ACCESS_OPTIONS,
-  json: JSON_OPTION,
+  format: FORMAT_OPTION,
 };
 
 type AccessValues = Values<typeof ACCESS_OPTIONS>;
@@ -207,7 +199,7 @@ interface Listing<Item> {
   /** The items of one API; null after a failure, which has been printed. */
   readonly read: (service: OpenService) => Promise<readonly Item[] | null>;
   readonly rows: (items: readonly Item[], config: Config) => Rows;
-  /** The value that --json prints, if that is not the items unchanged. */
+  /** The value that is printed as JSON, if that is not the items unchanged. */
   readonly json?: (items: readonly Item[]) => unknown;
   readonly empty: string;
   /** The fields that every item should have; if some items lack one, a line says so. */
@@ -216,7 +208,7 @@ interface Listing<Item> {
 
 /** Prints the items of every API to ask, as a table or as JSON. Returns the exit code: 1 if an API has failed. */
 export function printListing<Item>(
-  call: AccessCall & { readonly values: { readonly json: boolean } },
+  call: AccessCall & { readonly values: { readonly format: Format } },
   context: VerbContext,
   { read, rows, json = items => items, empty, expected = [] }: Listing<Item>,
 ): Promise<number> {
@@ -232,7 +224,7 @@ export function printListing<Item>(
       const count = found.filter(one => one[name] === undefined).length;
       if (count > 0) context.err.line(`${count} of ${found.length} have no ${name}`);
     }
-    if (call.values.json) printJson(context, json(found));
+    if (call.values.format === 'json') printJson(context, json(found));
     else if (code === 0 || found.length > 0)
       printTable(context.out, rows(found, config), { empty });
     return code;
@@ -248,7 +240,7 @@ export const EXPECTED = ['id', 'status'] as const;
  * nothing was made and every expected field is missing.
  */
 export function printOne<Item extends Readonly<Record<string, unknown>>>(
-  { json, done = '' }: { readonly json: boolean; readonly done?: string },
+  { format, done = '' }: { readonly format: Format; readonly done?: string },
   context: VerbContext,
   item: Item | null,
   rows: (items: readonly Item[]) => Rows,
@@ -261,7 +253,7 @@ export function printOne<Item extends Readonly<Record<string, unknown>>>(
     const begin = done === '' ? '' : `${done}; `;
     context.err.line(`${begin}the answer of the service has no ${missing.join(' and no ')}`);
   }
-  if (json) printJson(context, item);
+  if (format === 'json') printJson(context, item);
   else if (item !== null && missing.length === 0) printTable(context.out, rows([item]));
   else if (there.length > 0)
     printTable(context.out, [

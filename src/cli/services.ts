@@ -31,7 +31,7 @@ export const verb: Verb = {
   name: 'services',
   summary: 'the database services that the key can see',
   about: `Reads the metrics page once and shows each database service from its labels: id, name, servers, topology, and
-    the families of its series. With --json: [{id, name, topology, servers: [{name, type}], families, series}].`,
+    the families of its series. As JSON: [{id, name, topology, servers: [{name, type}], families, series}].`,
   actions: [action({ options: SHOW_OPTIONS, run: showServices })],
   exits: {
     0: 'shown',
@@ -40,7 +40,7 @@ export const verb: Verb = {
   },
   examples: [
     'PROM2OTLP_API_KEY=… prom2otlp services --base-url https://api.example.com',
-    'prom2otlp services --config /etc/prom2otlp/prom2otlp.yaml --json',
+    'prom2otlp services --config /etc/prom2otlp/prom2otlp.yaml --format json',
   ],
 };
 

@@ -35,21 +35,16 @@ import {
   toProm2Json,
 } from './prom2json.ts';
 import { printTable, type Rows } from './table.ts';
+import { choice, duration, flag, format, hidden, moment, text, withDefault } from './options.ts';
 import {
   action,
   type Call,
-  choice,
   CONFIG_OPTION,
   configOf,
-  duration,
-  flag,
-  moment,
-  text,
   type TextSink,
   usageError,
   type Verb,
   type VerbContext,
-  withDefault,
   type Words,
 } from './verb.ts';
 
@@ -57,18 +52,24 @@ const FILES: Words = {
   value: 'FILE',
   about: 'exposition text; - is standard input',
   count: 'one or more',
-  isFile: true,
+  offers: 'files',
 };
+const INPUTS = ['text', 'openmetrics'] as const;
 const DECODE_OPTIONS = {
-  format: withDefault(choice(['text', 'openmetrics'], 'the format of the files'), 'text'),
-  jsonl: flag('one JSON object per file'),
+  input: choice(INPUTS, 'the format of the files (default: text)'),
+  // --input had this name.
+  format: withDefault(
+    choice(['table', 'json', ...INPUTS], 'a table, or one JSON object per file', INPUTS),
+    'table',
+  ),
+  jsonl: hidden(flag('--format json')),
   output: choice(['prom2json'], 'families in the form of the prom2json tool'),
   parser: choice(['reference'], 'reads with parse-prometheus-text-format, for comparison'),
 };
 const DERIVE_OPTIONS = {
   config: CONFIG_OPTION,
-  'service-id': text('ID', 'only the series of this service'),
-  jsonl: flag('one JSON object per series'),
+  'service-id': text('ID', 'only the series of this service', 'services'),
+  format: format('a table, or one JSON object per series', 'jsonl'),
 };
 const ENCODE_OPTIONS = {
   mapping: withDefault(choice(['semantic', 'strict'], 'as metrics.mapping'), 'semantic'),
@@ -116,7 +117,7 @@ export const verb: Verb = {
   examples: [
     'curl -sH "X-API-Key: $KEY" "$URL/observability/v2/metrics" | prom2otlp show derive -',
     'prom2otlp show derive --config /etc/prom2otlp/prom2otlp.yaml --service-id dbpgf12345678',
-    'prom2otlp show decode --format text page.prom',
+    'prom2otlp show decode --input openmetrics page.om',
     'prom2otlp show encode --at 2026-01-01T00:00:00Z --interval 60s page1.prom page2.prom',
   ],
 };
@@ -128,20 +129,22 @@ async function showDecode(
   context: VerbContext,
 ): Promise<number> {
   const { format } = values;
+  const isJson = values.jsonl || format === 'json';
+  const input = values.input ?? INPUTS.find(one => one === format) ?? 'text';
   let exitCode = 0;
   for (const file of words) {
     const bytes = readPageFile(file);
     const read =
       values.parser === 'reference'
         ? await parseWithReference(bytes.toString())
-        : readByUs(bytes, format);
+        : readByUs(bytes, input);
     const shown = { file, ok: read.problems.length === 0, ...read };
     if (!shown.ok) exitCode = 1;
-    if (values.jsonl) context.out.line(printableJson(shown, 0));
+    if (isJson) context.out.line(printableJson(shown, 0));
     else if (values.output === 'prom2json')
       context.out.line(printableJson(toProm2Json(shown.families), 0));
     else printFile(context, file, shown);
-    const tellOf = values.jsonl ? tellMore : tellProblems;
+    const tellOf = isJson ? tellMore : tellProblems;
     tellOf(context.err, file, shown.problems);
   }
   return exitCode;
@@ -180,8 +183,11 @@ async function showDerive(
     err.line(id === undefined ? 'no series' : `no series of the service ${JSON.stringify(id)}`);
     return 1;
   }
-  if (values.jsonl) for (const one of series) out.line(printableJson(one, 0));
-  else printTable(out, tableOf(series, out.columns), { key: HEAD.indexOf('NAME') });
+  if (values.format === 'json') for (const one of series) out.line(printableJson(one, 0));
+  else {
+    const rows = tableOf(series, out.columns);
+    printTable(out, rows, { key: rows[0]?.indexOf('NAME') ?? 0 });
+  }
   return exitCode;
 }
 
@@ -232,8 +238,22 @@ async function deriveLive(
 
 const HEAD = ['TYPE', 'NAME', 'VALUE', 'FROM', 'LABELS', 'UNIT', 'START', 'FAMILY', 'SERVICE'];
 
-/** How many columns of the table fit beside a whole name: labels that are cut to a few letters say nothing. */
-const fitting = (width: number): number => (width < 100 ? 4 : width < 140 ? 5 : HEAD.length);
+/** The columns that stay where the terminal is narrow, the most important first; NAME is never cut. */
+const KEPT = ['NAME', 'VALUE', 'TYPE', 'FROM', 'LABELS', 'UNIT', 'START', 'FAMILY', 'SERVICE'];
+/** Labels that are cut to a few letters say nothing. */
+const LABELS_WIDTH_MIN = 24;
+
+/** The columns that fit into the width, in their order. */
+function fitting(rows: Rows, width: number): Rows {
+  const widths = HEAD.map((name, i) => {
+    const widest = rows.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0);
+    return name === 'LABELS' ? Math.min(widest, LABELS_WIDTH_MIN) : widest;
+  });
+  let left = width;
+  const first = KEPT.findIndex(name => (left -= (widths[HEAD.indexOf(name)] ?? 0) + 2) < -2);
+  const kept = first < 0 ? KEPT : KEPT.slice(0, first);
+  return rows.map(row => row.filter((_, i) => kept.includes(HEAD[i] ?? '')));
+}
 
 function tableOf(series: readonly SeriesReport[], columns: number): Rows {
   const rows = series.map(one => [
@@ -247,7 +267,7 @@ function tableOf(series: readonly SeriesReport[], columns: number): Rows {
     one.family,
     one.service,
   ]);
-  return [HEAD, ...rows].map(row => row.slice(0, fitting(columns)));
+  return fitting([HEAD, ...rows], columns);
 }
 
 // `show encode`: the OTLP/JSON that a sequence of pages would be sent as, one line per page.

@@ -4,17 +4,8 @@ import { untilAborted } from '../lib/bell.ts';
 import { startSimulator } from '../simulator/simulator.ts';
 import { demoServices } from '../simulator/world.ts';
 import { causeText, OperatorError } from '../errors.ts';
-import {
-  action,
-  type Call,
-  duration,
-  integer,
-  required,
-  text,
-  type Verb,
-  type VerbContext,
-  withDefault,
-} from './verb.ts';
+import { duration, integer, required, text, withDefault } from './options.ts';
+import { action, type Call, type Verb, type VerbContext } from './verb.ts';
 
 /** Not a secret: it opens only the simulator. */
 export const SIMULATED_KEY = 'simulated-key';

@@ -1,5 +1,5 @@
 // Tables for terminals: columns of plain text, with numbers aligned to the right, cut to the width of the terminal. The
-// column that tells the rows apart is cut last: half an id cannot be copied.
+// column that tells the rows apart is never cut: half an id cannot be copied.
 // Cells may come from the service or the back end, so control characters never reach the terminal.
 
 import type { Config } from '../config/config.ts';
@@ -46,7 +46,6 @@ export function renderTable(
   const columns = measure(cells);
   const others = columns.filter((_, i) => i !== key);
   shrink(others, width, columns);
-  shrink(columns, width, columns);
   return cells
     .map(row => columns.map((column, i) => setCell(row[i] ?? '', column)).join(GAP))
     .map(line => line.trimEnd())

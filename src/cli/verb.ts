@@ -1,17 +1,16 @@
 // What a verb of the command line declares: its actions, their words and options, examples and exit codes. Everything
-// else follows from the declaration: reading the arguments (here), help (help.ts), shell completion (completion.ts),
-// the man page and docs/use/cli.md (tools/cli-docs.ts). Data goes to `out`, messages to `err`; an action returns the
-// exit code and throws OperatorError for an operator's mistake (exit 2, or the verb's `notNow`; main prints it).
+// else follows from the declaration: parsing and help (command.ts, by commander), shell completion (completion.ts), the
+// man page and docs/use/cli.md (tools/cli-docs.ts). Data goes to `out`, messages to `err`; an action returns the exit
+// code and throws OperatorError for an operator's mistake (exit 2, or the verb's `notNow`; main prints it).
 
 import { existsSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
-import { parseArgs } from 'node:util';
-import { formatDuration, parseDuration, parseTime } from '../config/units.ts';
 import { causeText, OperatorError } from '../errors.ts';
 import type { Bell } from '../lib/bell.ts';
-import { type Clock, DAY_MS } from '../lib/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import { nearest } from '../lib/nearest.ts';
+import { file, type Option, type Options, type Values } from './options.ts';
 
 /** The file of `--output` that stands for stdout. */
 export const STDOUT = '-';
@@ -74,12 +73,12 @@ export interface Action {
   /** The arguments that are not options; none are legal when absent. */
   readonly words?: Words;
   readonly options: Options;
-  readonly start: (command: string, args: readonly string[], context: VerbContext) => Ending;
+  readonly start: (call: Call<Options>, context: VerbContext) => Ending;
 }
 
-type Ending = Promise<number> | number;
+export type Ending = Promise<number> | number;
 
-export interface Words extends Pick<Option<unknown>, 'value' | 'about' | 'choices' | 'isFile'> {
+export interface Words extends Pick<Option<unknown>, 'value' | 'about' | 'offers'> {
   readonly count: 'one' | 'one or more' | 'any';
 }
 
@@ -91,15 +90,7 @@ export interface Call<O extends Options> {
   readonly words: readonly string[];
 }
 
-export type Options = Readonly<Record<string, Option<unknown>>>;
-export type Values<O extends Options> = {
-  readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never;
-};
-
-/**
- * Declares one action. It has a name and a summary, unless it is the only action of its verb. `run` gets the arguments
- * as declared; a mistake in them is thrown before that.
- */
+/** Declares one action. It has a name and a summary, unless it is the only action of its verb. */
 export function action<O extends Options>(
   declared: Partial<Pick<Action, 'name' | 'summary'>> &
     Pick<Action, 'about' | 'words'> & {
@@ -108,191 +99,8 @@ export function action<O extends Options>(
     },
 ): Action {
   const { run, name = '', summary = '', ...rest } = declared;
-  return {
-    ...rest,
-    name,
-    summary,
-    start: (command, args, context) => run(readCall(command, declared, args), context),
-  };
-}
-
-// Options.
-
-/** One option. The functions below make them. */
-export interface Option<out T> {
-  /** The word for its value in the help, such as FILE; '' for a switch. */
-  readonly value: string;
-  readonly about: string;
-  readonly short?: string;
-  readonly default?: string;
-  readonly choices?: readonly string[];
-  readonly isFile?: true;
-  readonly isRequired?: true;
-  readonly isRepeated?: true;
-  /** Reads the texts that were given, in their order; for a switch, one empty text for each time that it was given. */
-  readonly read: (texts: readonly string[]) => Reading<T>;
-}
-
-type Reading<T> = { readonly value: T } | { readonly problem: string };
-
-/** An option whose last text counts. `read` returns undefined for an unexpected text. */
-function single<T>(
-  form: Pick<Option<T>, 'value' | 'short' | 'choices' | 'isFile'>,
-  about: string,
-  expected: string,
-  read: (text: string) => T | undefined,
-): Option<T | undefined> {
-  return {
-    ...form,
-    about,
-    read: texts => {
-      const text = texts.at(-1);
-      if (text === undefined) return { value: undefined };
-      const value = read(text);
-      if (value !== undefined) return { value };
-      return { problem: `expected ${expected}, got ${JSON.stringify(text)}` };
-    },
-  };
-}
-
-export function flag(about: string): Option<boolean> {
-  return { value: '', about, read: texts => ({ value: texts.length > 0 }) };
-}
-
-export function text(value: string, about: string): Option<string | undefined> {
-  return single({ value }, about, value, text => text);
-}
-
-export function file(about: string, short?: string): Option<string | undefined> {
-  const form = { value: 'FILE', isFile: true, ...(short !== undefined && { short }) } as const;
-  return single(form, about, 'a file', text => (text === '' ? undefined : text));
-}
-
-export function choice<const Word extends string>(
-  choices: readonly Word[],
-  about: string,
-): Option<Word | undefined> {
-  return single({ value: choices.join('|'), choices }, about, choices.join(' or '), text =>
-    choices.find(word => word === text),
-  );
-}
-
-export function integer(
-  { min, max }: { readonly min: number; readonly max: number },
-  about: string,
-): Option<number | undefined> {
-  return single({ value: 'N' }, about, `a number from ${min} to ${max}`, text => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    return value >= min && value <= max ? value : undefined;
-  });
-}
-
-/** In milliseconds; above 0. */
-export function duration(about: string, maxMs: number = Infinity): Option<number | undefined> {
-  const limit = maxMs === Infinity ? '' : `, at most ${formatDuration(maxMs)}`;
-  return single({ value: 'DURATION' }, about, `a duration such as 10s or 5m${limit}`, text => {
-    const ms = parseDuration(text) ?? 0;
-    return ms > 0 && ms <= maxMs ? ms : undefined;
-  });
-}
-
-/** A point in time that may depend on the current time; milliseconds since the epoch. */
-export type Moment = (nowMs: number) => number;
-
-/** Ten years, as in the configuration. */
-const BACK_MS_MAX = 3650 * DAY_MS;
-
-/** An RFC 3339 time, or a duration back from now. */
-export function moment(about: string): Option<Moment | undefined> {
-  const expected = 'a time such as 2026-03-04T09:00:00Z, or a duration back from now such as 2h';
-  return single<Moment>({ value: 'TIME' }, about, expected, text => {
-    const backMs = parseDuration(text);
-    if (backMs !== undefined) return backMs <= BACK_MS_MAX ? nowMs => nowMs - backMs : undefined;
-    const atMs = parseTime(text)?.getTime();
-    return atMs === undefined ? undefined : () => atMs;
-  });
-}
-
-/** Makes an option required. */
-export function required<T>(option: Option<T | undefined>): Option<T> {
-  return { ...option, isRequired: true } as Option<T>;
-}
-
-/** Gives an option the text that is read when it is left out. */
-export function withDefault<T>(option: Option<T | undefined>, text: string): Option<T> {
-  const read: typeof option.read = texts => option.read(texts.length === 0 ? [text] : texts);
-  return { ...option, default: text, read } as Option<T>;
-}
-
-export function repeated(value: string, about: string): Option<readonly string[]> {
-  return { value, about, isRepeated: true, read: value => ({ value }) };
-}
-
-// Reading arguments.
-
-function readCall<O extends Options>(
-  command: string,
-  declared: { readonly options: O; readonly words?: Words },
-  args: readonly string[],
-): Call<O> {
-  const { options } = declared;
-  const { tokens } = parseArgs({
-    args: [...args],
-    strict: false,
-    tokens: true,
-    options: Object.fromEntries(
-      Object.entries(options).map(([name, { value, short }]) => [
-        name,
-        { type: value === '' ? 'boolean' : 'string', ...(short !== undefined && { short }) },
-      ]),
-    ),
-  });
-  const texts = new Map<string, string[]>();
-  const words: string[] = [];
-  for (const token of tokens) {
-    if (token.kind === 'positional') words.push(token.value);
-    if (token.kind !== 'option') continue;
-    const { name, rawName, value, inlineValue } = token;
-    const option = Object.hasOwn(options, name) ? options[name] : undefined;
-    if (option === undefined) throw unknownOption(command, rawName, options);
-    if (option.value === '' && value !== undefined)
-      throw usageError(command, `--${name} takes no value`);
-    // A word that looks like an option is a value only after `=`.
-    if (option.value !== '' && (value === undefined || (!inlineValue && /^-./.test(value))))
-      throw missingOption(command, name, option);
-    texts.set(name, [...(texts.get(name) ?? []), value ?? '']);
-  }
-  const values = Object.entries(options).map(([name, option]) => {
-    const given = texts.get(name) ?? [];
-    if (option.isRequired === true && given.length === 0)
-      throw missingOption(command, name, option);
-    const reading = option.read(given);
-    if ('problem' in reading) throw usageError(command, `--${name}: ${reading.problem}`);
-    return [name, reading.value];
-  });
-  checkWords(command, declared.words, words);
-  return { command, values: Object.fromEntries(values) as Values<O>, words };
-}
-
-function checkWords(command: string, declared: Words | undefined, words: readonly string[]): void {
-  const { count, value, about, choices } = declared ?? {};
-  const max = count === undefined ? 0 : count === 'one' ? 1 : Infinity;
-  if (words.length > max) throw usageError(command, `unexpected ${JSON.stringify(words[max])}`);
-  if (words.some(word => word === '' || choices?.includes(word) === false))
-    throw usageError(command, `expected ${value}, got ${JSON.stringify(words.join(' '))}`);
-  if (count !== undefined && count !== 'any' && words.length === 0)
-    throw usageError(command, `expected ${value}: ${about}`);
-}
-
-function missingOption(command: string, name: string, option: Option<unknown>): OperatorError {
-  const value = option.choices?.join(' or ') ?? option.value;
-  return usageError(command, `expected --${name} ${value}`);
-}
-
-function unknownOption(command: string, rawName: string, options: Options): OperatorError {
-  const meant = suggestion(rawName.replace(/^-+/, ''), [...Object.keys(options), 'help']);
-  const hint = meant === undefined ? undefined : `--${meant}`;
-  return usageError(command, `unknown option ${JSON.stringify(rawName)}`, hint);
+  // The values were read as these options say (command.ts).
+  return { ...rest, name, summary, start: (call, context) => run(call as Call<O>, context) };
 }
 
 /** The candidate that was probably meant: the nearest, or the only one that begins like this. */
@@ -349,43 +157,6 @@ export async function writeNewFile<T>(
     await unlink(path).catch(() => undefined);
     throw error;
   }
-}
-
-// Verbs and their actions.
-
-/** The action that the first words of `args` name, and the arguments after them. */
-export function findAction(
-  verb: Verb,
-  args: readonly string[],
-): { readonly action: Action; readonly args: readonly string[] } | undefined {
-  for (const action of verb.actions) {
-    const words = action.name === '' ? [] : action.name.split(' ');
-    if (words.every((word, index) => args[index] === word))
-      return { action, args: args.slice(words.length) };
-  }
-  return undefined;
-}
-
-export async function runVerb(
-  verb: Verb,
-  args: readonly string[],
-  context: VerbContext,
-): Promise<number> {
-  const found = findAction(verb, args);
-  if (found === undefined) throw unknownAction(verb, args);
-  const { action, args: rest } = found;
-  return action.start(`${verb.name} ${action.name}`.trim(), rest, context);
-}
-
-function unknownAction({ name, actions }: Verb, args: readonly string[]): OperatorError {
-  const names = actions.map(action => action.name);
-  const end = args.findIndex(word => word.startsWith('-'));
-  const words = args.slice(0, end < 0 ? 2 : Math.min(end, 2));
-  if (words.length === 0) return usageError(name, `expected one of ${names.join(', ')}`);
-  const [first = ''] = words;
-  const meant = suggestion(words.join(' '), names) ?? suggestion(first, names);
-  const cause = `there is no action ${JSON.stringify(words.join(' '))}, only ${names.join(', ')}`;
-  return usageError(name, cause, meant === undefined ? undefined : `${name} ${meant}`);
 }
 
 // The configuration, which most verbs read.

@@ -1,10 +1,12 @@
 // The verbs of the program. Reads the arguments of the command line: they name a verb to run or a text to print. The
 // file of a verb is loaded when it is needed, so that the other verbs cost no memory.
 
-import { bug, OperatorError } from '../errors.ts';
+import { bug } from '../errors.ts';
 import { programCommit, programVersion } from '../lib/version.ts';
-import { actionHelp, type HelpStyle, programHelp, verbHelp } from './help.ts';
-import { action, findAction, suggestion, type Verb } from './verb.ts';
+import { COMPLETE, readCommand, type Request } from './command.ts';
+import type { HelpStyle } from './help.ts';
+import { format } from './options.ts';
+import { action, type Verb, type VerbContext } from './verb.ts';
 
 const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   init: () => import('./init.ts'),
@@ -26,42 +28,23 @@ const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   version: () => Promise.resolve({ verb: version }),
 };
 
-export function loadVerbs(): Promise<readonly Verb[]> {
-  return Promise.all(Object.values(VERBS).map(async load => (await load()).verb));
+export function loadVerbs(names: readonly string[] = Object.keys(VERBS)): Promise<readonly Verb[]> {
+  return Promise.all(names.map(async name => (await VERBS[name]?.())?.verb ?? bug(name)));
 }
 
-export type Request =
-  | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'run'; readonly verb: Verb; readonly args: readonly string[] };
-
-/** Throws an OperatorError for a verb that does not exist. */
+/** Loads the verb that the arguments name. Throws an OperatorError for a mistake in them. */
 export async function readRequest(argv: readonly string[], style: HelpStyle): Promise<Request> {
+  if (argv[0] === COMPLETE) return completing(argv.slice(1));
   const end = argv.indexOf('--');
   const options = end < 0 ? argv : argv.slice(0, end);
   if (options.some(word => word === '--version' || word === '-V'))
     return { kind: 'text', text: versionText() };
-  const isHelp = argv[0] === 'help' || options.some(word => word === '--help' || word === '-h');
-  const [name, ...args] = argv.filter(
-    (word, index) => !(isHelp && (word.startsWith('-') || (index === 0 && word === 'help'))),
-  );
-  if (name === undefined) return { kind: 'text', text: programHelp(await loadVerbs(), style) };
-  const load = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
-  if (load === undefined) throw unknownVerb(name);
-  const { verb } = await load();
-  if (!isHelp) return { kind: 'run', verb, args };
-  const found = findAction(verb, args);
-  const text = found === undefined ? verbHelp(verb, style) : actionHelp(verb, found.action, style);
-  return { kind: 'text', text };
-}
-
-function unknownVerb(name: string): OperatorError {
   const names = Object.keys(VERBS);
-  const meant = suggestion(name, names);
-  const hint = meant === undefined ? `the verbs are ${names.join(', ')}` : `did you mean ${meant}?`;
-  const message = `there is no verb ${JSON.stringify(name)}`;
-  return new OperatorError([
-    { message, hint: `${hint}; see prom2otlp --help`.replace('?;', '? Or') },
-  ]);
+  // An option before the verb may have the name of a verb as its value: then both are loaded.
+  const named = names.filter(name => argv.includes(name));
+  if (named.length === 0) return readCommand(await loadVerbs(), argv, style);
+  const others = names.filter(name => !named.includes(name));
+  return readCommand(await loadVerbs(named), argv, style, others);
 }
 
 // The verbs about the program itself.
@@ -72,14 +55,18 @@ function versionText(): string {
   return `prom2otlp ${programVersion()} (node ${process.version}, ${origin})`;
 }
 
+const VERSION_OPTIONS = { format: format('one line, or a JSON object') };
+
 const version: Verb = {
   name: 'version',
   summary: 'version, Node.js, commit',
   actions: [
     action({
-      options: {},
-      run: (_, { out }) => {
-        out.line(versionText());
+      options: VERSION_OPTIONS,
+      run: ({ values }, { out }) => {
+        const [version, node, commit] = [programVersion(), process.version, programCommit()];
+        const isJson = values.format === 'json';
+        out.line(isJson ? JSON.stringify({ version, node, commit }) : versionText());
         return 0;
       },
     }),
@@ -93,15 +80,16 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const;
 const completion: Verb = {
   name: 'completion',
   summary: 'prints the completion script for a shell',
-  about: `The script completes verbs, actions, options and their values. Its first line says how to install it.`,
+  about: `The script completes verbs, actions, options and their values: files, words, and the services of the
+    configuration. Its first line says how to install it.`,
   actions: [
     action({
-      words: { value: SHELLS.join('|'), about: 'the shell', count: 'one', choices: SHELLS },
+      words: { value: SHELLS.join('|'), about: 'the shell', count: 'one', offers: SHELLS },
       options: {},
       run: async ({ words }, { out }) => {
         const shell = SHELLS.find(one => one === words[0]) ?? bug('the shell was checked');
-        const { completionScript } = await import('./completion.ts');
-        out.line(completionScript(shell, await loadVerbs()));
+        const { SCRIPTS } = await import('./completion.ts');
+        out.line(SCRIPTS[shell]);
         return 0;
       },
     }),
@@ -109,3 +97,15 @@ const completion: Verb = {
   exits: { 0: 'printed', 2: 'a mistake on the command line' },
   examples: ['source <(prom2otlp completion bash)'],
 };
+
+/** Prints the words that may come next. */
+function completing(words: readonly string[]): Request {
+  const start = async ({ out, environment }: VerbContext): Promise<number> => {
+    const { candidates } = await import('./completion.ts');
+    const names = Object.keys(VERBS).filter(name => words.includes(name));
+    const verbs = await loadVerbs(names.length === 0 ? undefined : names);
+    for (const line of candidates(words, verbs, environment)) out.line(line);
+    return 0;
+  };
+  return { kind: 'run', verb: completion, start };
+}

@@ -5,9 +5,6 @@
 
 import { statSync } from 'node:fs';
 import type { Config } from './config.ts';
-import { isBlock, type Key } from './declare.ts';
-import { CONFIG } from './keys.ts';
-import { valueAt, type KeyPath } from './paths.ts';
 import { ConfigSecret } from './secrets.ts';
 import { readTextFile, type ReadTextFile } from './text-file.ts';
 
@@ -88,21 +85,20 @@ function comparable(value: unknown): string {
 }
 
 /**
- * The changed keys that need a restart, in the order of the configuration; [] if a reload is enough
- * (docs/how-it-works/decisions/0044-reload.md).
+ * A configuration for a running process: `wanted`, but with the running values of the keys around which the process is
+ * built. `restart` names those that `wanted` changes (docs/how-it-works/decisions/0044-reload.md).
  */
-export function keysForRestart(running: Config, wanted: Config): readonly string[] {
-  const differs = (path: KeyPath): boolean =>
-    !isSame(valueAt(running, path), valueAt(wanted, path));
-  return Object.entries<Key<unknown>>(CONFIG.keys).flatMap(([section, { name, kind, isFixed }]) => {
-    if (isFixed) return differs([section]) ? [name] : [];
-    if (!isBlock(kind)) return [];
-    return Object.entries(kind.keys)
-      .filter(([, key]) => key.isFixed)
-      .filter(([key]) =>
-        // A key of `otlp` may have a value for each signal.
-        [[key], ['metrics', key], ['logs', key]].some(path => differs([section, ...path])),
-      )
-      .map(([, key]) => `${name}.${key.name}`);
-  });
+export function withFixed(
+  running: Config,
+  wanted: Config,
+): { readonly config: Config; readonly restart: readonly string[] } {
+  const { directory } = running.queue;
+  const { host, port } = running.status;
+  const queue = { ...wanted.queue, directory };
+  const status = { ...wanted.status, host, port };
+  const restart = [
+    ...(isSame(queue, wanted.queue) ? [] : ['queue.directory']),
+    ...(isSame(status, wanted.status) ? [] : ['status.listen']),
+  ];
+  return { config: { ...wanted, queue, status }, restart };
 }

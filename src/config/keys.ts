@@ -328,7 +328,12 @@ const logLimits = block({
     One record: a line and its continuation lines; a longer one is cut and marked.`),
 });
 
-const LOG_TYPES = ['error-log', 'slow-query-log', 'audit-log', 'proxy-log'];
+export const LOG_TYPES: readonly string[] = [
+  'error-log',
+  'slow-query-log',
+  'audit-log',
+  'proxy-log',
+];
 
 const logs = block({
   isEnabled: key('enabled', flag(), false).about('Pull logs.'),
@@ -434,14 +439,10 @@ export const otlp = block({
     A full URL for metrics, used unchanged.`),
   logsEndpoint: key('logs_endpoint', orNull(wholeUrl), null).about(`
     A full URL for logs, used unchanged.`),
-  protocol: key(
-    'protocol',
-    choice(['http/protobuf', 'http/json', 'grpc']),
-    'http/protobuf',
-  ).aboutFixed(`
+  protocol: key('protocol', choice(['http/protobuf', 'http/json', 'grpc']), 'http/protobuf').about(`
     http/protobuf, http/json or grpc. Every receiver supports http/protobuf, not all support the
     others.`),
-  compression: key('compression', choice(['gzip', 'zstd', 'none']), 'gzip').aboutFixed(`
+  compression: key('compression', choice(['gzip', 'zstd', 'none']), 'gzip').about(`
     gzip, zstd or none; with grpc, gzip or none. Every receiver takes gzip. \`prom2otlp check --probe\`
     tells whether the back end takes zstd, and what it would save.`),
   headers: key('headers', headers(), {}).about(`
@@ -460,7 +461,7 @@ export const otlp = block({
   concurrency: key('concurrency', integer({ min: 1, max: 64 }), 1).about(`
     The number of concurrent requests. Points arrive in time order only with 1, and most back ends
     need that.`),
-  maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').aboutFixed(`
+  maxRequestBytes: key('max_request', size({ min: 1024, max: 64 * 2 ** 20 }), '4MiB').about(`
     The largest request, before compression. At most 64MiB.`),
   maxPoints: key('max_points', orNull(integer({ min: 1, max: 10 * MILLION })), null).about(`
     The most data points or log records of one request. Without it, prom2otlp learns the limit when
@@ -478,7 +479,7 @@ export const otlp = block({
     'temporality',
     choice(['cumulative', 'delta', 'lowmemory']),
     'cumulative',
-  ).aboutFixed(`
+  ).about(`
     cumulative: counters keep their values. delta: points contain the growth since the previous
     point; Prometheus accepts that only if it is configured for it. lowmemory: the same as
     cumulative for scraped metrics.`),
@@ -500,7 +501,7 @@ const queue = block({
     'directory',
     orNull(text({ expected: 'a directory' })),
     '/var/lib/prom2otlp',
-  ).about(`
+  ).aboutFixed(`
     A directory for this process alone. null: memory only; the queued data is lost when the
     process ends.`),
   metrics: key(
@@ -522,7 +523,7 @@ const queue = block({
 });
 
 export const status = block({
-  listen: key('listen', listenAddress(), '127.0.0.1:9464').about(`
+  listen: key('listen', listenAddress(), '127.0.0.1:9464').aboutFixed(`
     host:port. Put an IPv6 address in brackets: [::1]:9464. Port 0 takes a free one.`),
   token: key('token', orNull(headerValue('the token of the status page')), null).about(`
     Clients must send this token as \`Authorization: Bearer …\`, except for /healthz and /readyz. In a
@@ -580,18 +581,18 @@ export const CONFIG = block({
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT), and OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE;
     then these defaults. A key set here overrides the variables. A variable whose word or number is
     not understood is ignored, with a warning.`),
-  queue: key('queue', queue).aboutFixed(`
+  queue: key('queue', queue).about(`
     The queue holds data until the back end accepts it. It survives a crash.`),
-  status: key('status', status).aboutFixed(`
+  status: key('status', status).about(`
     The status server: /healthz, /readyz, /metrics, /status.json and a page at /.`),
   telemetry: key('telemetry', telemetry).about(`
     prom2otlp's own metrics, sent to the same back end. If you leave out a key, the standard
     variables OTEL_SDK_DISABLED, OTEL_METRIC_EXPORT_INTERVAL, OTEL_SERVICE_NAME and
     OTEL_RESOURCE_ATTRIBUTES apply: they describe this program, not the database services.`),
-  shard: key('shard', shard).aboutFixed(`
+  shard: key('shard', shard).about(`
     Divides the services among several processes with the same configuration. This is process
     \`index\` (from 0) of \`count\`, for example {index: "\${env:SHARD}", count: 3}.`),
-  log: key('log', log).aboutFixed(`
+  log: key('log', log).about(`
     prom2otlp's own log, on stderr. If you leave out \`level\`, the standard variable OTEL_LOG_LEVEL
     applies.`),
 });

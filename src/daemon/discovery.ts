@@ -88,7 +88,7 @@ const CHANGES_MAX = 20;
 const ID_LENGTH_MAX = 256;
 const NAME_LENGTH_MAX = 256;
 const NAMED_MAX = 10;
-/** A new daemon is replaced for a change only after this many intervals. */
+/** New parts are replaced for a change only after this many intervals. */
 const SETTLE_INTERVALS = 5;
 
 /** A message without a full stop, and a hint in whole sentences, for the log and the status page. */
@@ -101,15 +101,13 @@ export const LEFT_OUT = {
 export class Discovery {
   /** How many newcomers of the last page were left out. */
   leftOut = 0;
-  /** True when the list differs from the one that the daemon was built with. */
+  /** True when the list differs from the one that the parts were built with. */
   hasChanged = false;
-  /** A copy of the page that brought the first services, for the daemon that reads them; null once it is taken. */
-  #firstPage: Page | null = null;
   readonly #options: DiscoveryOptions;
   readonly #address: string;
   readonly #counters: CountersOf<typeof DISCOVERY_COUNTERS>;
   readonly #memory: Memory;
-  /** The earliest time (monotonic) at which the daemon is replaced for a change. */
+  /** The earliest time (monotonic) of a reload for a change. */
   readonly #settledAtMs: number;
   #unwanted: readonly Found[] = [];
 
@@ -124,7 +122,7 @@ export class Discovery {
   }
 
   /**
-   * Continues the list of the former daemon, or the stored list of the same address. Removes services
+   * Continues the list of the former parts, or the stored list of the same address. Removes services
    * that the configuration no longer selects or assigns to another shard. Stores and logs nothing before `begin`.
    */
   static async prepare(options: DiscoveryOptions, former: Discovery | null): Promise<Discovery> {
@@ -133,7 +131,6 @@ export class Discovery {
         ? structuredClone(former.#memory)
         : await stored(options);
     const discovery = new Discovery(options, memory);
-    if (former !== null) discovery.#firstPage = former.#firstPage;
     const unwanted = [...memory.known]
       .map(([id, { name }]) => ({ id, name }))
       .filter(({ id, name }) => !discovery.#isWanted(id, name));
@@ -160,7 +157,7 @@ export class Discovery {
     return { id, name, attributes, api };
   }
 
-  /** True when a change requires a new daemon: not often, because running pulls begin again. */
+  /** True when a change requires a reload: not often, because running pulls begin again. */
   get isDue(): boolean {
     return this.hasChanged && this.#options.clock.monotonicMs() >= this.#settledAtMs;
   }
@@ -176,21 +173,8 @@ export class Discovery {
     );
   }
 
-  /** Whether a page waits for `takeFirstPage`. */
-  get holdsPage(): boolean {
-    return this.#firstPage !== null;
-  }
-
-  /** The page that brought the first services: it is sent, too. */
-  takeFirstPage(): Page | null {
-    const page = this.#firstPage;
-    this.#firstPage = null;
-    return page;
-  }
-
   note(table: SeriesTable, scrape: ScrapeResult, { page, derived, reason }: Translated): void {
     if (scrape.kind !== 'page' || page === null || reason !== '') return;
-    const isFirst = this.#memory.known.size === 0;
     const names = namesOnPage(table);
     let strayLines = 0;
     for (const { service, outcome, count } of derived.reads) {
@@ -200,8 +184,6 @@ export class Discovery {
     }
     names.delete('');
     this.see({ names, isComplete: strayLines === 0 && hasEnd(scrape.page) });
-    if (isFirst && this.hasChanged)
-      this.#firstPage = { ...scrape.page, bytes: Buffer.from(scrape.page.bytes) };
   }
 
   see({ names, isComplete }: Sighting): void {

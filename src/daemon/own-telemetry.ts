@@ -80,16 +80,15 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
       'cannot queue own telemetry: the next request has these numbers',
     );
   };
-  const first = readingOf(counters, clock, startedAtMs);
-  let sent: ReturnType<typeof endsOf> = new Map();
+  const memory = memoryOf(counters, clock, startedAtMs);
   const isDelta = config.otlp.temporality === 'delta';
   const store = async (metrics: ResourceMetrics): Promise<void> => {
     const ends = endsOf(gaugesOf(metrics));
-    const ended = endedSince(sent, ends);
-    const since = isDelta ? growthSince(readings.get(counters) ?? first, metrics, clock) : null;
-    await queueMetrics(since?.growth ?? metrics, ended, options);
-    sent = ends;
-    if (since !== null) readings.set(counters, since.reading);
+    const ended = endedSince(memory.sent, ends);
+    const { growth, reading } = growthSince(memory.last, metrics, clock);
+    await queueMetrics(isDelta ? growth : metrics, ended, options);
+    memory.sent = ends;
+    memory.last = reading;
   };
   const exporter = new OTLPMetricExporterBase(createDelegate(store, fail), {
     // Without this, the package reads the environment.
@@ -101,7 +100,7 @@ export function startTelemetry(options: OwnTelemetryOptions): OwnTelemetry {
     'service.version': programVersion(),
     'service.instance.id': instance,
   });
-  const producer = createProducer(counters, clock, resource, first);
+  const producer = createProducer(counters, clock, resource, memory.first);
   const reader = new PeriodicExportingMetricReader({
     exporter,
     exportIntervalMillis: intervalMs,
@@ -213,19 +212,29 @@ interface Reading {
   readonly values: ReadonlyMap<string, number>;
 }
 
-/** The start time, and for delta temporality the last queued values. Counters and their readings outlive a reload. */
-const readings = new WeakMap<Counters, Reading>();
+/** What outlives a reload, as the counters do. */
+interface Memory {
+  /** The start of the counters: of cumulative sums. */
+  readonly first: Reading;
+  /** The last queued values: delta sums grow from them, also after a change of the temporality. */
+  last: Reading;
+  /** The gauges of the last request: those that are missing in the next one have ended. */
+  sent: ReturnType<typeof endsOf>;
+}
 
-function readingOf(counters: Counters, clock: Clock, startedAtMs: number): Reading {
-  const known = readings.get(counters);
+const memories = new WeakMap<Counters, Memory>();
+
+function memoryOf(counters: Counters, clock: Clock, startedAtMs: number): Memory {
+  const known = memories.get(counters);
   if (known !== undefined) return known;
   // The clock may have been set back since.
   const beganAtMs = Math.min(startedAtMs, clock.nowMs());
   const startTime = millisToHrTime(beganAtMs);
   const startedMs = clock.monotonicMs() - (clock.nowMs() - beganAtMs);
-  const reading = { startTime, startedMs, values: new Map<string, number>() };
-  readings.set(counters, reading);
-  return reading;
+  const first = { startTime, startedMs, values: new Map<string, number>() };
+  const memory: Memory = { first, last: { ...first }, sent: new Map() };
+  memories.set(counters, memory);
+  return memory;
 }
 
 /** Corrects the start time after the clock was set back: no point may start after its time. */

@@ -1,17 +1,14 @@
-// Keeps a daemon running, and replaces it after a SIGHUP, a change of the configuration's files, or
-// a change of the services that were found.
-// A configuration that cannot be used changes nothing: the running daemon continues. The refusal is
-// counted. The mistakes are logged, and shown on the status page until the configuration is correct.
+// Keeps a daemon running, and reloads it after a SIGHUP, a change of the configuration's files, or a change of the
+// services that were found. A configuration that cannot be used changes nothing. The refusal is counted. The mistakes
+// are logged, and shown on the status page until the configuration is correct; so are the keys that need a restart.
 
-import { keysForRestart, WatchedFiles } from '../config/changes.ts';
-import type { Config } from '../config/config.ts';
+import { WatchedFiles, withFixed } from '../config/changes.ts';
 import { loadConfig } from '../config/load.ts';
-import type { ReadTextFile } from '../config/text-file.ts';
 import { Daemon } from './daemon.ts';
 import { formatMistake, OperatorError } from '../errors.ts';
 import type { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
-import { createLogger, type Logger } from '../lib/log.ts';
+import { type AdjustableLogger, createLogger, type Logger } from '../lib/log.ts';
 
 export interface SupervisorOptions {
   readonly file: string;
@@ -26,6 +23,19 @@ export interface Reload {
   readonly atMs: number;
   /** Why the changed configuration is not used, one line for each mistake; [] if it is used. */
   readonly mistakes: readonly string[];
+  /** Changed keys that need a restart; everything else is used. */
+  readonly restart: readonly string[];
+}
+
+/** The message and hint for keys that need a restart. */
+export function restartFor(keys: readonly string[]): {
+  readonly message: string;
+  readonly hint: string;
+} {
+  return {
+    message: `${keys.join(' and ')} changed, but cannot change while the program runs: everything else is used`,
+    hint: 'Restart the program, or restore the former value.',
+  };
 }
 
 /** How often the files are checked. A change counts after a second check without another change. */
@@ -48,24 +58,23 @@ export const RELOAD_COUNTERS = {
 } as const;
 
 export class Supervisor {
-  /** The current one; a reload replaces it. */
-  daemon: Daemon;
+  readonly daemon: Daemon;
   lastReload: Reload | null = null;
   readonly #options: SupervisorOptions;
+  readonly #logger: AdjustableLogger;
   readonly #files: WatchedFiles;
   readonly #startEndMs: number;
 
   private constructor(
     options: SupervisorOptions,
-    files: WatchedFiles,
-    daemon: Daemon,
-    startEndMs: number,
+    parts: { files: WatchedFiles; logger: AdjustableLogger; daemon: Daemon; startEndMs: number },
   ) {
     this.#options = options;
-    this.#files = files;
-    this.daemon = daemon;
-    this.#startEndMs = startEndMs;
-    daemon.counters.of(RELOAD_COUNTERS).refused.set(0);
+    this.#logger = parts.logger;
+    this.#files = parts.files;
+    this.daemon = parts.daemon;
+    this.#startEndMs = parts.startEndMs;
+    this.daemon.counters.of(RELOAD_COUNTERS).refused.set(0);
   }
 
   /**
@@ -80,7 +89,7 @@ export class Supervisor {
     const logger = createLogger({ ...config.log, clock });
     const open = (): Promise<Daemon> => Daemon.open({ config, clock, logger });
     const daemon = await keepTrying(open, { ...options, logger, endMs: startEndMs });
-    return new Supervisor(options, files, daemon, startEndMs);
+    return new Supervisor(options, { files, logger, daemon, startEndMs });
   }
 
   /** Calls `open` as a part of the start, and repeats it while another process holds what it needs. */
@@ -102,26 +111,25 @@ export class Supervisor {
       seen = hangUp.rings;
       if (stop.aborted) return;
       if (isAsked || this.#files.look()) await this.reload();
-      else if (this.daemon.discovery?.isDue === true) await this.#replace(this.daemon.config);
+      else if (this.daemon.discovery?.isDue === true) await this.daemon.reload(this.daemon.config);
     }
-  }
-
-  async #replace(config: Config): Promise<void> {
-    this.daemon = await this.daemon.anotherFor(config);
-    this.daemon.start();
   }
 
   /** Loads the file again. A mistake of the operator is logged, not thrown. */
   async reload(): Promise<void> {
-    const { clock } = this.#options;
-    const { counters, logger, config: running } = this.daemon;
-    const { reloads, refused } = counters.of(RELOAD_COUNTERS);
+    const { daemon } = this;
+    const { reloads, refused } = daemon.counters.of(RELOAD_COUNTERS);
+    const logger = this.#logger;
     let mistakes: readonly string[] = [];
+    let restart: readonly string[] = [];
     try {
-      await this.#files.load(readFile => this.#replace(this.#load(running, readFile)));
-      const { targets, config } = this.daemon;
-      const services = config.services.length;
-      logger.info({ targets: targets.length, services }, 'the configuration was loaded again');
+      restart = await this.#load();
+      const [targets, services] = [daemon.targets.length, daemon.config.services.length];
+      logger.info({ targets, services }, 'the configuration was loaded again');
+      if (restart.length > 0) {
+        const { message, hint } = restartFor(restart);
+        logger.warn({ hint }, message);
+      }
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       mistakes = error.mistakes.slice(0, MISTAKES_KEPT_MAX).map(formatMistake);
@@ -130,20 +138,19 @@ export class Supervisor {
     }
     reloads.add(1, mistakes.length === 0 ? 'taken' : 'refused');
     refused.set(mistakes.length === 0 ? 0 : 1);
-    this.lastReload = { atMs: clock.nowMs(), mistakes };
+    this.lastReload = { atMs: this.#options.clock.nowMs(), mistakes, restart };
   }
 
-  #load(running: Config, readFile: ReadTextFile): Config {
+  /** Returns the changed keys that need a restart. */
+  #load(): Promise<readonly string[]> {
     const { file, environment } = this.#options;
-    const config = loadConfig({ file, environment, readFile });
-    const keys = keysForRestart(running, config);
-    if (keys.length === 0) return config;
-    throw new OperatorError(
-      keys.map(key => ({
-        message: `cannot change ${key} while running: the process is built around it`,
-        hint: `restart the program, or restore the former value; until then the daemon uses nothing of the new configuration`,
-      })),
-    );
+    return this.#files.load(async readFile => {
+      const wanted = loadConfig({ file, environment, readFile });
+      const { config, restart } = withFixed(this.daemon.config, wanted);
+      await this.daemon.reload(config);
+      this.#logger.use(config.log);
+      return restart;
+    });
   }
 }
 

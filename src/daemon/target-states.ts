@@ -1,12 +1,10 @@
-// What targets know of their series, from one process or daemon to the next (pipeline/derive/state.ts):
-// read at a start, passed on at a reload, stored at a stop. A state that cannot be read is dropped,
-// and its target begins anew.
+// What targets know of their series, from one process or reload to the next (pipeline/derive/state.ts): stored in the
+// queue at a stop, read at a start. A state that cannot be read is dropped, and its target begins anew.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RestoredState } from '../model/memory.ts';
 import type { SeriesTable } from '../model/series-table.ts';
 import { otherIdsOf, type Target } from '../pipeline/collect/plan-targets.ts';
-import { laterMs } from '../pipeline/derive/reset.ts';
 import { saveWhole } from '../pipeline/derive/state.ts';
 import { FORMER_KINDS, readState, STATE } from '../pipeline/derive/state-form.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
@@ -34,17 +32,6 @@ export async function storedState(
     return { state, changes: state === null ? [] : changes, isLost: state === null };
   }
   return { state: null, changes: [], isLost: false };
-}
-
-/** The state of a replaced daemon's targets: of the first; the series of the others begin again. */
-export async function passedState(
-  tables: readonly [SeriesTable, ...SeriesTable[]],
-): Promise<RestoredState | null> {
-  const [first, ...others] = tables;
-  const state = readState(await runInSlices(saveWhole(first)));
-  if (state === null) return null;
-  const releasedMs = others.reduce((ms, { clock }) => laterMs(ms, clock.nowMs), state.releasedMs);
-  return { ...state, releasedMs };
 }
 
 /** The whole states of targets, to be stored when collecting has ended. */

@@ -1,6 +1,5 @@
 // Builds the parts of each target from the configuration: its scraper, the rules for its pages, and
-// the Resource of each service on them. A new daemon takes over the memory of a former daemon's
-// target.
+// the Resource of each service on them.
 
 import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { ApiConfig, Config, ServiceConfig } from '../config/config.ts';
@@ -15,7 +14,7 @@ import { deriveOptions, entriesOf, SeriesBudget } from '../pipeline/derive/optio
 import type { ResourceIdentity, ServiceResource } from '../pipeline/encode/identity.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
-import type { PageSource, PipelineTarget, Translation } from '../pipeline.ts';
+import type { PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { Discovery } from './discovery.ts';
 import { reportDrift } from './drift-report.ts';
@@ -54,10 +53,7 @@ export function pipelineTarget(
   const translation = translationOf(target, config, log.table, context.budget, context.entries);
   return {
     id: target.id,
-    scraper: withFirstPage(
-      new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
-      context.discovery,
-    ),
+    scraper: new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
     translation,
     onTranslated: (result, translated) => {
       context.meter.count(target.id, translated.page, translated.derived);
@@ -82,17 +78,6 @@ export function pipelineTarget(
         isFailed: reason !== '',
         queued: parts.queue.size('metrics').points,
       });
-    },
-  };
-}
-
-/** The page that brought the first services is scraped by no daemon that sends them: the next one gets it instead. */
-function withFirstPage(scraper: Scraper, discovery: Discovery | null): PageSource<ScrapeResult> {
-  return {
-    release: () => scraper.release(),
-    scrape: async signal => {
-      const page = discovery?.takeFirstPage() ?? null;
-      return page === null ? scraper.scrape(signal) : { kind: 'page', page };
     },
   };
 }

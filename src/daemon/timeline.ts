@@ -34,13 +34,8 @@ export interface TimelineReport {
 }
 
 export class Timeline {
-  readonly #intervalMs: number;
   readonly #slots: TimelineSlot[] = [];
   readonly #targets = new Set<string>();
-
-  constructor(intervalMs: number) {
-    this.#intervalMs = intervalMs;
-  }
 
   note({ target, atMs, samples, durationMs, isFailed, queued }: ScrapeNote): void {
     if (this.#slots.length === 0 || this.#targets.has(target)) {
@@ -58,8 +53,9 @@ export class Timeline {
     slot.queued = Math.max(slot.queued, queued);
   }
 
-  report(): TimelineReport {
+  /** `slotMs`: how long a slot lasts now. */
+  report(slotMs: number): TimelineReport {
     const missing = Array.from({ length: TIMELINE_SLOTS - this.#slots.length }, () => null);
-    return { slotMs: this.#intervalMs, slots: [...missing, ...this.#slots] };
+    return { slotMs, slots: [...missing, ...this.#slots] };
   }
 }

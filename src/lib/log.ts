@@ -17,6 +17,11 @@ export interface Logger {
   error(fields: LogFields, message: string): void;
 }
 
+/** A logger whose level and format may change; lines that wait to be written are kept. */
+export interface AdjustableLogger extends Logger {
+  use(settings: Pick<LoggerOptions, 'level' | 'format'>): void;
+}
+
 export interface LoggerOptions {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** `text` is one short readable line: time, level, message, fields; `auto` means text on a terminal, else json. */
@@ -43,10 +48,21 @@ const CENSOR = '[secret]';
 /** Up to the last @ of the authority: a password may contain one. */
 const URL_CREDENTIALS = /:\/\/[^\s/"\\]+@/g;
 
-export function createLogger(options: LoggerOptions): Logger {
+export function createLogger(options: LoggerOptions): AdjustableLogger {
+  const lasting = { ...options, destination: options.destination ?? openStderr() };
+  let logger = pinoLogger(lasting);
+  return {
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+    use: settings => void (logger = pinoLogger({ ...lasting, ...settings })),
+  };
+}
+
+function pinoLogger(options: LoggerOptions & { readonly destination: DestinationStream }): Logger {
   const clock = options.clock ?? systemClock;
   const isText = options.format === 'auto' ? isatty(2) : options.format === 'text';
-  const lines = options.destination ?? openStderr();
+  const lines = options.destination;
   return pino(
     {
       level: options.level,

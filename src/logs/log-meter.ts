@@ -123,7 +123,7 @@ export class LogMeter {
   /** The last archives that this process gave up, newest first. */
   givenUp: readonly GivenUpStatus[] = [];
 
-  /** Continues the lags of a replaced daemon, for each service and type that is still pulled (`isPulled`). */
+  /** Continues the lags from before a reload, for each service and type that is still pulled (`isPulled`). */
   constructor(
     counters: Counters,
     logger: Logger,

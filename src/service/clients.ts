@@ -13,7 +13,7 @@ export interface ServiceClientsOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly names?: SettingNames;
-  /** Those of the replaced daemon: its reports, and what is known of its keys, live on. */
+  /** Those that are in use: what is known of their keys lives on. */
   readonly former?: ServiceClients | undefined;
 }
 
@@ -60,18 +60,19 @@ export class ServiceClients {
   readonly #clients = new Map<string, ServiceHttp>();
   readonly #keys = new Map<string, SharedKey>();
   readonly #formerKeys: ReadonlyMap<string, SharedKey>;
-  /** By kind and id; until they are taken over. */
-  readonly #formerReports: Map<string, PullReport>;
 
   constructor({ former, ...options }: ServiceClientsOptions) {
     this.#options = options;
     this.#formerKeys = new Map(former === undefined ? [] : former.#keys);
-    const reports = former?.reports ?? [];
-    this.#formerReports = new Map(reports.map(report => [partOf(report.options), report]));
   }
 
-  /** Shows these reports in the gauges, instead of a replaced daemon's. */
-  follow(): void {
+  /** Shows these reports in the gauges, instead of the former ones, whose state they take over. */
+  follow(former: ServiceClients | null): void {
+    const before = new Map(former?.reports.map(report => [partOf(report.options), report]));
+    for (const report of this.reports) {
+      const same = before.get(partOf(report.options));
+      if (same !== undefined) report.continue(same);
+    }
     followPulls(this.#options.counters, this.reports);
   }
 
@@ -89,9 +90,7 @@ export class ServiceClients {
 
   /** Creates the report of a part that polls this API. */
   report(api: ApiConfig, options: PullReportOptions): PullReport {
-    const former = this.#formerReports.get(partOf(options));
-    this.#formerReports.delete(partOf(options));
-    const report = new PullReport(options, this.#key(api).hold, former);
+    const report = new PullReport(options, this.#key(api).hold);
     this.reports.push(report);
     return report;
   }

@@ -79,13 +79,16 @@ export class PullReport {
     nextAttemptAtMs: null,
   };
 
-  /** `key` is shared by the reports of a key. Continues with the state of `former`, the same part of a replaced daemon. */
-  constructor(options: PullReportOptions, key: KeyHold | null = null, former?: PullReport) {
+  /** `key` is shared by the reports of a key. */
+  constructor(options: PullReportOptions, key: KeyHold | null = null) {
     this.options = options;
     this.#holdOff = new HoldOff(options.holdOff);
     this.#key = key;
     key?.add(options.holdOff.dueEveryMs ?? 0);
-    if (former === undefined) return;
+  }
+
+  /** Takes over the state of the same part before a reload. */
+  continue(former: PullReport): void {
     this.#error = former.#error;
     this.#isKeyRefused = former.#isKeyRefused;
     this.#times = { ...former.#times };

@@ -256,7 +256,7 @@ function learnedProblems({ senders }: DeliveryStatus): readonly Finding[] {
     const message = `the back end takes at most ${limitText(learned)} in a request`;
     const hint = `Requests are cut to that. So that the next start need not learn it: ${keysFor(learned)}.`;
     const cause = `limit of ${signal}`;
-    return [problem('warning', `${signal} to ${endpoint}`, { message, hint }, { cause })];
+    return [problem('note', `${signal} to ${endpoint}`, { message, hint }, { cause })];
   });
 }
 

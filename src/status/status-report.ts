@@ -9,7 +9,7 @@ import type { Daemon } from '../daemon/daemon.ts';
 import type { Clock } from '../lib/clock.ts';
 import { formatCount } from '../lib/format.ts';
 import { programVersion } from '../lib/version.ts';
-import type { Reload } from '../daemon/reload.ts';
+import { type Reload, restartFor } from '../daemon/reload.ts';
 import type { TimelineReport } from '../daemon/timeline.ts';
 import {
   accountProblems,
@@ -75,7 +75,7 @@ export async function reportOf(
     account: accountReport(queue.account, configured),
     ...pullStatus(daemon, clock.nowMs()),
     reload: lastReload === null ? null : shown(lastReload),
-    timeline: daemon.timeline.report(),
+    timeline: daemon.timeline.report(config.metrics.intervalMs),
     memoryWarnings: memoryWarnings(config.memory),
     notes: [
       ...memoryNotes(config.memory),
@@ -138,7 +138,10 @@ export function withProblems<Report extends StatusReport>(
 }
 
 function reloadProblems({ reload }: StatusReport): readonly Finding[] {
-  const [first, ...rest] = reload?.mistakes ?? [];
+  const { mistakes = [], restart = [] } = reload ?? {};
+  const [first, ...rest] = mistakes;
+  if (first === undefined && restart.length > 0)
+    return [problem('warning', 'configuration', restartFor(restart), { cause: 'configuration' })];
   if (first === undefined) return [];
   const more = rest.length === 0 ? '' : `; and ${counted(rest.length, 'more mistake')}`;
   const message = `the changed configuration is not used, the previous one stays in use: ${first}${more}`;

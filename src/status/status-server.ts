@@ -38,8 +38,8 @@ export interface StatusServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** null leaves the pages open; the configuration allows that on loopback only. */
-  readonly token: Secret | null;
+  /** Asked for each request, because a reload may change it. null leaves the pages open; the configuration allows that on loopback only. */
+  readonly token: () => Secret | null;
   /** Called for `/` and /status.json, and for a brief report every DATE_MS, so that problems have dates. */
   readonly report: (isBrief: boolean) => StatusReport | Promise<StatusReport>;
   /** The report on one service; null if the configuration has no service with this id. */
@@ -91,7 +91,7 @@ const TEXT = 'text/plain; charset=utf-8';
 const METRICS = 'text/plain; version=0.0.4; charset=utf-8';
 const NO_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
-/** The current daemon; a reload replaces it. */
+/** The daemon, and its last reload. */
 export interface Running {
   readonly daemon: Daemon;
   readonly lastReload: Reload | null;
@@ -107,11 +107,11 @@ export function serveStatus(
   port: number = running.daemon.config.status.port,
 ): Promise<StatusServer> {
   const { config, counters } = running.daemon;
-  const { host, token } = config.status;
+  const { host } = config.status;
   return startStatusServer({
     host,
     port,
-    token,
+    token: () => running.daemon.config.status.token,
     clock,
     counters,
     report: isBrief => reportOf(running.daemon, clock, running.lastReload, isBrief),
@@ -287,7 +287,7 @@ function decoded(name: string): string {
 
 /** Labels can hold data, such as the text of a statement: series need a token, or a server on loopback. */
 function mayLookClose({ token, host }: AccessRules): boolean {
-  return token !== null || isLoopbackHost(host);
+  return token() !== null || isLoopbackHost(host);
 }
 
 function failure(error: unknown): Answer {
@@ -329,9 +329,10 @@ export function refusalOf(
   headers: IncomingHttpHeaders,
   { token, host }: AccessRules,
 ): Answer | null {
-  if (token !== null) {
+  const wanted = token();
+  if (wanted !== null) {
     const given = tokenOf(headers.authorization ?? '');
-    if (given !== null && isEqual(given, token.reveal())) return null;
+    if (given !== null && isEqual(given, wanted.reveal())) return null;
     const challenges = { 'www-authenticate': CHALLENGES };
     return text(401, 'this path needs the token in status.token', challenges);
   }

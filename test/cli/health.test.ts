@@ -16,7 +16,13 @@ async function serve(waitingFor: readonly string[] = []): Promise<StatusServer> 
     throw new Error('not asked for');
   };
   const pages = { report, service: report, live: report, waitingFor: () => waitingFor };
-  const options = { host: '127.0.0.1', port: 0, token: null, counters: new Counters(), clock };
+  const options = {
+    host: '127.0.0.1',
+    port: 0,
+    token: () => null,
+    counters: new Counters(),
+    clock,
+  };
   const server = await startStatusServer({ ...options, ...pages });
   onTestFinished(() => server.close());
   return server;

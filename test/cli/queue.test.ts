@@ -11,7 +11,8 @@ import { systemClock as clock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Batch } from '../../src/model/batch.ts';
-import { openQueue, type Queue } from '../../src/pipeline/queue/queue.ts';
+import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { BackEnd } from '../support/back-end.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -61,9 +62,9 @@ function open(): Queue {
   return openQueue(config, { clock, counters: new Counters(), logger: silentLogger });
 }
 
-/** The output of `inspect --json`. */
+/** The output of `inspect --format json`. */
 async function inspection(): Promise<unknown> {
-  return JSON.parse((await queue('inspect', ['--json'])).out);
+  return JSON.parse((await queue('inspect', ['--format', 'json'])).out);
 }
 
 /** Changes the file of the queue as another program would. */

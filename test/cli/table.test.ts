@@ -41,15 +41,15 @@ test('long texts are cut to the available width, the longest first; numbers neve
     'NAME                COUNT  MESSAGE',
     'database-one  123,456,789  the connection was ref…',
   ]);
-  // Both texts have their least width, so that the line is longer than the width.
+  // The message has its least width, so that the line is longer than the width.
   expect(table(rows, 20)).toEqual([
-    'NAME            COUNT  MESSAGE',
-    'databas…  123,456,789  the con…',
+    'NAME                COUNT  MESSAGE',
+    'database-one  123,456,789  the con…',
   ]);
   expect(table(rows, 500)).toEqual(table(rows));
 });
 
-test('the column that tells the rows apart is cut last', () => {
+test('the column that tells the rows apart is never cut', () => {
   const rows = [
     ['ID', 'MESSAGE', 'NOTE'],
     ['2026-03-02.orders-0', 'a message of some length', 'a note'],
@@ -59,8 +59,8 @@ test('the column that tells the rows apart is cut last', () => {
     '2026-03-02.orders-0  a message of so…  a note',
   ]);
   expect(table(rows, 35)).toEqual([
-    'ID                 MESSAGE   NOTE',
-    '2026-03-02.order…  a messa…  a note',
+    'ID                   MESSAGE   NOTE',
+    '2026-03-02.orders-0  a messa…  a note',
   ]);
 });
 
@@ -71,7 +71,16 @@ test('wide characters take two columns', () => {
   check('é', 1);
   check('e\u0301', 1);
   check('👩‍💻', 2);
-  expect(table([['N'], ['数据库数据库'], ['x']], 8)).toEqual(['N', '数据库…', 'x']);
+  expect(
+    table(
+      [
+        ['', 'N'],
+        ['', '数据库数据库'],
+        ['', 'x'],
+      ],
+      10,
+    ),
+  ).toEqual(['  N', '  数据库…', '  x']);
 });
 
 test('no cell can steer the terminal or break the line', () => {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isSame, keysForRestart, WatchedFiles } from '../../src/config/changes.ts';
+import { isSame, WatchedFiles, withFixed } from '../../src/config/changes.ts';
 import type { Config } from '../../src/config/config.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { TextFile } from '../../src/config/text-file.ts';
@@ -24,23 +24,18 @@ test('secrets are compared by their text, expressions by their source', () => {
   expect(isSame(map(1), map(2))).toBe(false);
 });
 
-test('keys that a process is built around need a restart, and are named', () => {
+test('the keys that a process is built around stay, and are named', () => {
   const plain = parse('');
-  expect(keysForRestart(plain, parse('', 'other'))).toEqual([]);
-  const harmless = 'metrics: {interval: 5s}\notlp: {endpoint: "https://b"}';
-  expect(keysForRestart(plain, parse(harmless))).toEqual([]);
-  const wanted = [
-    'log: {level: debug}',
-    'shard: {count: 2}',
-    'status: {listen: 127.0.0.1:1}',
-    'queue: {directory: null}',
-    'otlp: {compression: zstd, protocol: http/json, max_request: 1MiB, temporality: delta}',
-  ];
-  expect(keysForRestart(plain, parse(wanted.join('\n')))).toEqual(
-    'otlp.protocol otlp.compression otlp.max_request otlp.temporality queue status shard log'.split(
-      ' ',
-    ),
+  expect(withFixed(plain, parse('', 'other')).restart).toEqual([]);
+  const wanted = parse(
+    'log: {level: debug}\nstatus: {listen: 127.0.0.1:1, token: t}\nqueue: {directory: null, metrics: {max_age: 1h}}',
   );
+  const { config, restart } = withFixed(plain, wanted);
+  expect(restart).toEqual(['queue.directory', 'status.listen']);
+  expect(config.log.level).toBe('debug');
+  expect(config.queue).toEqual({ ...wanted.queue, directory: plain.queue.directory });
+  const { host, port } = plain.status;
+  expect(config.status).toEqual({ ...wanted.status, host, port });
 });
 
 function read(files: WatchedFiles, path: string): Promise<TextFile> {

@@ -1,11 +1,12 @@
-// The corpus: each *.bad.yaml holds one mistake, each *.warn.yaml one that is likely. wordings.txt beside them has what is
+// The corpus: each *.bad.yaml holds one mistake, each *.warn.yaml one that is likely. test/golden/wordings.txt has what is
 // said of each, with its place; `UPDATE=1` rewrites it. Each *.good.yaml loads.
 
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { formatMistake, type Mistake } from '../../src/errors.ts';
 import { judgeFile, loadConfig, warningMistakes } from '../../src/config/load.ts';
 import { mistakesOf } from '../support/mistakes.ts';
+import { expectWordings } from '../support/wordings.ts';
 
 const directory = new URL('../fixtures/config/', import.meta.url);
 const files = readdirSync(directory);
@@ -28,21 +29,18 @@ const warned = files.filter(name => name.endsWith('.warn.yaml'));
 const warningsIn = (name: string, isContainer: boolean): readonly Mistake[] =>
   warningMistakes(judgeFile({ file: pathOf(name), environment }), isContainer);
 
-/** What is said of a file, without the directory of its name. */
+/** What is said of a file, without its name. */
 function wordsOf(name: string): string {
   const mistakes = name.endsWith('.bad.yaml')
     ? mistakesIn(name)
     : warningsIn(name, name.startsWith('container'));
   expect(mistakes, mistakes.map(formatMistake).join('\n')).toHaveLength(1);
-  return mistakes.map(formatMistake).join().replaceAll(directory.pathname, '');
+  return mistakes
+    .map(formatMistake)
+    .join()
+    .replaceAll(directory.pathname, '')
+    .replace(`${name}:`, '');
 }
-
-const WORDINGS = pathOf('wordings.txt');
-if (process.env['UPDATE'] === '1')
-  writeFileSync(WORDINGS, [...bad, ...warned].map(name => `${wordsOf(name)}\n`).join(''));
-const wordings = readFileSync(WORDINGS, 'utf8').split('\n');
-const wordingOf = (name: string): string | undefined =>
-  wordings.find(line => line.startsWith(`${name}:`));
 
 describe('a file with one mistake', () => {
   test('exists for each kind of mistake', () => {
@@ -50,17 +48,17 @@ describe('a file with one mistake', () => {
   });
 
   test.each(bad)('%s', name => {
-    const words = wordingOf(name);
-    expect(wordsOf(name)).toBe(words);
-    expect(words).toMatch(/:\d+:\d+: /);
+    const words = wordsOf(name);
+    expectWordings(`config: ${name}`, [words]);
+    expect(words).toMatch(/^\d+:\d+: /);
     expect(words).not.toMatch(/Invalid|zod|undefined|\n\s+at /);
   });
 });
 
 describe('a likely mistake in a valid file', () => {
   test.each(warned)('%s', name => {
-    const words = wordingOf(name);
-    expect(wordsOf(name)).toBe(words);
+    const words = wordsOf(name);
+    expectWordings(`config: ${name}`, [words]);
     expect(words).not.toContain('canary');
   });
 

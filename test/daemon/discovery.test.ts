@@ -280,7 +280,7 @@ describe('the list', () => {
     ).toEqual(many(30));
   });
 
-  test('leads to another daemon at once when it was empty, then only every few pages', async () => {
+  test('leads to a reload at once when it was empty, then only every few pages', async () => {
     const first = await seen(['db1']);
     expect(first.isDue).toBe(true);
     const second = await seen(['db1', 'db2'], {}, first);

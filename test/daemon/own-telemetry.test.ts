@@ -14,7 +14,8 @@ import { type Counter, COUNTER_SERIES_MAX, Counters } from '../../src/lib/counte
 import { silentLogger, ThrottledLog } from '../../src/lib/log.ts';
 import { OWN_SERVICE } from '../../src/model/batch.ts';
 import type { CommitOutcome } from '../../src/pipeline/queue/commit.ts';
-import { openQueue, type Queue } from '../../src/pipeline/queue/queue.ts';
+import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { testConfig } from '../support/test-api.ts';
@@ -24,6 +25,8 @@ import { type OtlpPoint, otlpPoints } from '../support/otlp-points.ts';
 const REQUESTS = {
   requests: { name: 'prom2otlp_requests_total', help: 'Requests.', labels: ['service'] },
 } as const;
+
+const LAG = { lag: { name: 'prom2otlp_lag_seconds', help: 'Lag.', labels: ['service'] } } as const;
 
 function configOf(changes: object = {}): Config {
   return testConfig({ telemetry: { interval: '1h' }, ...changes }, '/etc/prom2otlp.yaml');
@@ -226,6 +229,32 @@ test('with delta temporality a reload sends nothing again', async () => {
   await after.count(1);
   const values = [...sent(), ...after.sent()].map(({ value }) => value);
   expect(values).toEqual([1000, 1, 1]);
+});
+
+test('after a reload with another temporality sums go on from what was sent', async () => {
+  const before = start();
+  await before.count(1000);
+  await before.telemetry.close();
+  const { counters } = before;
+  const delta = start({ config: DELTA, counters });
+  await delta.count(1);
+  await delta.telemetry.close();
+  const after = start({ counters });
+  await after.count(1);
+  const shown = [before, delta, after].map(({ sent }) => sent().at(-1));
+  expect(delta.sent().map(({ value }) => value)).toEqual([1, 0]);
+  expect(shown.at(-1)).toMatchObject({ value: 1002, startNs: shown[0]?.startNs });
+});
+
+test('a gauge that a reload ends gets a marker', async () => {
+  const before = start();
+  const lag = before.counters.of(LAG).lag;
+  lag.follow(() => [{ labelValues: ['orders'], value: 7 }]);
+  await before.telemetry.close();
+  lag.follow(() => []);
+  const { telemetry, queued } = start({ counters: before.counters });
+  await telemetry.flush();
+  expect(named(queued[0], 'prom2otlp_lag_seconds')).toMatchObject([{ flags: 1 }]);
 });
 
 test.each(['cumulative', 'delta'] as const)(

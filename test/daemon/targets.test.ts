@@ -1,8 +1,7 @@
-// Daemons that replace one another, some before they saw a page, show the same as one daemon that saw all pages.
+// Targets over reloads, some before they saw a page, show the same as one target that saw all pages.
 
 import { expect, test } from 'vitest';
-import { passedState } from '../../src/daemon/target-states.ts';
-import { T0, Target } from '../support/target.ts';
+import { successorOf, T0, Target } from '../support/target.ts';
 
 const OPTIONS = { services: ['db1', 'db2'], temporality: 'delta' } as const;
 
@@ -16,56 +15,51 @@ function pageText(ids: readonly string[], value: number, atS: number): string {
     .join('');
 }
 
-async function successor(former: Target): Promise<Target> {
-  const next = new Target(OPTIONS);
-  const { table } = next.translation;
-  table.restored = await passedState([former.translation.table]);
-  Object.assign(table.clock, former.translation.table.clock);
+/** The target after a reload, which keeps the clock of the pages. */
+function successor(former: Target): Target {
+  const next = successorOf(former, OPTIONS);
+  Object.assign(next.translation.table.clock, former.translation.table.clock);
   return next;
 }
 
-/** `heirs` says how often the daemon is replaced between two pages. */
-async function shown(heirs: number): Promise<readonly (readonly string[])[]> {
+/** The points of each page, with this many reloads between two pages. */
+function shown(heirs: number): readonly (readonly string[])[] {
   let target = new Target(OPTIONS);
   const all: (readonly string[])[] = [];
-  const then = async (see: () => readonly string[]): Promise<void> => {
+  const then = (see: () => readonly string[]): void => {
     all.push(see());
-    for (let i = 0; i < heirs; i++) target = await successor(target);
+    for (let i = 0; i < heirs; i++) target = successor(target);
   };
-  await then(() => target.page(0, pageText(['db1', 'db2'], 100, 0)).shown);
-  await then(() => target.page(60, pageText(['db1', 'db2'], 110, 60)).shown);
+  then(() => target.page(0, pageText(['db1', 'db2'], 100, 0)).shown);
+  then(() => target.page(60, pageText(['db1', 'db2'], 110, 60)).shown);
   // The same page again, then a page without the second service.
-  await then(() => target.page(120, pageText(['db1', 'db2'], 110, 60)).shown);
-  await then(() => target.page(180, pageText(['db1'], 125, 180)).shown);
-  await then(() => target.page(240, pageText(['db1', 'db2'], 130, 240)).shown);
+  then(() => target.page(120, pageText(['db1', 'db2'], 110, 60)).shown);
+  then(() => target.page(180, pageText(['db1'], 125, 180)).shown);
+  then(() => target.page(240, pageText(['db1', 'db2'], 130, 240)).shown);
   return all.map(lines => lines.filter(line => !line.includes('stale')));
 }
 
-test('nothing is forgotten if a daemon is replaced twice between two pages', async () => {
-  const expected = await shown(0);
+test('nothing is forgotten over two reloads between two pages', () => {
+  const expected = shown(0);
   expect(expected.map(lines => lines.length)).toEqual([2, 4, 0, 2, 4]);
-  expect(await shown(1)).toEqual(expected);
-  expect(await shown(3)).toEqual(expected);
+  expect(shown(1)).toEqual(expected);
+  expect(shown(3)).toEqual(expected);
 });
 
-test('a clock that was set back by minutes makes no time go back', async () => {
+test('a clock that was set back by minutes makes no time go back', () => {
   const text = (value: number): string => `x{namespace="db1"} ${value}\n`;
   let target = new Target(OPTIONS);
   target.page(0, text(1));
   target.page(60, text(2));
   expect(target.page(120, text(3), { wall: -180 }).shown).toEqual(['gauge x{} 3 @90']);
   // The second target is replaced before it sees a page.
-  target = await successor(await successor(target));
+  target = successor(successor(target));
   const { shown, own } = target.page(180, text(4), { wall: -120 });
   expect(shown).toEqual(['gauge x{} 4 @120']);
   expect(new Set(own.map(({ timeNs }) => timeNs))).toEqual(new Set([`${T0 + 120_000}000000`]));
 });
 
-test('without earlier state there is none', async () => {
-  expect((await passedState([new Target(OPTIONS).translation.table]))?.indexById.size ?? 0).toBe(0);
-});
-
-test('a daemon without start times takes none over, also past one that saw no page', async () => {
+test('without start times none is taken over, also past a reload without a page', () => {
   const page = (seconds: number): string =>
     ['questions 100', `uptime ${1000 + seconds}`]
       .map(sample => `engine_global_status_${sample}\n`)
@@ -75,18 +69,16 @@ test('a daemon without start times takes none over, also past one that saw no pa
     'sum engine_global_status_questions{} 100 @0 from -1000',
   );
   for (const startTimes of [true, false]) {
-    const next = new Target({ metrics: { startTimes } });
-    next.translation.table.restored = await passedState([target.translation.table]);
-    target = next;
+    target = successorOf(target, { metrics: { startTimes } });
   }
   expect(target.page(60, page(60)).shown).toContain('sum engine_global_status_questions{} 100 @60');
 });
 
-test('a service that was down and stays down is awaited for an hour, not for ever', async () => {
+test('a service that was down and stays down is awaited for an hour, not for ever', () => {
   const former = new Target(OPTIONS);
   former.page(0, pageText(['db1', 'db2'], 100, 0));
   former.page(60, pageText(['db2'], 110, 60));
-  const next = await successor(former);
+  const next = successor(former);
   const { table } = next.translation;
   for (let minute = 2; minute < 30; minute++)
     next.page(60 * minute, pageText(['db2'], 110 + minute, 60 * minute));

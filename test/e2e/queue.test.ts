@@ -24,7 +24,14 @@ interface Inspection {
 }
 
 async function inspect(): Promise<Inspection> {
-  const { code, stdout, stderr } = await run(['queue', 'inspect', '--json', '--config', config]);
+  const { code, stdout, stderr } = await run([
+    'queue',
+    'inspect',
+    '--format',
+    'json',
+    '--config',
+    config,
+  ]);
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout) as Inspection;
 }

@@ -25,14 +25,14 @@ test('services lists what the key can see', async () => {
 test('backups creates a schedule that writes to a bucket, and lists it', async () => {
   const plan = `backups schedules create --service-id ${SERVICE} --type full --schedule '0 3 * * *'`;
   const bucket = `--bucket s3://my-backups --credentials-file ${shell.s3}`;
-  const made = await shows(`${plan} ${bucket} --json`);
-  const listed = await shows('backups schedules list --json');
+  const made = await shows(`${plan} ${bucket} --format json`);
+  const listed = await shows('backups schedules list --format json');
   expect(JSON.parse(listed)).toContainEqual(JSON.parse(made));
 });
 
 test('restores begins a confirmed restore, and shows its progress', async () => {
   const encrypted = `--encryption-key-file ${shell.encryptionKey}`;
-  const begun = await shows(`${RESTORE} ${encrypted} --yes-erase ${SERVICE} --json`);
+  const begun = await shows(`${RESTORE} ${encrypted} --yes-erase ${SERVICE} --format json`);
   const { id } = JSON.parse(begun) as { id: number };
   expect(await shows(`restores show ${id} --config ${shell.config}`)).toContain('Running');
 });

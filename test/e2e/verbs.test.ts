@@ -26,7 +26,7 @@ describe('show', () => {
     expect(stdout).toContain('1 samples');
     expect(stderr).toMatch(/bad\.prom:100:9: .*\n.*bad\.prom: reported the first 100 problems;/);
     expect(code).toBe(1);
-    const lines = await run(['show', 'decode', '--jsonl', file]);
+    const lines = await run(['show', 'decode', '--format', 'json', file]);
     expect(JSON.parse(lines.stdout).problems).toHaveLength(100);
     expect(lines.stderr).toMatch(/^\S*bad\.prom: reported the first 100 problems;.*\n$/);
   });

@@ -22,6 +22,8 @@ const RSA_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
   .privateKey.export({ type: 'pkcs8', format: 'pem' })
   .toString();
 const SERVICES = demoServices(Number(process.env['CONTRACT_SERVICES'] ?? 8));
+/** A large page takes seconds in requests of 200 points. */
+const INTERVAL = SERVICES.length > 20 ? '15s' : '1s';
 const COLUMNS = Array.from({ length: 600 }, (_, column) => `column_${String(column)}`).join(', ');
 
 /** The usual logs, with long statements. */
@@ -103,7 +105,7 @@ function configOf(name: BackEndName, back: ContractBackEnd): string {
   const text = `
 api: ${JSON.stringify({ base_url: simulator.url, key: KEY })}
 services: ${JSON.stringify(services)}
-metrics: {interval: 1s}
+metrics: {interval: ${INTERVAL}}
 logs: {enabled: ${CONTRACTS[name].takesNoLogs === undefined}}
 otlp:
   backend: ${name}

@@ -100,3 +100,15 @@ test.skipIf(!existsSync('/dev/full'))(
     expect(numbers.at(-1)).toBe(2001);
   },
 );
+
+test('level and format may change', () => {
+  const { lines, logger } = capture('json');
+  logger.info({ a: 1 }, 'first');
+  logger.use({ level: 'error', format: 'text' });
+  logger.info({ a: 2 }, 'second');
+  logger.error({ a: 3 }, 'third');
+  expect(lines).toEqual([
+    '{"level":"info","time":"2026-03-04T09:00:00.000Z","a":1,"msg":"first"}\n',
+    '2026-03-04T09:00:00.000Z error third a=3\n',
+  ]);
+});

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
 import { SmallDisk } from '../faults/support/small-disk.ts';
@@ -19,7 +19,8 @@ import { type Judge, startJudge } from './support/judge.ts';
 import { reasonToSkip } from './support/part.ts';
 
 const HOST = 'service.test';
-const WAIT_MS = 60_000;
+/** Generous: a slow machine takes a minute for what takes seconds otherwise. */
+const WAIT_MS = 180_000;
 const ALERTS = ['ServiceDown', 'DeliveryLate', 'QueueTrouble', 'ClockWrong'];
 
 const skip =
@@ -28,6 +29,7 @@ if (skip !== null) console.warn(`skipped: ${skip}`);
 
 describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   let simulator: Simulator;
+  let isServing = true;
   let receiver: Receiver;
   let judge: Judge;
   let daemon: Daemon;
@@ -38,13 +40,21 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
 
   const hosts = (name: string): void =>
     writeFileSync(join(folder, 'hosts'), `127.0.0.1 localhost ${name}\n`);
-  const startService = (port = 0): Promise<Simulator> =>
-    startSimulator({ clock, key: key, refreshMs: 500, port });
+  const startService = async (port = 0): Promise<void> => {
+    simulator = await startSimulator({ clock, key, refreshMs: 500, port });
+    isServing = true;
+  };
+  const stopService = async (): Promise<void> => {
+    isServing = false;
+    await simulator.close();
+  };
+  /** At the address that it had before. */
+  const startAgain = (): Promise<void> => startService(Number(new URL(simulator.url).port));
 
   beforeAll(async () => {
     folder = await runFolder('neighbours');
     disk = SmallDisk.mount(24);
-    simulator = await startService();
+    await startService();
     receiver = await Receiver.start();
     hosts(HOST);
     await writeFile(join(folder, 'key'), key);
@@ -66,23 +76,36 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
     );
     judge = await startJudge({ alerts: ALERTS, scraped: await daemon.ready() });
     await daemon.shows('that it is ready', ({ state }) => state === 'ready', WAIT_MS);
-    await until('nothing is wrong', async () => (await problems()).length === 0, WAIT_MS);
+  });
+
+  /** Each test begins with all neighbours, whatever the one before has left. */
+  beforeEach(async () => {
+    receiver.behave = () => 200;
+    disk.clear();
+    wallClock.set(0);
+    hosts(HOST);
+    if (!isServing) await startAgain();
+    const isFine = async (): Promise<boolean> =>
+      (await problems()).length === 0 && (await firing()).length === 0;
+    await until('nothing is wrong', isFine, WAIT_MS);
   });
 
   afterAll(async () => {
     daemon.child.kill('SIGTERM');
     const { stdout, stderr } = await daemon.finished;
     await judge.stop();
-    await Promise.all([simulator.close(), receiver.close()]);
+    if (isServing) await simulator.close();
+    await receiver.close();
     disk[Symbol.dispose]();
     wallClock[Symbol.dispose]();
     expect(stdout + stderr).not.toContain(key);
   });
 
+  /** What is wrong now. What was lost on the full disk is told until the end of the process. */
   async function problems(): Promise<readonly string[]> {
     const { problems } = await daemon.status();
     return problems
-      .filter(({ severity }) => severity !== 'note')
+      .filter(({ severity, message }) => severity !== 'note' && !message.includes('points dropped'))
       .map(({ message, hint }) => `${message}; ${hint}`);
   }
 
@@ -110,19 +133,15 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
   }
 
   test('the service', async () => {
-    const { port } = new URL(simulator.url);
-    await simulator.close();
-    await pull({ words: /refused/, alert: 'ServiceDown' }, async () => {
-      simulator = await startService(Number(port));
-    });
+    await stopService();
+    await pull({ words: /refused/, alert: 'ServiceDown' }, startAgain);
   });
 
   test('the name', async () => {
-    const { port } = new URL(simulator.url);
     hosts('other.test');
     // Closes open connections, which need no name.
-    await simulator.close();
-    simulator = await startService(Number(port));
+    await stopService();
+    await startAgain();
     await pull({ words: /service\.test/, alert: 'ServiceDown' }, () => hosts(HOST));
   });
 
@@ -137,7 +156,7 @@ describe.skipIf(skip !== null)('with each neighbour missing in turn', () => {
     // The queue must grow: otherwise, the space that it already has is enough.
     receiver.behave = () => 503;
     disk.fill();
-    await pull({ words: /disk|space|written/, alert: 'QueueTrouble' }, () => {
+    await pull({ words: /cannot store/, alert: 'QueueTrouble' }, () => {
       disk.clear();
       receiver.behave = () => 200;
     });

@@ -61,17 +61,14 @@ describe.skipIf(absent !== null)('after an outage', () => {
       }
   }
 
-  test('VictoriaMetrics holds all of it, with its defaults', async () => {
-    const back = parts.keep(await victoriaMetrics.start({}));
-    const day = await liveThroughOutage({ ...DAY, forwardTo: back.otlpUrl });
-    await back.flush();
-    await expectWhole(back.url, day);
-  }, 1_800_000);
-
-  test('Prometheus holds all of it, if late samples are allowed for that long', async () => {
+  test('VictoriaMetrics holds all of it with its defaults, and Prometheus if late samples are allowed for that long', async () => {
+    const victoria = parts.keep(await victoriaMetrics.start({}));
     const window = `storage: {tsdb: {out_of_order_time_window: ${String(AGE_MINUTES)}m}}\n`;
-    const back = await goingOn(window);
-    await expectWhole(back.url, await liveThroughOutage({ ...DAY, forwardTo: back.otlpUrl }));
+    const prom = await goingOn(window);
+    const forwardTo = [victoria.otlpUrl, prom.otlpUrl];
+    const day = await liveThroughOutage({ ...DAY, forwardTo });
+    await victoria.flush();
+    for (const { url } of [victoria, prom]) await expectWhole(url, day);
   }, 1_800_000);
 
   test('Prometheus refuses samples older than its window', async () => {

@@ -43,7 +43,7 @@ function serve(report: () => StatusReport): Promise<StatusServer> {
   return startStatusServer({
     host: '127.0.0.1',
     port: 0,
-    token: null,
+    token: () => null,
     clock,
     counters: new Counters(),
     report,

@@ -17,7 +17,7 @@ const skip = await reasonToSkip([prometheus]);
 const KEY = 'key-of-the-pushed-alerts-test';
 const LOGS = '/observability/v2/logs';
 const ALERTS = ['PullFailing', 'QueueFullSoon', 'ConfigurationRefused'] as const;
-const WAIT_MS = 90_000;
+const WAIT_MS = 180_000;
 
 interface Bridge extends AsyncDisposable {
   readonly simulator: Simulator;

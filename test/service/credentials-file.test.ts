@@ -6,6 +6,7 @@ import {
   readCredentials,
   secretsIn,
 } from '../../src/service/credentials-file.ts';
+import { expectWordings } from '../support/wordings.ts';
 
 const ACCOUNT = Object.fromEntries(ACCOUNT_MEMBERS.map(name => [name, `the ${name}`]));
 const ACCESS =
@@ -43,14 +44,14 @@ describe('the JSON of a service account', () => {
     }
   });
 
-  test('is distinguished from other content, without showing any of it', () => {
-    expect(problemsOf('gs', ACCESS)).toEqual([
-      'expected the JSON of a service account, got a file with sections, as for s3',
-    ]);
-    expect(problemsOf('gs', '{"private_key": "canary')).toEqual([
-      'expected the JSON of a service account, got no JSON object',
-    ]);
-    expect(problemsOf('gs', ' \n')).toEqual(['it is empty']);
+  test.each([
+    ['an access key', ACCESS],
+    ['no JSON', '{"private_key": "canary'],
+    ['nothing', ' \n'],
+  ])('is distinguished from %s, without showing any of it', (what, text) => {
+    const problems = problemsOf('gs', text);
+    expect(problems.join()).not.toContain('canary');
+    expectWordings(`credentials, gs: ${what}`, problems);
   });
 });
 
@@ -66,26 +67,18 @@ describe('the INI text of an access key', () => {
     }
   });
 
-  test('has one section, and in it nothing that is no entry', () => {
-    expect(problemsOf('s3', ACCESS.replace('[default]', '[prod]'))).toEqual([
-      'there is no section [default]',
-    ]);
-    expect(problemsOf('s3', ACCESS.replace('[default]\n', ''))[0]).toBe(
-      'line 1: expected [default] before anything else',
-    );
-    expect(problemsOf('s3', `${ACCESS}canary\n`)).toEqual([
-      'line 5: expected aws_access_key_id, aws_secret_access_key, region',
-    ]);
-    expect(problemsOf('s3', `${ACCESS}aws_session_token = canary\n`)).toEqual([
-      'line 5: the service takes no temporary credentials, which have an aws_session_token',
-    ]);
-    expect(problemsOf('s3', ACCESS.replace('access_key=', 'acess_key='))).toEqual([
-      'line 3: expected aws_access_key_id, aws_secret_access_key, region',
-      'the key aws_secret_access_key is missing',
-    ]);
-    expect(problemsOf('s3', JSON.stringify(ACCOUNT))).toEqual([
-      'expected a section [default], got JSON, as for gs',
-    ]);
+  test.each([
+    ['another section', ACCESS.replace('[default]', '[prod]')],
+    ['no section', ACCESS.replace('[default]\n', '')],
+    ['a line that is no entry', `${ACCESS}canary\n`],
+    ['temporary credentials', `${ACCESS}aws_session_token = canary\n`],
+    ['a misspelt key', ACCESS.replace('access_key=', 'acess_key=')],
+    ['a service account', JSON.stringify(ACCOUNT)],
+  ])('has one section, and in it nothing that is no entry: %s', (what, text) => {
+    const problems = problemsOf('s3', text);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.join()).not.toContain('canary');
+    expectWordings(`credentials, s3: ${what}`, problems);
   });
 
   const own = ACCESS.replaceAll(/ ?= ?/g, ' = ').replace('s/e+c = ret', 's/e+c=ret');

@@ -78,7 +78,8 @@ describe('the state of a part', () => {
     const clock = new FakeClock();
     const former = testReport(clock);
     former.failed(failure);
-    const report = testReport(clock, {}, new KeyHold(clock), former);
+    const report = testReport(clock, {}, new KeyHold(clock));
+    report.continue(former);
     expect(report.status).toEqual(former.status);
   });
 

@@ -6,7 +6,7 @@ const TOKEN = 'correct-horse-battery';
 
 describe('with a token', () => {
   const check = (authorization: string | undefined, want: number | null): void => {
-    const rules = { token: new ConfigSecret(TOKEN), host: '0.0.0.0' };
+    const rules = { token: () => new ConfigSecret(TOKEN), host: '0.0.0.0' };
     const headers = authorization === undefined ? {} : { authorization };
     expect(refusalOf(headers, rules)?.status ?? null).toBe(want);
   };
@@ -35,7 +35,7 @@ describe('with a token', () => {
   });
 
   test('the host name of the request does not matter', () => {
-    const rules = { token: new ConfigSecret(TOKEN), host: '127.0.0.1' };
+    const rules = { token: () => new ConfigSecret(TOKEN), host: '127.0.0.1' };
     const headers = { authorization: `Bearer ${TOKEN}`, host: 'bridge.example.com' };
     expect(refusalOf(headers, rules)).toBe(null);
   });
@@ -43,7 +43,7 @@ describe('with a token', () => {
 
 describe('without a token', () => {
   const check = (host: string, asked: string, want: number | null): void =>
-    expect(refusalOf({ host: asked }, { token: null, host })?.status ?? null).toBe(want);
+    expect(refusalOf({ host: asked }, { token: () => null, host })?.status ?? null).toBe(want);
 
   test('on loopback, requests that name this machine', () => {
     check('127.0.0.1', '127.0.0.1:9464', null);

@@ -32,7 +32,7 @@ async function start(changes: Partial<StatusServerOptions> = {}): Promise<Runnin
   const server = await startStatusServer({
     host: '127.0.0.1',
     port: 0,
-    token: null,
+    token: () => null,
     report: () => sampleReport(),
     service: id => lookOf(sampleReport(), id),
     waitingFor: () => [],
@@ -151,7 +151,7 @@ describe('a close look at one service', () => {
 
   test('needs the token, or loopback: labels can hold data', async () => {
     await using open = await start({ host: '0.0.0.0' });
-    await using guarded = await start({ host: '0.0.0.0', token: new ConfigSecret(TOKEN) });
+    await using guarded = await start({ host: '0.0.0.0', token: () => new ConfigSecret(TOKEN) });
     const headers = { authorization: `Bearer ${TOKEN}` };
     const path = '/services/dbpgf1';
     expect(await statusOf(open, path)).toBe(403);
@@ -161,7 +161,7 @@ describe('a close look at one service', () => {
 });
 
 test('another site gets no page, not even with the token', async () => {
-  await using running = await start({ token: new ConfigSecret(TOKEN) });
+  await using running = await start({ token: () => new ConfigSecret(TOKEN) });
   const site = (value: string) => ({
     headers: { authorization: `Bearer ${TOKEN}`, 'sec-fetch-site': value },
   });
@@ -221,7 +221,7 @@ test('HEAD gives the headers of GET and no body', async () => {
 });
 
 test('no answer may be stored, framed, sniffed or read by another site', async () => {
-  await using running = await start({ token: new ConfigSecret(TOKEN) });
+  await using running = await start({ token: () => new ConfigSecret(TOKEN) });
   for (const path of ['/', '/status.json', '/healthz', '/nowhere']) {
     const { headers } = await ask(running, path, { headers: { authorization: `Bearer ${TOKEN}` } });
     expect(headers).toMatchObject({
@@ -239,7 +239,7 @@ test('no answer may be stored, framed, sniffed or read by another site', async (
 
 describe('with a token', () => {
   test('only the health paths are open to all, and it is in no answer', async () => {
-    await using running = await start({ token: new ConfigSecret(TOKEN), host: '0.0.0.0' });
+    await using running = await start({ token: () => new ConfigSecret(TOKEN), host: '0.0.0.0' });
     expect(running.server.url).toBe(`http://0.0.0.0:${running.server.port}`);
     const url = `http://127.0.0.1:${running.server.port}`;
     const local = { ...running, server: { ...running.server, url } };
@@ -268,7 +268,7 @@ describe('with a token', () => {
   });
 
   test('a browser gets a login prompt', async () => {
-    await using running = await start({ token: new ConfigSecret(TOKEN) });
+    await using running = await start({ token: () => new ConfigSecret(TOKEN) });
     const { headers } = await ask(running, '/');
     expect(headers['www-authenticate']).toBe(
       'Bearer realm="prom2otlp", Basic realm="prom2otlp", charset="UTF-8"',

@@ -11,7 +11,8 @@ import { Logs } from '../../src/logs/logs.ts';
 import type { PullEnd } from '../../src/logs/pull.ts';
 import type { CreateLineReader } from '../../src/logs/record.ts';
 import { QUEUE_COUNTERS } from '../../src/pipeline/queue/account.ts';
-import { openQueue, type Queue } from '../../src/pipeline/queue/queue.ts';
+import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import type { PullStatus } from '../../src/service/pull-report.ts';
 import { LogBook, type LogPlace } from './log-book.ts';
@@ -111,7 +112,7 @@ export class ShiftedClock implements Clock {
 const HASTE = 25;
 
 /** A clock whose sleeps end early, and which then moves forward as if they had lasted their time. */
-class HastyClock extends ShiftedClock {
+export class HastyClock extends ShiftedClock {
   override async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     await super.sleep(ms / HASTE, signal);
     if (signal?.aborted !== true) this.forward(ms - ms / HASTE);

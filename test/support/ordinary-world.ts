@@ -72,6 +72,8 @@ export interface Shown {
   readonly name: string;
   readonly server: string;
   readonly value: number;
+  /** In seconds; null where the page lacks it. */
+  readonly uptime: number | null;
   /** What the identity has counted in all. */
   readonly truth: number;
   /** The same process, and the same flush of it, mean that nothing has begun. */
@@ -327,7 +329,7 @@ function exporterOf(
       const add = (name: string, k: number): void => {
         lines.push(`${name}${labels} ${String(process.counts[k])}${stamp}`);
         const [value, truth] = [process.counts[k]!, server.truth[k]!];
-        counters.push({ name, server: server.name, value, truth, life, timeMs: stampMs });
+        counters.push({ name, server: server.name, value, uptime, truth, life, timeMs: stampMs });
       };
       for (const [k, name] of shown) add(name, k);
       if (!options.hasCreated || isAbsent) continue;

@@ -9,7 +9,6 @@ export function testReport(
   clock: Clock,
   changes: Partial<PullReportOptions> = {},
   key: KeyHold | null = null,
-  former?: PullReport,
 ): PullReport {
   const options: PullReportOptions = {
     kind: 'metrics',
@@ -21,5 +20,5 @@ export function testReport(
     holdOff: AFTER_REFUSAL,
     ...changes,
   };
-  return new PullReport(options, key, former);
+  return new PullReport(options, key);
 }

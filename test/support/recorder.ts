@@ -1,6 +1,5 @@
 // A back end that keeps every request as it came, to be checked at the end: it costs little while it runs, so that a test
-// measures the program. It can forward the requests to real back ends, to each in turn as a balancer does, and gives
-// their answers.
+// measures the program. It can forward the requests to real back ends; the first that refuses gives the answer.
 
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -21,14 +20,13 @@ export class Recorder implements AsyncDisposable {
   /** In the order in which they were answered. */
   readonly requests: Recorded[] = [];
   readonly #urls: readonly string[];
-  #turn = 0;
   #server!: LoopbackServer;
 
   private constructor(urls: readonly string[]) {
     this.#urls = urls;
   }
 
-  /** `urls`: the full URLs at which real back ends take metrics; a test may change them. */
+  /** `urls`: the full URLs at which real back ends take metrics. */
   static async start(urls: readonly string[] = []): Promise<Recorder> {
     const recorder = new Recorder(urls);
     await recorder.#listen(0);
@@ -90,9 +88,11 @@ export class Recorder implements AsyncDisposable {
     body: Buffer,
     headers: Record<string, string>,
   ): Promise<{ status: number; words: string }> {
-    const url = this.#urls[this.#turn++ % this.#urls.length];
-    if (url === undefined) return { status: 200, words: '' };
-    const answer = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) });
-    return { status: answer.status, words: await answer.text() };
+    for (const url of this.#urls) {
+      const answer = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) });
+      const words = await answer.text();
+      if (!answer.ok) return { status: answer.status, words };
+    }
+    return { status: 200, words: '' };
   }
 }

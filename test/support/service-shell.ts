@@ -7,7 +7,7 @@ import { OperatorError } from '../../src/errors.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { tempDirectory } from './program.ts';
-import { type CallOptions, callVerb, type Printed } from './verb-context.ts';
+import { type CallOptions, callStart, type Printed } from './verb-context.ts';
 
 export const SERVICE = 'dbpgf10000001';
 const ENCRYPTION_KEY = 'canary-of-the-encryption';
@@ -98,7 +98,7 @@ export class ServiceShell implements Disposable {
   }
 
   async json<T = unknown>(command: string): Promise<T> {
-    return JSON.parse(await this.shows(`${command} --json`)) as T;
+    return JSON.parse(await this.shows(`${command} --format json`)) as T;
   }
 }
 
@@ -124,7 +124,7 @@ async function run(argv: readonly string[], options: CallOptions): Promise<Print
   try {
     const request = await readRequest(argv, { width: 100, isColoured: false });
     if (request.kind === 'text') return { code: 0, out: `${request.text}\n`, err: '' };
-    const { code, ...printed } = await callVerb(request.verb, request.args, options);
+    const { code, ...printed } = await callStart(request.start, options);
     return { code: code ?? 2, ...printed };
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;

@@ -9,7 +9,7 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Batch } from '../../src/model/batch.ts';
-import { openQueue } from '../../src/pipeline/queue/queue.ts';
+import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
 import type { RecordedRequest } from './http-server.ts';
 import { logsBatch, metricsBatch } from './otlp-requests.ts';
 import { HASTY_CLOCK, type ServiceShell, SHELL_KEY } from './service-shell.ts';

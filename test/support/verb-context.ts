@@ -4,7 +4,8 @@ import { PassThrough, Readable } from 'node:stream';
 import { OperatorError } from '../../src/errors.ts';
 import { Bell } from '../../src/lib/bell.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
-import { runVerb, type Terminal, type TextSink, type Verb } from '../../src/cli/verb.ts';
+import { runVerb } from '../../src/cli/command.ts';
+import type { Terminal, TextSink, Verb, VerbContext } from '../../src/cli/verb.ts';
 
 export interface Printed {
   /** null after an OperatorError, whose lines are in `err`. */
@@ -27,9 +28,16 @@ export interface CallOptions {
   readonly columns?: number;
 }
 
-export async function callVerb(
+export function callVerb(
   verb: Verb,
   args: readonly string[],
+  options?: CallOptions,
+): Promise<Printed> {
+  return callStart(context => runVerb(verb, args, context), options);
+}
+
+export async function callStart(
+  start: (context: VerbContext) => Promise<number> | number,
   options: CallOptions = {},
 ): Promise<Printed> {
   const never = new AbortController().signal;
@@ -44,7 +52,7 @@ export async function callVerb(
   try {
     const streams = { out, err, terminal };
     return printed(
-      await runVerb(verb, args, {
+      await start({
         environment,
         clock,
         ...streams,

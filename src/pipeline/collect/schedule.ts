@@ -19,8 +19,6 @@ interface ScheduleOptions {
   /** Read only at the start; later calls receive the time. */
   readonly clock: Clock;
   readonly counters: Counters;
-  /** When an already polled target is due (monotonic); undefined for a new one. */
-  readonly dueMs?: (target: ScheduledTarget) => number | undefined;
 }
 
 interface ScheduledTarget {
@@ -59,17 +57,16 @@ export class Schedule {
   readonly #counters: CountersOf<typeof SCHEDULE_COUNTERS>;
 
   /** `takeDue` returns indexes into `targets`. */
-  constructor(targets: readonly ScheduledTarget[], { clock, counters, dueMs }: ScheduleOptions) {
+  constructor(targets: readonly ScheduledTarget[], { clock, counters }: ScheduleOptions) {
     const [nowMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
     const firstPlaceMs = targets.length <= AT_ONCE_MAX ? 0 : FIRST_PLACE_MS_MAX;
     const leaderOf = leadersOf(targets);
-    this.#entries = targets.map(target => {
-      const { id, intervalMs } = target;
+    this.#entries = targets.map(({ id, intervalMs }) => {
       const placeCount = placeCountOf(intervalMs);
       const placeMs = intervalMs / placeCount;
       const place = hashOf(leaderOf.get(id) ?? id) % placeCount;
       return {
-        dueMs: dueMs?.(target) ?? monotonicMs + place * Math.min(placeMs, firstPlaceMs),
+        dueMs: monotonicMs + place * Math.min(placeMs, firstPlaceMs),
         intervalMs,
         phaseMs: monotonicMs - (nowMs % intervalMs) + place * placeMs,
         isRunning: false,

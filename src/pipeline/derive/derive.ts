@@ -169,7 +169,7 @@ function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
   for (const { service, movedPage } of table.blocks)
     if (movedPage === table.page) hasMoved[service] = 1;
   const outcomes: ServiceOutcome[] = [];
-  const lost = countLostUptimes(table);
+  const lost = countLostUptimes(table, options.intervalMs);
   for (const [index, tally] of tallies.entries()) {
     const slot = table.services[index];
     // The slot of a service that is gone, free for reuse.

@@ -19,7 +19,9 @@ export const SHOWS = {
 } as const;
 
 /** So many pages in a row may lack an uptime before its counters are judged without it. */
-const MISSED_MAX = 3;
+const MISSED_MIN = 3;
+/** A cache shows one page for up to a minute, to every scrape. */
+const CACHED_MS = 60_000;
 /** An uptime that stood still tells of a cached page; so does each of this many readings after it. */
 export const CACHED_READINGS = 20;
 
@@ -33,18 +35,27 @@ export function uptimeOf(judge: Judge, row: number): Uptime | undefined {
   return uptime;
 }
 
+/** Scrapes in a row that may lack an uptime: three pages, or as long as a cache may show one of them. */
+function missedMax(intervalMs: number): number {
+  return Math.max(MISSED_MIN, Math.ceil(CACHED_MS / intervalMs) + 1);
+}
+
 /** The number of uptimes, by service, that their counters are judged without: pages lack them. */
-export function countLostUptimes({ instances, page }: SeriesTable): ReadonlyMap<number, number> {
+export function countLostUptimes(
+  { instances, page }: SeriesTable,
+  intervalMs: number,
+): ReadonlyMap<number, number> {
+  const max = missedMax(intervalMs);
   const counts = new Map<number, number>();
   for (const { service, uptimes } of instances)
     for (const uptime of uptimes.values())
-      if (uptime.page === page && uptime.missed > MISSED_MAX)
+      if (uptime.page === page && uptime.missed > max)
         counts.set(service, (counts.get(service) ?? 0) + 1);
   return counts;
 }
 
 function read(judge: Judge, uptime: Uptime): void {
-  const { table, time } = judge;
+  const { table, time, options } = judge;
   uptime.page = table.page;
   // The newest reading was dated by a wrong clock.
   if (uptime.timeMs > time.futureMs) Object.assign(uptime, { ...NO_READING, page: table.page });
@@ -57,7 +68,10 @@ function read(judge: Judge, uptime: Uptime): void {
     uptime.shows = SHOWS.reading;
     uptime.missed = 0;
   } else if (Number.isNaN(uptime.timeMs)) uptime.shows = SHOWS.nothing;
-  else uptime.shows = ++uptime.missed <= MISSED_MAX ? SHOWS.later : SHOWS.nothing;
+  else {
+    const mayCome = ++uptime.missed <= missedMax(options.intervalMs);
+    uptime.shows = mayCome ? SHOWS.later : SHOWS.nothing;
+  }
 }
 
 /** Takes the reading of a row; false if it has none. An older or repeated one changes nothing. */

@@ -18,12 +18,16 @@ export interface RequestLimit {
   readonly points: number;
 }
 
-export interface QueueOptions {
+/** What a reload may change; the directory in `config` stays. */
+export interface QueueSettings {
   readonly config: QueueConfig;
   /** What a row holds at most. */
   readonly limits: Readonly<Record<Signal, RequestLimit>>;
   /** How rows are compressed. */
   readonly compression: Readonly<Record<Signal, Encoding>>;
+}
+
+export interface QueueOptions extends QueueSettings {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly logger: Logger;

@@ -5,7 +5,6 @@
 // acknowledgements (storage.ts). While the file cannot be written at all, metrics are kept in memory and sent from
 // there (unwritten.ts).
 
-import type { Config } from '../../config/config.ts';
 import { causeText } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
@@ -19,6 +18,7 @@ import type {
   Commit,
   CommitOutcome,
   QueueOptions,
+  QueueSettings,
   QueueRow,
   QueueSize,
   QueueStats,
@@ -27,15 +27,7 @@ import type {
   Settlement,
   StateKind,
 } from './commit.ts';
-import {
-  logsWithoutRoom,
-  makeRows,
-  type NewRow,
-  requestLimit,
-  rowBytes,
-  sumBytes,
-  sumPoints,
-} from './rows.ts';
+import { logsWithoutRoom, makeRows, type NewRow, rowBytes, sumBytes, sumPoints } from './rows.ts';
 import { isStorageFailure, PAGE_BYTES } from './schema.ts';
 import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
@@ -80,11 +72,11 @@ export const SETTLED_ROWS_MAX = 64;
 
 export class Queue {
   readonly account: Account = new Account();
-  readonly #options: QueueOptions;
+  #options: QueueOptions;
   readonly #log: ThrottledLog;
   readonly #counters: CountersOf<typeof QUEUE_COUNTERS & typeof FILE_COUNTERS>;
   readonly #storage: Storage;
-  readonly #unwritten: Unwritten;
+  readonly #unwritten: Unwritten = new Unwritten();
   readonly #commits = new Semaphore(1);
   readonly #listeners = new Set<() => void>();
   /** Rows that are being sent, as the account counts them. */
@@ -111,7 +103,7 @@ export class Queue {
     this.#log = new ThrottledLog(options.logger, options.clock);
     this.#counters = options.counters.of({ ...QUEUE_COUNTERS, ...FILE_COUNTERS });
     this.#storage = storage;
-    this.#unwritten = new Unwritten(options.config.metrics.maxBytes);
+    this.use(options);
     storage.onOpen = file => this.#load(file);
     this.#showGauges();
   }
@@ -135,6 +127,12 @@ export class Queue {
       storage.close();
       throw openError(`cannot use the queue in ${String(directory)}`, error);
     }
+  }
+
+  /** Takes the limits of another configuration from now on, and how it writes rows. */
+  use(settings: QueueSettings): void {
+    this.#options = { ...this.#options, ...settings };
+    this.#unwritten.limit(settings.config.metrics.maxBytes);
   }
 
   #showGauges(): void {
@@ -631,19 +629,4 @@ export class Queue {
       return null;
     }
   }
-}
-
-/** The queue of a configuration: in `queue.directory`, or in bounded memory if that is null. Throws an OperatorError. */
-export function openQueue(
-  { queue, otlp }: Config,
-  parts: Pick<QueueOptions, 'clock' | 'counters' | 'logger'>,
-): Queue {
-  const { metrics, logs } = otlp;
-  const options: QueueOptions = {
-    ...parts,
-    config: queue,
-    limits: { metrics: requestLimit(otlp, 'metrics'), logs: requestLimit(otlp, 'logs') },
-    compression: { metrics: metrics.compression, logs: logs.compression },
-  };
-  return Queue.open(options, queue.directory);
 }

@@ -30,7 +30,7 @@ const ROWS_PER_STEP = 16;
 type Done = () => void;
 
 export class Unwritten {
-  readonly #maxBytes: number;
+  #maxBytes = BYTES_MAX;
   /** Null while there are no rows. */
   #rows: QueueFile | null = null;
   /** What the rows count towards the limit. A sum over the rows at every commit would cost the square of their number. */
@@ -44,7 +44,7 @@ export class Unwritten {
   readonly #state = new Map<string, StateChange>();
 
   /** `maxBytes`: the limit of metrics in the queue. */
-  constructor(maxBytes: number) {
+  limit(maxBytes: number): void {
     this.#maxBytes = Math.min(maxBytes, BYTES_MAX);
   }
 

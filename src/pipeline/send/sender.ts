@@ -139,7 +139,7 @@ export class Sender {
   readonly #bell = new Bell();
   readonly #closing = new AbortController();
   readonly #forget: () => void;
-  readonly #health: SenderHealth;
+  #health: SenderHealth;
   /** Since the call of `close`; `#closing` then ends the requests that take too long. */
   #isClosing = false;
   #workers: Promise<void>[] = [];
@@ -173,6 +173,16 @@ export class Sender {
     this.#lanes = Array.from({ length: concurrency }, () => new Lane());
     this.#health = new SenderHealth(clock);
     this.#forget = queue.onChange(() => this.#bell.ring());
+  }
+
+  /** Goes on with what another sender knows of the same endpoint: its back-off, its pauses and limits. Call it first. */
+  continue(former: Sender): void {
+    this.#health = former.#health;
+    this.#learned = former.#learned;
+    this.#failureCount = former.#failureCount;
+    this.#notBeforeMs = former.#notBeforeMs;
+    const { endpointPause } = this.#options;
+    endpointPause.untilMs = Math.max(endpointPause.untilMs, former.#options.endpointPause.untilMs);
   }
 
   start(): void {

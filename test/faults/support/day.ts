@@ -16,8 +16,8 @@ export interface DayOptions {
   /** Polls before the outage, and in it. */
   readonly usualPolls: number;
   readonly outagePolls: number;
-  /** The URL of a real back end that also gets everything. */
-  readonly forwardTo?: string;
+  /** The URLs of real back ends that also get everything. */
+  readonly forwardTo?: readonly string[];
 }
 
 /** A part of the run. */
@@ -63,8 +63,7 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   const services = Array.from({ length: options.services }, (_, index) => `dbday${100 + index}`);
   const clock = fastClock(pace);
   await using source = await DaySource.start({ services, series: options.series, clock });
-  const { forwardTo } = options;
-  await using recorder = await Recorder.start(forwardTo === undefined ? [] : [forwardTo]);
+  await using recorder = await Recorder.start(options.forwardTo ?? []);
   await using bridge = new Bridge({
     sourceUrl: source.url,
     services,

@@ -2,7 +2,7 @@
 
 import { openOutput } from '../../../src/cli/output.ts';
 import { verb } from '../../../src/cli/run.ts';
-import { runVerb } from '../../../src/cli/verb.ts';
+import { runVerb } from '../../../src/cli/command.ts';
 import { Bell } from '../../../src/lib/bell.ts';
 import { fastClock, PACE_VARIABLE, type Pace } from './fast-clock.ts';
 

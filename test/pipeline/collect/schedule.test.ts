@@ -180,16 +180,6 @@ test('a year of scrapes does not drift', async () => {
   expect((lastMs - firstMs) / 7777).toBeCloseTo(99_998, 6);
 });
 
-test('a target that was polled before keeps its time, a new one is due soon', () => {
-  const clock = new FakeClock(START_MS);
-  const targets = ['old', 'new'].map(id => ({ id, intervalMs: 60_000 }));
-  const dueMs = ({ id }: { readonly id: string }): number | undefined =>
-    id === 'old' ? clock.monotonicMs() + 40_000 : undefined;
-  const schedule = new Schedule(targets, { clock, counters: new Counters(), dueMs });
-  expect(schedule.dueMs(0)).toBe(clock.monotonicMs() + 40_000);
-  expect(schedule.dueMs(1)).toBeLessThan(clock.monotonicMs() + 2000);
-});
-
 test('without targets nothing is ever due', () => {
   const { schedule } = setUp([]);
   expect(schedule.nextDueMs()).toBe(Infinity);

@@ -212,7 +212,7 @@ test('while nothing can be written, the cost of sending a row does not grow with
 });
 
 test('not more entries wait in memory than the file keeps', () => {
-  const unwritten = new Unwritten(1e6);
+  const unwritten = new Unwritten();
   const entry = { ...ASIDE, sample: Buffer.alloc(0) };
   const head = { id: 1, signal: 'metrics', madeAtMs: 0, parts: [], body: { length: 0 } } as const;
   for (let i = 0; i < 3; i++)

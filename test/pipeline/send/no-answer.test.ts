@@ -1,30 +1,22 @@
 import { expect, test } from 'vitest';
 import { noAnswer } from '../../../src/pipeline/send/transport.ts';
+import { expectWordings } from '../../support/wordings.ts';
 
-test('each cause that an operator can fix has a remedy', () => {
-  const check = (cause: string, want: string): void => {
-    const waits = { status: 0, retryAfterMs: null, pauses: 'signal' };
-    expect(noAnswer(cause)).toEqual({ kind: 'retry', reason: want, ...waits });
-  };
-  const look = 'check the host in otlp.endpoint and the name servers';
-  check('getaddrinfo ENOTFOUND a.b', `no answer: getaddrinfo ENOTFOUND a.b; ${look}`);
-  check('getaddrinfo EAI_AGAIN a.b', `no answer: getaddrinfo EAI_AGAIN a.b; ${look}`);
-  const dns = 'Name resolution failed for target dns:a.b:4317';
-  check(dns, `no answer: ${dns}; ${look}`);
-  check(
-    'connect ECONNREFUSED 127.0.0.1:4318',
-    'no answer: connect ECONNREFUSED 127.0.0.1:4318; check host and port in otlp.endpoint, and that the back end runs',
-  );
-  const clocks = "check the clocks of both machines, and the back end's certificate";
-  check('certificate is not yet valid', `no answer: certificate is not yet valid; ${clocks}`);
-  const http = 'Response does not match the HTTP/1.1 protocol (Expected HTTP/)';
-  const protocol = 'it uses another protocol: check otlp.protocol';
-  check(http, `no answer: ${http}; ${protocol}`);
-  const alert = 'ssl3_read_bytes:ssl/tls alert handshake failure:../ssl/record.c:918:';
-  check(
-    `40DD46761D7F0000:error:0A000410:SSL routines:${alert}SSL alert number 40\n`,
-    'no answer: ssl/tls alert handshake failure; the back end ended the handshake: check otlp.tls.cert and otlp.tls.key',
-  );
-  check('write EPIPE', 'no answer: write EPIPE');
-  check('two\nlines', 'no answer: two lines');
+test.each<[what: string, cause: string]>([
+  ['an unknown host', 'getaddrinfo ENOTFOUND a.b'],
+  ['a name server that is away', 'getaddrinfo EAI_AGAIN a.b'],
+  ['an unknown host, over gRPC', 'Name resolution failed for target dns:a.b:4317'],
+  ['a refused connection', 'connect ECONNREFUSED 127.0.0.1:4318'],
+  ['a certificate of tomorrow', 'certificate is not yet valid'],
+  ['another protocol', 'Response does not match the HTTP/1.1 protocol (Expected HTTP/)'],
+  [
+    'a handshake that the back end ended',
+    '40DD46761D7F0000:error:0A000410:SSL routines:ssl3_read_bytes:ssl/tls alert handshake failure:../ssl/record.c:918:SSL alert number 40\n',
+  ],
+  ['a broken connection', 'write EPIPE'],
+  ['two lines', 'two\nlines'],
+])('%s is an answer to wait for, with a remedy if there is one', (what, cause) => {
+  const result = noAnswer(cause);
+  expect(result).toMatchObject({ kind: 'retry', status: 0, retryAfterMs: null, pauses: 'signal' });
+  expectWordings(`no answer: ${what}`, ['reason' in result ? result.reason : 'accepted']);
 });

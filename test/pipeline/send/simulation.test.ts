@@ -1,15 +1,9 @@
-// The sender in simulation: a back end that is sick for an hour, and hostile scripts of answers. The same with many more
-// scripts is in test/fuzz/sender.test.ts; a real daemon before a sick back end in test/faults/sick-back-end.test.ts.
+// The sender in simulation: each way in which a back end is sick for an hour, on a virtual clock. Random scripts of
+// answers, stops and kills are in test/fuzz/sender.test.ts; a real program before a sick back end in
+// test/faults/back-end.test.ts.
 
 import { describe, expect, test } from 'vitest';
-import {
-  arbitraryOutage,
-  arbitraryScript,
-  fileBench,
-  memoryBench,
-  runScripts,
-  slowResumes,
-} from '../../support/sender-scripts.ts';
+import { memoryBench } from '../../support/sender-scripts.ts';
 import {
   type Mood,
   type Outcome,
@@ -19,7 +13,6 @@ import {
   type Script,
   scriptOf,
 } from '../../support/sender-simulation.ts';
-import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -41,7 +34,8 @@ function requestsUntil({ requestsAtMs }: Outcome, endMs: number, fromMs = 0): nu
 }
 
 describe('a back end that takes nothing for an hour', () => {
-  const sick = [500, 503, 401, 400, 403, 413, 'hang', 'drop', { grpc: 13 }] as const;
+  const statuses = [500, 501, 502, 503, 504, 429, 408, 401, 403, 404, 405, 400, 413] as const;
+  const sick = [...statuses, 'hang', 'drop', { grpc: 13 }] as const;
 
   test.each(sick)('%o: few requests, nothing lost, and the first row soon', async answer => {
     for (const seed of [1, 2, 3]) {
@@ -166,22 +160,4 @@ test('rows that are refused as a whole do not stop all others', async () => {
   expect(outcome).toMatchObject({ wrong: [], aside: 3 * 8 });
   // Once the first one is proved, the others need no quarter of an hour.
   expect(outcome.drainedMs).toBeLessThan(5 * MINUTE_MS);
-});
-
-test('after an outage the first row is sent within 35 s', async () => {
-  const total = await runScripts(arbitraryOutage, { numRuns: 50 }, { check: slowResumes });
-  expect(total.scripts).toBe(50);
-});
-
-test('with any answers, nothing is lost and no row is passed without cause', async () => {
-  const total = await runScripts(arbitraryScript, { numRuns: 200 });
-  expect(total.scripts).toBe(200);
-});
-
-test('the same with a queue file that is reopened after a restart', async () => {
-  const directory = temporaryDirectory();
-  let runs = 0;
-  const open = () => fileBench(`${directory}/${String(runs++)}`);
-  const total = await runScripts(arbitraryScript, { numRuns: 10, endOnFailure: true }, { open });
-  expect(total.scripts).toBe(10);
 });

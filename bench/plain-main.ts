@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Semaphore } from '../../src/lib/semaphore.ts';
-import { createPlainStack } from '../../test/reference/plain-stack.ts';
+import { Semaphore } from '../src/lib/semaphore.ts';
+import { createPlainStack } from '../test/reference/plain-stack.ts';
 
 interface PlainTask {
   readonly urls: readonly string[];
