@@ -1,6 +1,6 @@
 // `node bench/translate.ts SCENARIO [POLLS]`: measures the cost of translation alone (decode, derive, encode and state),
 // in nanoseconds a sample, without sockets, queue and sending. Every target has its own table, as in the daemon. With
-// Node's `--trace-deopt`, it shows code that V8 deoptimizes again and again: test/bench/translate.test.ts refuses that.
+// Node's `--trace-deopt`, it shows code that V8 deoptimizes again and again: test/fuzz/given-up-code.test.ts refuses that.
 
 import { Target } from '../test/support/target.ts';
 import { WireWriter } from '../src/pipeline/encode/wire.ts';

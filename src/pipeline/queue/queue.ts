@@ -67,10 +67,6 @@ const NO_TIMES: RowTimes = { oldestAtMs: null, newestAtMs: null };
 
 const MINUTE_MS = 60_000;
 
-/** Settled rows leave the file together: after this time, or at this number. A kill before that sends them again. */
-const SETTLE_MS = 250;
-export const SETTLED_ROWS_MAX = 64;
-
 export class Queue {
   readonly account: Account = new Account();
   #options: QueueOptions;
@@ -89,8 +85,6 @@ export class Queue {
   /** The highest row id in this process or in the file. */
   #lastId = 0;
   #trouble: string | null = null;
-  /** Ends the time that settled rows wait for others; null while none runs. */
-  #cancelSettling: (() => void) | null = null;
   /** True while the outcome of sent rows could not be written. */
   #isUnsettled = false;
   /** Points that were evicted because the disk fails or is full, in the last minute. */
@@ -225,7 +219,7 @@ export class Queue {
     this.#pinned.delete(id);
   }
 
-  /** Removes a pinned row, counts its points, and stores set-aside entries, even on a full disk; see SETTLE_MS. */
+  /** Removes a pinned row, counts the outcome of its points, and stores set-aside entries, even on a full disk. */
   settle(
     id: number,
     settlements: readonly Settlement[],
@@ -237,8 +231,7 @@ export class Queue {
     const change = this.#unwritten.settle(head, { settlements, aside });
     this.#apply(change);
     this.#countSetAside(aside);
-    if (aside.length > 0 || this.#unwritten.settledRows >= SETTLED_ROWS_MAX) this.#trySettling();
-    else this.#settleSoon();
+    this.#trySettling();
     // The index of the row was damaged after it was read: the account must be balanced.
     if (settledPoints(settlements) + change.sums[head.signal].points !== 0)
       this.#guard('read', () => this.#storage.read(file => this.#load(file)));
@@ -302,9 +295,8 @@ export class Queue {
     return this.size('metrics').points + this.size('logs').points;
   }
 
-  /** Reads the file, after settled rows have left it. */
+  /** Reads the file. */
   stats(signal: Signal): QueueStats {
-    if (this.#unwritten.settledRows > 0) this.#trySettling();
     if (!this.#isClosed) this.#readTimes(signal);
     return { ...this.size(signal), ...this.#times[signal] };
   }
@@ -436,17 +428,7 @@ export class Queue {
     this.#guard('settle', () => this.#writeSettled());
   }
 
-  #settleSoon(): void {
-    this.#cancelSettling ??= this.#options.clock.after(SETTLE_MS, () => {
-      this.#cancelSettling = null;
-      this.#trySettling();
-      this.#tellListeners();
-    });
-  }
-
   #writeSettled(): void {
-    this.#cancelSettling?.();
-    this.#cancelSettling = null;
     this.#isUnsettled = this.#unwritten.hasSettled;
     while (this.#unwritten.hasSettled) {
       const write = (file: QueueFile): (() => void) =>

@@ -1,6 +1,6 @@
 // What the file of the queue does not have yet: rows of metrics, in the same kind of store as with `directory: null`; the
-// ids of rows that are settled; counts, state and set-aside entries. Settled rows wait here for
-// others, for a moment (queue.ts). While the file cannot be written, it fills, and its rows are sent from here. It is bounded: the oldest rows are evicted.
+// ids of rows that are settled; counts, state and set-aside entries. In ordinary life it is empty between two calls. While
+// the file cannot be written, it fills, and its rows are sent from here. It is bounded: the oldest rows are evicted.
 //
 //   numbers of the queue (account.ts) = numbers in the file + numbers here
 //
@@ -81,10 +81,6 @@ export class Unwritten {
 
   head(id: number): RowHead | null {
     return this.#rows?.head(id) ?? null;
-  }
-
-  get settledRows(): number {
-    return this.#settled.size;
   }
 
   settledCount(signal: Signal): number {

@@ -1,7 +1,6 @@
 // A source, a sink, a ledger between them, and the program to run: the set-up of most tests of this suite.
 
 import { expect } from 'vitest';
-import { SETTLED_ROWS_MAX } from '../../../src/pipeline/queue/queue.ts';
 import { ADDED_SERIES } from '../../support/otlp-points.ts';
 import { type Running, until } from '../../support/program.ts';
 import { WireGate, type WireSanityOptions } from '../../support/wire-sanity.ts';
@@ -115,14 +114,14 @@ export class Stage {
     if (this.bridge.account().stored > 0) await this.bridge.finish();
   }
 
-  /** Points that the sink took but that the account does not know will come again: those of a few batches at most. */
+  /** Points that the sink took but that the account does not know will come again: one batch at most. */
   async #noteUnsettled(process: Running): Promise<void> {
     const { source, sink, ledger, bridge } = this;
     await source.caughtUp();
     await sink.caughtUp();
     const unsettled = ledger.received - bridge.account().accepted;
     const batch = Math.max(this.pagePoints, ...sink.requests.map(({ points }) => points.length));
-    expect(unsettled, 'points that will come twice').toBeLessThanOrEqual(batch * SETTLED_ROWS_MAX);
+    expect(unsettled, 'points that will come twice').toBeLessThanOrEqual(batch);
     if (unsettled > 0) sink.noteUnsettled(this.bridge.numberOf(process));
   }
 
