@@ -122,6 +122,7 @@ describe('no message shows a secret in the wrong place', () => {
     check(api('key: k, ca: "-----BEGIN hunter2"'));
     check(api('key: k, proxy: "http://u:hunter2@p/path"'));
     check(api('key: k, proxy: "hunter2"'));
+    check(api('key: k, proxy: "http://u:50%hunter2@p"'));
     check(`${BASE}otlp: {tls: {key: hunter2, cert: hunter3}}`);
     check(`${BASE}otlp: {tls: {key: "-----BEGIN PRIVATE KEY----- ENCRYPTED hunter"}}`);
     check(`${BASE}otlp: {endpoint: "https://u:hunter2@x"}`);
