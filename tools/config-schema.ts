@@ -1,8 +1,8 @@
-// Generates the files that depend on the keys of the configuration (src/config/keys.ts): the example, the JSON Schema
-// and the table of keys. Run it after a change of a key:
+// Generates the files that depend on the keys of the configuration (src/config/keys.ts): the example, the JSON Schema,
+// also within that of the chart's values, and the table of keys. Run it after a change of a key:
 // `node tools/config-schema.ts`. A test compares the files.
 
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { schemaText } from '../src/cli/schema.ts';
@@ -15,7 +15,19 @@ export function generatedFiles(): Readonly<Record<string, string>> {
     'config/prom2otlp.example.yaml': exampleText(),
     'config/schema.json': `${schemaText()}\n`,
     'docs/use/configuration.md': tableText(),
+    [VALUES]: valuesText(),
   };
+}
+
+const VALUES = 'deploy/helm/values.schema.json';
+
+/** The schema of the chart's values, with that of the configuration inside. The templates say what is missing there. */
+function valuesText(): string {
+  const values = JSON.parse(readFileSync(pathOf(VALUES), 'utf8')) as { properties: object };
+  const schema = Object.entries(JSON.parse(schemaText()) as object);
+  const own = schema.filter(([name]) => !['$schema', '$id', 'required'].includes(name));
+  const properties = { ...values.properties, config: Object.fromEntries(own) as object };
+  return `${JSON.stringify({ ...values, properties }, null, 2)}\n`;
 }
 
 function pathOf(file: string): string {

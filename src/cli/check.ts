@@ -6,6 +6,7 @@ import { effectiveValues } from '../config/examine.ts';
 import { judgeFile, warningMistakes } from '../config/load.ts';
 import { formatMistake } from '../errors.ts';
 import { memoryNotes, memoryWarnings } from '../config/memory-limits.ts';
+import { profileNotes } from '../config/profile.ts';
 import { printableJson } from '../lib/printable.ts';
 import { planTargets } from '../pipeline/collect/plan-targets.ts';
 import { paint } from './output.ts';
@@ -23,7 +24,7 @@ import {
 
 const OPTIONS = {
   config: CONFIG_OPTION,
-  probe: flag('also scrapes each service once and sends an empty request to the back end'),
+  probe: flag('also scrapes each service once and sends one point to the back end'),
   print: flag(
     'prints the effective value of every key, without secrets; * marks what is no default',
   ),
@@ -34,7 +35,8 @@ export const verb: Verb = {
   name: 'check',
   summary: 'validates a configuration; --probe also asks the service and the back end',
   about: `Reads the configuration and shows every mistake in it, each with its place. --probe prints what it
-    found at both ends; it sends no data. Warnings point at likely mistakes; they do not change the exit code.`,
+    found at both ends; it sends no data but one point of its own, up with probe="true". Warnings point at likely
+    mistakes; they do not change the exit code.`,
   actions: [action({ options: OPTIONS, run: check })],
   exits: {
     0: 'the configuration is valid',
@@ -77,7 +79,8 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   const polls = targets.length === 1 ? '' : ` in ${targets.length} polls`;
   const place = shard.count === 1 ? '' : `, shard ${shard.index} of ${shard.count}`;
   out.line(`${file}: valid: ${services}, ${polled}${polls}${place}`);
-  for (const note of memoryNotes(config.memory)) out.line(`note: ${note}`);
+  for (const note of [...profileNotes(judgement.layers.metrics), ...memoryNotes(config.memory)])
+    out.line(`note: ${note}`);
   for (const warning of memoryWarnings(config.memory)) warn(warning);
   if (!isProbe) return 0;
   const { probe } = await import('./probe.ts');

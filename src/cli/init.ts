@@ -5,10 +5,11 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { BACK_END_NAMES, profileOf } from '../config/back-ends.ts';
 import { printableLine } from '../lib/printable.ts';
 import { ACCESS_OPTIONS, KEY_VARIABLE, parseOptions, withService } from './service-access.ts';
 import { readServices, type SeenService } from './services.ts';
-import { file, flag, required, text, withDefault } from './options.ts';
+import { choice, file, flag, required, text } from './options.ts';
 import {
   action,
   type Call,
@@ -22,7 +23,11 @@ import {
 const OPTIONS = {
   'base-url': required(text('URL', 'the address of the API')),
   'key-file': ACCESS_OPTIONS['key-file'],
-  endpoint: withDefault(text('URL', 'the OpenTelemetry back end'), 'http://localhost:4318'),
+  backend: {
+    ...choice(BACK_END_NAMES, 'the kind of back end: a page in docs/back-ends'),
+    value: 'NAME',
+  },
+  endpoint: text('URL', 'the OpenTelemetry back end, by default http://localhost:4318'),
   output: file('a new file, by default - for stdout', 'o'),
   force: flag('replaces the file of --output'),
 };
@@ -62,7 +67,7 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
   const access = { config: undefined, 'service-id': undefined, ...call.values };
   return withService({ command: call.command, values: access }, context, async service => {
     // A wrong option is told before the service is asked.
-    judge(configurationText(call, [ANY_SERVICE]));
+    judge(configurationText(call, [ANY_SERVICE], plainLines(call)));
     const found = await readServices(service, context);
     if (found === null) return 1;
     const services = found.filter(({ id }) => /^[^\s,$]+$/.test(id));
@@ -70,15 +75,16 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
       err.line('no series on the page has a `namespace`: the key sees no database service');
       return 1;
     }
-    const text = configurationText(call, services);
-    judge(text);
+    const text = configurationText(call, services, otlpLines(call));
+    // The token of a back end need not be there yet.
+    judge(configurationText(call, services, plainLines(call)));
     if (output === STDOUT) out.line(text.trimEnd());
     else {
       const hint = 'name a file in a directory where this user may write';
       const writing = writeFile(output, text, { flag: force ? 'w' : 'wx' });
       await writing.catch(refuseFile(output, hint));
       err.line(
-        `${output}: ${services.length} services; next: prom2otlp check -c ${output} --probe`,
+        `${output}: ${services.length} services; next: ${tokenStep(call)}prom2otlp check -c ${output} --probe`,
       );
     }
     return 0;
@@ -95,7 +101,41 @@ function pathFor(output: string | undefined, keyFile: string): string {
   return near.startsWith('..') || isAbsolute(near) ? path : near;
 }
 
-function configurationText({ values }: Call<typeof OPTIONS>, services: readonly Seen[]): string {
+/** What stands below `otlp` without a profile. */
+function plainLines({
+  values: { endpoint = 'http://localhost:4318' },
+}: Call<typeof OPTIONS>): string {
+  return `  # Your OpenTelemetry back end, OTLP over HTTP. For gRPC, add \`protocol: grpc\`, and name its port, usually 4317.
+  endpoint: ${scalar(endpoint)}`;
+}
+
+/** The lines of the back end's page, with the address of --endpoint. */
+function otlpLines(call: Call<typeof OPTIONS>): string {
+  const { backend, endpoint } = call.values;
+  const profile = profileOf(backend);
+  if (backend === undefined || profile === undefined) return plainLines(call);
+  const own = endpoint === undefined ? [] : [`endpoint: ${scalar(endpoint)}`];
+  const isOwn = (line: string): boolean =>
+    endpoint !== undefined && /^(?:\w+_)?endpoint:/.test(line);
+  const lines = [`backend: ${backend}`, ...own, ...profile.example.filter(line => !isOwn(line))];
+  return [`# ${backend}.md in docs/back-ends explains these lines.`, ...lines]
+    .map(line => `  ${line}`)
+    .join('\n');
+}
+
+/** What to do before `check`. */
+function tokenStep({ values }: Call<typeof OPTIONS>): string {
+  const lines = profileOf(values.backend)?.example ?? [];
+  const files = lines.flatMap(line => /\$\{file:(.*?)\}|_file: (.*)/.exec(line)?.slice(1) ?? []);
+  const [file] = files.filter(one => one !== undefined);
+  return file === undefined ? '' : `put the secret of the back end into the file ${file}, then `;
+}
+
+function configurationText(
+  { values }: Call<typeof OPTIONS>,
+  services: readonly Seen[],
+  otlp: string,
+): string {
   const keyFile = values['key-file'];
   const key =
     keyFile === undefined ? `env:${KEY_VARIABLE}` : `file:${pathFor(values.output, keyFile)}`;
@@ -108,8 +148,7 @@ api:
 services:
 ${services.map(entry).join('\n')}
 otlp:
-  # Your OpenTelemetry back end, OTLP over HTTP. For gRPC, add \`protocol: grpc\`, and name its port, usually 4317.
-  endpoint: ${scalar(values.endpoint)}
+${otlp}
 queue:
   # Holds data until the back end accepts it: a directory for this process alone, here beside this file. Without this key
   # it is /var/lib/prom2otlp; null means memory only.

@@ -1,5 +1,5 @@
-// `check --probe`: scrapes each target once, translates the page without sending it, and sends an empty request to each
-// endpoint of the back end, and one more in zstd.
+// `check --probe`: scrapes each target once, translates the page without sending it, and sends one point to
+// the back end, an empty request to its endpoint for logs, and one more of each in zstd.
 
 import { type Config, type OtlpSignalConfig, type Secret, tokenUrlOf } from '../config/config.ts';
 import { configWith, Discovery } from '../daemon/discovery.ts';
@@ -13,12 +13,13 @@ import { silentLogger, ThrottledLog } from '../lib/log.ts';
 import { printableLine, printableUrl } from '../lib/printable.ts';
 import { type Descriptor, readDescriptor } from '../logs/item.ts';
 import { ENOUGH, isOfList, listPages } from '../logs/list.ts';
-import { type Signal, SIGNALS } from '../model/batch.ts';
+import { OWN_SERVICE, type Signal, SIGNALS } from '../model/batch.ts';
 import { OUTCOME, SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
 import { SeriesBudget } from '../pipeline/derive/options.ts';
+import { writeGauges } from '../pipeline/encode/gauges.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import { compress } from '../pipeline/queue/compression.ts';
 import { openAuthorization } from '../pipeline/send/authorization.ts';
@@ -33,6 +34,7 @@ import { readBackups } from '../backups/known-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
 import { cellOf, clientsOf } from './service-access.ts';
 import { scrapeOnce } from './services.ts';
+import { likelyMistakes } from './probe-mistakes.ts';
 import { labelsOf, renderTable, yesOrNo } from './table.ts';
 import type { VerbContext } from './verb.ts';
 
@@ -200,7 +202,10 @@ interface Sizes {
   readonly zstd: number;
 }
 
-/** An empty request is valid OTLP: it shows whether address, key and protocol are right, and leaves no data. */
+/**
+ * One point, because some back ends refuse a request without any; for logs an empty request. It shows whether address, key
+ * and protocol are right.
+ */
 async function probeBackEnd(config: Config, sizes: Sizes, context: VerbContext): Promise<boolean> {
   const hasLogs = config.logs.isEnabled || config.backups.isEnabled;
   const { auth } = config.otlp;
@@ -215,14 +220,18 @@ async function probeBackEnd(config: Config, sizes: Sizes, context: VerbContext):
     const settings = config.otlp[signal];
     const apis = new KnownApis(apisOf(config));
     const options = { apis, clock: context.clock, authorization };
-    const result = await sendEmpty(signal, settings, options);
+    const result = await sendProbe(signal, settings, options);
     const isAccepted = result.kind === 'accepted';
     context.out.line(
       `back end ${signal} ${printableUrl(settings.endpoint)}${proxyText(settings.proxy)}: ${outcomeText(result)}`,
     );
+    for (const likely of isAccepted
+      ? []
+      : likelyMistakes(settings, result.reason, config.otlp.backend))
+      context.out.line(`  likely: ${likely}`);
     const mayTry = isAccepted && settings.compression === 'gzip' && settings.protocol !== 'grpc';
     if (mayTry) {
-      const inZstd = await sendEmpty(signal, { ...settings, compression: 'zstd' }, options);
+      const inZstd = await sendProbe(signal, { ...settings, compression: 'zstd' }, options);
       context.out.line(`  compression: gzip; ${zstdText(inZstd, signal, sizes)}`);
     }
     isGood &&= isAccepted;
@@ -230,16 +239,29 @@ async function probeBackEnd(config: Config, sizes: Sizes, context: VerbContext):
   return isGood;
 }
 
-async function sendEmpty(
+async function sendProbe(
   signal: Signal,
   settings: OtlpSignalConfig,
   options: Pick<EndpointOptions, 'apis' | 'clock' | 'authorization'>,
 ): Promise<SendResult> {
   const transport = await openTransport(settings, { ...options, concurrency: 1 });
-  const request = { signal, encoding: 'none', body: Buffer.alloc(0), rawBytes: 0 } as const;
+  const raw = signal === 'metrics' ? probePoint(options.clock.nowMs()) : Buffer.alloc(0);
+  const { compression: encoding } = settings;
+  const body = await compress(encoding, raw);
+  const request = { signal, encoding, body, rawBytes: raw.length } as const;
   const result = await transport.send(request, new AbortController().signal);
   await transport.close();
   return result;
+}
+
+/** `up` of the program itself, with an attribute that tells where it came from. */
+function probePoint(timeMs: number): Buffer {
+  const writer = new WireWriter(256);
+  const identity = { name: OWN_SERVICE, id: 'probe', attributes: {}, server: null };
+  const owner = { identity, info: new Map<string, string>(), scope: OWN_SERVICE, prefix: '' };
+  const points = [{ attributes: [['probe', 'true']], value: 1 }] as const;
+  writeGauges(writer, owner, [{ name: 'up', description: '', unit: '', points }], timeMs);
+  return Buffer.from(writer.written());
 }
 
 /** Whether the back end takes zstd, and what it would save of the pages that were just read. */
@@ -260,7 +282,7 @@ function outcomeText(result: SendResult): string {
   if (kind === 'retry') return `is not available now: ${reason}`;
   if (kind === 'unknown') return `fails: ${reason}`;
   if (kind === 'settings') return `refuses the request: ${reason}`;
-  return `refuses an empty request: ${reason}; the path or the key may be wrong, or it takes no empty requests`;
+  return `refuses the request: ${reason}; the path or the key may be wrong`;
 }
 
 /** Names the proxy, and the variable that it comes from. */

@@ -88,6 +88,7 @@ export interface OtlpSignalConfig
 export interface OtlpConfig
   extends Pick<
     OtlpKeys,
+    | 'backend'
     | 'concurrency'
     | 'maxRequestBytes'
     | 'maxPoints'

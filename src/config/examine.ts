@@ -9,6 +9,7 @@ import { isBlock, kindAt, readAt, type Kind, type Violation } from './declare.ts
 import { CONFIG, metrics, otlp } from './keys.ts';
 import type { Layered } from './layers.ts';
 import { isPlainMap, isSet, pathText, valueAt, type KeyPath } from './paths.ts';
+import { profileWarnings } from './profile.ts';
 import { apiPaths } from './rules.ts';
 import { ExpandedText, maskText } from './secrets.ts';
 import { formatDuration } from './units.ts';
@@ -35,6 +36,7 @@ export function warningsOf(
     ...baseUrlWarnings(given),
     ...autoWarnings(given),
     ...resourceWarnings(judgement),
+    ...(isUsed(judgement.config, signal) ? profileWarnings(given, signal) : []),
     ...scalarsOf(given, []).flatMap(([path, value]) => scalarWarnings(path, value)),
     ...(isContainer ? addresses(given).flatMap(localhostWarning) : []),
   ];
@@ -94,8 +96,10 @@ function plainHeaderWarnings({ config, layers }: Judgement, signal: Signal): Vio
 /** The other signal goes to the default address: likely a mistake if this one has its own. */
 function defaultEndpointWarnings({ config, layers }: Judgement, signal: Signal): Violation[] {
   const other = signal === 'metrics' ? 'logs' : 'metrics';
-  const { given: root } = layers[other];
-  const hasAddress = ['endpoint', `${other}_endpoint`].some(name => isSet(root, ['otlp', name]));
+  const { given: root, sourceOf } = layers[other];
+  const isFromProfile = sourceOf(['otlp', 'endpoint']) !== undefined;
+  const hasAddress =
+    isFromProfile || ['endpoint', `${other}_endpoint`].some(name => isSet(root, ['otlp', name]));
   const path = ['otlp', `${signal}_endpoint`];
   if (hasAddress || !isUsed(config, other) || !isSet(layers[signal].given, path)) return [];
   const problem = `only ${signal} go to this URL, and ${other} to the default address`;

@@ -4,6 +4,7 @@
 // `node tools/config-schema.ts`: it writes the example, the JSON Schema and the table of keys. A test compares them.
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
+import { BACK_END_NAMES } from './back-ends.ts';
 import {
   block,
   key,
@@ -297,6 +298,9 @@ export const metrics = block({
     Send a marker when a series ends, so that graphs stop instead of continuing as a flat line.
     Some back ends show these markers as 0: turn the markers off for them. prom2otlp's own metrics
     and the backup gauges always have them.`),
+  summaries: key('summaries', choice(['send', 'quantiles', 'drop']), 'send').about(`
+    For back ends without summaries. quantiles: each quantile is a gauge; the counts and sums are
+    dropped and counted. drop: so is all of a summary.`),
   staleAfterMs: key('stale_after', duration(), '5m').about(`
     A series ends when its timestamp has not changed for this time.`),
   badShare: key('bad_share', share(), 0.5).about(`
@@ -421,6 +425,9 @@ function headersOf(signal: string) {
 }
 
 export const otlp = block({
+  backend: key('backend', orNull(choice(BACK_END_NAMES)), null).about(`
+    The back end whose profile gives other keys their defaults: docs/back-ends has a page for each.
+    \`prom2otlp check\` tells what it sets and why, and what is missing.`),
   endpoint: key(
     'endpoint',
     httpUrl('the http or https URL of an OTLP receiver', true),

@@ -1,8 +1,9 @@
 // The layers of values; for each key, the first that has a value wins:
 //   1. the YAML
 //   2. the OTEL_ variables (otel-variables.ts)
-//   3. limits that follow from the memory of the process (memory-limits.ts), and defaults that follow from other keys
-//   4. the defaults that keys.ts declares, which apply where the tree has no value
+//   3. the profile of the back end (profile.ts)
+//   4. limits that follow from the memory of the process (memory-limits.ts), and defaults that follow from other keys
+//   5. the defaults that keys.ts declares, which apply where the tree has no value
 // The result is a tree of plain data like the YAML itself, so that the keys and rules read all layers alike.
 
 import type { Mistake } from '../errors.ts';
@@ -13,6 +14,7 @@ import { api, CONFIG, metrics, otlp } from './keys.ts';
 import { memoryLimits, type MemoryReadings } from './memory-limits.ts';
 import type { OtelVariables } from './otel-variables.ts';
 import { isPlainMap, type KeyPath, pathText, valueAt, withValueAt, type YamlMap } from './paths.ts';
+import { profileLayer } from './profile.ts';
 import { formatDuration } from './units.ts';
 import type { Yaml } from './yaml.ts';
 
@@ -48,9 +50,9 @@ export function layersOf(
     return all;
   };
   const given = add(yaml.root, variables.layers[signal]);
-  // A profile of the back end belongs here: `add(given, …)` before the memory.
+  const profiled = add(given, profileLayer(given));
   const { layer, memory } = memoryLimits(given, readings);
-  const root = add(given, new Map([...layer, ...dependentDefaults(given)]));
+  const root = add(profiled, new Map([...layer, ...dependentDefaults(profiled)]));
   const sourceOf = ([...path]: KeyPath): string | undefined => {
     for (; path.length > 0; path.pop()) {
       const source = sources.get(pathText(path));
@@ -83,12 +85,12 @@ function isSilent(root: YamlMap, path: readonly string[]): boolean {
 }
 
 /** A scrape ends before the next begins, and gRPC has its own port. */
-function dependentDefaults(given: YamlMap): Layer {
+function dependentDefaults(root: YamlMap): Layer {
   const layer = new Map<string, Setting>();
-  const intervalMs = readAt(given, ['metrics', 'interval'], metrics.keys.intervalMs) ?? Infinity;
+  const intervalMs = readAt(root, ['metrics', 'interval'], metrics.keys.intervalMs) ?? Infinity;
   const timeoutMs = readAt({}, ['api', 'timeout'], api.keys.timeoutMs) ?? 0;
   if (intervalMs < timeoutMs) layer.set('api.timeout', { value: formatDuration(intervalMs) });
-  if (readAt(given, ['otlp', 'protocol'], otlp.keys.protocol) === 'grpc')
+  if (readAt(root, ['otlp', 'protocol'], otlp.keys.protocol) === 'grpc')
     layer.set('otlp.endpoint', { value: 'http://localhost:4317' });
   return layer;
 }

@@ -231,7 +231,7 @@ function mergeHeaders(global: Headers = {}, own: Headers = {}): Headers {
 }
 
 function resolveOtlp(metrics: SignalRead, logs: SignalRead, proxyFor: ProxyFor): OtlpConfig {
-  const { concurrency, stuckAfterMs, temporality, auth, proxy } = metrics.keys.otlp;
+  const { backend, concurrency, stuckAfterMs, temporality, auth, proxy } = metrics.keys.otlp;
   const { maxRequestBytes, maxPoints, maxAttributeLength } = metrics.keys.otlp;
   const tokenUrl = auth === null ? null : tokenUrlOf(auth);
   // A proxy would see the client's secret in a request without TLS, which goes to this machine only.
@@ -242,6 +242,7 @@ function resolveOtlp(metrics: SignalRead, logs: SignalRead, proxyFor: ProxyFor):
     logs: signalConfig(logs, proxyFor),
     auth: auth === null ? null : { ...auth, tokenProxy },
     proxy,
+    backend,
     concurrency,
     maxRequestBytes,
     maxPoints,

@@ -19,6 +19,7 @@ import {
   status,
 } from './keys.ts';
 import { isPlainMap, isSet, valueAt, type KeyPath } from './paths.ts';
+import { endpointIsOwn } from './profile.ts';
 import { groupWithout } from './rename.ts';
 import { formatDuration } from './units.ts';
 
@@ -48,6 +49,7 @@ const RULES: readonly Rule[] = [
   certificateFitsKey,
   compressionSuitsGrpc,
   endpointSuitsGrpc,
+  endpointIsOwn,
 ];
 
 /** The paths of the entries of `services`. */

@@ -62,6 +62,7 @@ export const OUTCOME = {
   serviceFailed: 16,
   otherShard: 17,
   seriesLimit: 18,
+  summaryDropped: 19,
 } as const;
 
 /** Outcomes whose name is not their key in snake case. */

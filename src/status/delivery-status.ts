@@ -88,7 +88,6 @@ export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<D
 export function deliveryProblems(status: DeliveryStatus & Reported): readonly Finding[] {
   return [
     ...senderProblems(status),
-    ...troubleProblems(status),
     ...learnedProblems(status),
     ...status.queue.flatMap(queueProblems),
   ];
@@ -151,7 +150,8 @@ export function isFillingUp({ bytes, roomBytes, fullInMs }: QueueReport): boolea
   return bytes > 0 && (isSoon || bytes >= roomBytes * QUEUE_SHARE_WARNED);
 }
 
-function troubleProblems({ queueTrouble }: DeliveryStatus): readonly Finding[] {
+/** Data is being lost, or will be: the first problem of all. */
+export function troubleProblems({ queueTrouble }: DeliveryStatus): readonly Finding[] {
   if (queueTrouble === null) return [];
   const hint =
     'Look at the disk of queue.directory. Until it can be written, metrics are sent from a small memory, and logs wait.';

@@ -251,6 +251,10 @@ export const DROP_ADVICE: Readonly<Record<string, Advice>> = {
     message: 'of summaries without a count',
     hint: 'This comes from the service; the other series are not affected.',
   },
+  summary_dropped: {
+    message: 'of summaries, as metrics.summaries says',
+    hint: 'No action is needed; metrics.exclude hides it.',
+  },
   gauge_histogram: {
     message: 'of gauge histograms, which OTLP has no type for',
     hint: 'No action is needed; metrics.exclude hides it.',

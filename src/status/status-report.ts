@@ -17,7 +17,12 @@ import {
   accountReport,
   balanceProblems,
 } from './account-report.ts';
-import { deliveryProblems, type DeliveryStatus, deliveryStatus } from './delivery-status.ts';
+import {
+  deliveryProblems,
+  type DeliveryStatus,
+  deliveryStatus,
+  troubleProblems,
+} from './delivery-status.ts';
 import {
   counted,
   type Finding,
@@ -106,7 +111,7 @@ export const PROBLEMS_SHOWN_MAX = 100;
 const SEVERITIES: readonly Severity[] = ['error', 'warning', 'note'];
 
 /**
- * Adds the problems to a report: errors first, and failures to read the service before others; at most
+ * Adds the problems to a report: errors first, of these a queue that loses data, then failures to read the service; at most
  * PROBLEMS_SHOWN_MAX and one that counts the rest. `book` dates them. `isPart`: the report covers a part of the book.
  */
 export function withProblems<Report extends StatusReport>(
@@ -115,6 +120,7 @@ export function withProblems<Report extends StatusReport>(
   isPart = false,
 ): Report & StatusDocument {
   const found = [
+    ...troubleProblems(report),
     ...pullFindings(report),
     ...reloadProblems(report),
     ...scrapeProblems(report),

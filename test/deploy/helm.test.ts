@@ -377,6 +377,11 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
 
   test.each([
     ['a value that the chart does not have', { replicas: 3 }, /replicas/],
+    [
+      'a key that the configuration does not have',
+      { config: { otlp: { endpont: 'x' } } },
+      /endpont/,
+    ],
     ['a wrong type', { shards: 'three' }, /shards/],
     ['a dashboard that there is not', { dashboards: { files: ['none'] } }, /dashboards/],
     ['a tag in the place of a digest', { image: { digest: '1.0' } }, /digest/],

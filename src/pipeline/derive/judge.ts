@@ -134,6 +134,8 @@ function judgeRow(judging: Judging, row: number, metric: Metric, dropReason: num
     return OUTCOME.consumed;
   }
   if (!metric.isIncluded) return OUTCOME.excluded;
+  if (metric.declared === 'summary' && judging.options.summaries !== 'send' && role !== ROLE.scalar)
+    return OUTCOME.summaryDropped;
   if (isCompound(metric)) {
     if (metric.declared === 'gaugehistogram') return OUTCOME.gaugeHistogram;
     if (table.head[row] !== row || table.compounds.has(row)) return OUTCOME.part;

@@ -67,7 +67,7 @@ export function resolveMetric(metric: Metric, options: DeriveOptions): void {
   const name = rename?.name ?? metric.name;
   metric.sentName = SCRAPE_SERIES.some(([own]) => own === name) ? `exported_${name}` : name;
   metric.labelRules = rename?.labels ?? null;
-  resolveKind(metric, entry, override);
+  resolveKind(metric, entry, override, options.summaries);
   const catalogUptime = metric.kind === 'sum' ? (found?.uptimeName ?? null) : null;
   metric.uptimeName = isCounting(metric) ? (override?.uptimeSeries ?? catalogUptime) : null;
   metric.isUptime =
@@ -83,10 +83,13 @@ function resolveKind(
   metric: Metric,
   entry: CatalogEntry | null,
   override: OverrideConfig | null,
+  summaries: DeriveOptions['summaries'],
 ): void {
   const declared = DECLARED_KINDS[metric.declared];
   metric.kind = declared;
   metric.typeSource = metric.hasType ? 'declared' : 'none';
+  // Its quantiles are single numbers, and nothing else of it is sent.
+  if (declared === 'summary' && summaries === 'quantiles') metric.kind = 'gauge';
   // Nothing can override the shape of the samples.
   if (declared === 'histogram' || declared === 'summary') return;
   const type = override?.type ?? null;

@@ -216,7 +216,11 @@ class Placing {
     }
     noteNaming(table.services[service]!, namespace === '');
     linkCreated(table, row, key);
-    const isPart = isCompound(metric) && fileInCompound(table, row, key);
+    const isSummary = metric.declared === 'summary';
+    if (isSummary && options.summaries === 'quantiles' && table.role[row] === ROLE.quantile)
+      table.role[row] = ROLE.scalar;
+    const isKept = isCompound(metric) && !(isSummary && options.summaries === 'drop');
+    const isPart = isKept && fileInCompound(table, row, key);
     const isNumber = !isCompound(metric) && table.role[row] === ROLE.scalar;
     const isHead = isPart ? table.head[row] === row : isNumber;
     if (isHead && !isSame) registerIdentity(table, row, key, options.dropLabels);

@@ -6,6 +6,7 @@
 // there (unwritten.ts).
 
 import { causeText } from '../../errors.ts';
+import { formatCount } from '../../lib/format.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { CounterSeries, CountersOf } from '../../lib/counters.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
@@ -40,7 +41,7 @@ import {
 } from './transactions.ts';
 import { Unwritten } from './unwritten.ts';
 
-const DISK_FULL = 'its disk is full: new metrics replace the oldest';
+const DISK_FULL = 'the disk is full: new metrics replace the oldest';
 
 const UNSETTLED = "cannot store the back end's answers: the file cannot be written";
 
@@ -313,7 +314,7 @@ export class Queue {
     const trouble = this.#storage.gone ?? this.#trouble ?? (this.#isUnsettled ? UNSETTLED : null);
     const points = this.#droppedLately();
     if (trouble === null || points === 0) return trouble;
-    return `${trouble}; ${String(points)} points were dropped in the last minute`;
+    return `${formatCount(points)} points were lost in the last minute: ${trouble}`;
   }
 
   /** Notes for the operator, as sentences: for example that other programs deleted files, or that state is lost. */

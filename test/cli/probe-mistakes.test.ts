@@ -1,0 +1,34 @@
+// The likely mistake behind an answer to `check --probe`.
+
+import { expect, test } from 'vitest';
+import { likelyMistakes } from '../../src/cli/probe-mistakes.ts';
+
+test.each([
+  ['http://localhost:4317/v1/metrics', 'http/protobuf', 'cut off', /4317 is usually for gRPC/],
+  ['http://localhost:4318', 'grpc', 'cut off', /4318 is usually for HTTP/],
+  ['http://localhost:4318/v1/metrics/v1/metrics', 'http/protobuf', 'answered 404', /ends twice/],
+  ['http://otlp.example.com/v1/metrics', 'http/protobuf', 'cut off', /want https/],
+  ['https://localhost:4318/v1/metrics', 'http/protobuf', 'wrong version number', /use http:\/\//],
+  ['https://otlp.example.com/v1/metrics', 'http/protobuf', 'answered 403', /of another region/],
+] as const)('%s over %s: %s', (endpoint, protocol, reason, words) => {
+  expect(likelyMistakes({ endpoint, protocol }, reason, null)).toEqual([
+    expect.stringMatching(words),
+  ]);
+});
+
+test('a refused token is named as the back end has it', () => {
+  const settings = {
+    endpoint: 'https://otlp.nr-data.net/v1/metrics',
+    protocol: 'http/protobuf',
+  } as const;
+  const [words] = likelyMistakes(settings, 'the back end answered 401', 'new-relic');
+  expect(words).toContain('the header api-key may be missing');
+});
+
+test('nothing is likely where the back end is only away', () => {
+  const settings = {
+    endpoint: 'http://localhost:4318/v1/metrics',
+    protocol: 'http/protobuf',
+  } as const;
+  expect(likelyMistakes(settings, 'the back end answered 503', null)).toEqual([]);
+});
