@@ -110,6 +110,7 @@ export class PageServer implements AsyncDisposable {
     if (this.#logs === null || !url.pathname.startsWith(LOGS_PATH)) return false;
     const answer = this.#logs({
       method: request.method ?? '',
+      url: request.url ?? '',
       path: url.pathname.slice(LOGS_PATH.length).replace(/\/$/, ''),
       query: url.searchParams,
       headers: request.headers,

@@ -3,11 +3,10 @@
 // corpora are variations of it; the last one is a page as a real exporter writes it.
 
 import { readFileSync } from 'node:fs';
+import { CATALOG } from '../../src/catalog/all.ts';
 import { hashText } from '../../src/simulator/load.ts';
 import { pageLines } from '../../src/simulator/page.ts';
-import { prefixed, tableRows } from '../../src/simulator/series.ts';
 import {
-  seriesFrom,
   seriesOf,
   type SimulatedSeries,
   type SimulatedService,
@@ -66,23 +65,28 @@ export function servicesOf({ services }: CorpusSpec, address: number): readonly 
 /** Exactly `count` series: first the series that any single server has, then the series of more and more tables. */
 function seriesOfService(service: SimulatedService, count: number): readonly SimulatedSeries[] {
   const series = seriesOf(service, SEED);
-  const [server] = service.servers;
-  if (server === undefined) return series;
-  for (let table = 1; series.length < count; table++) {
-    const rows = tableRows(`table_${String(table).padStart(5, '0')}`, 1 + (table % 64));
-    series.push(...prefixed('engine_', rows).map(row => seriesFrom(row, service, server, SEED)));
-  }
+  const ofTable = series.filter(({ own }) => own['table'] === 'stock');
+  for (let table = 1; series.length < count; table++)
+    series.push(...ofTable.map(one => withTable(one, `table_${String(table).padStart(5, '0')}`)));
   return series.slice(0, count);
 }
+
+function withTable(series: SimulatedSeries, table: string): SimulatedSeries {
+  const own = { ...series.own, table };
+  const hash = hashText(`${series.service.id} ${Object.values(own).join(' ')}`, SEED);
+  return { ...series, own, hash };
+}
+
+const COUNTERS = new Set(CATALOG.filter(({ type }) => type === 'counter').map(({ name }) => name));
 
 function engineLines(spec: CorpusSpec, address: number): readonly CorpusLine[] {
   const services = servicesOf(spec, address);
   const all = services.flatMap(service => seriesOfService(service, spec.series));
-  return pageLines(all).map(({ series: { shape, hash }, metadata, key }) => {
+  return pageLines(all).map(({ series: { name, hash }, metadata, key }) => {
     // Mends the one TYPE line that lacks its space: the plain stack would refuse the whole page for it.
     const before = `${metadata.replace(/^#TYPE /m, '# TYPE ')}${key} `;
-    if (shape.kind === 'uptime') return uptimeLine(before);
-    return shape.kind === 'counter' ? risingLine(before, hash) : swayingLine(before, hash);
+    if (name.endsWith('_status_uptime')) return uptimeLine(before);
+    return COUNTERS.has(name) ? risingLine(before, hash) : swayingLine(before, hash);
   });
 }
 

@@ -1,5 +1,5 @@
 // The whole catalog: the 160 series of the specification (service-spec section 2.7), table by table. A new series also
-// needs a line in simulator/series.ts and in test/fixtures/series-names.txt: tests compare the three.
+// needs a line in test/fixtures/series-names.txt; the simulator has it at once.
 
 import { type CatalogEntry, type CatalogTable, table, updown } from './catalog.ts';
 import { DIST_TABLES } from './dist.ts';

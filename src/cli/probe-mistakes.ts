@@ -4,6 +4,8 @@ import { profileOf } from '../config/back-ends.ts';
 import type { OtlpSignalConfig } from '../config/config.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 
+const REFUSED = /^the back end answered (?:401|403|UNAUTHENTICATED|PERMISSION_DENIED)/;
+
 /** Sentences without a full stop; none where the reason says enough. */
 export function likelyMistakes(
   { endpoint, protocol }: Pick<OtlpSignalConfig, 'endpoint' | 'protocol'>,
@@ -12,7 +14,7 @@ export function likelyMistakes(
 ): readonly string[] {
   const { port, protocol: scheme, pathname, hostname } = new URL(endpoint);
   const found: string[] = [];
-  const status = /answered (\d{3})/.exec(reason)?.[1];
+  const isRefused = REFUSED.test(reason);
   if (protocol !== 'grpc' && port === '4317')
     found.push('port 4317 is usually for gRPC: use 4318, or `otlp.protocol: grpc`');
   if (protocol === 'grpc' && port === '4318')
@@ -25,8 +27,8 @@ export function likelyMistakes(
     found.push('plain http to another machine: most such back ends want https');
   if (scheme === 'https:' && /wrong version number|EPROTO|packet length/i.test(reason))
     found.push('the other side speaks plain http: use http://');
-  if (status === '401' || status === '403') {
-    const needs = profileOf(backend)?.needs ?? [];
+  if (isRefused) {
+    const needs = profileOf(backend)?.needs.filter(({ signal }) => signal === undefined) ?? [];
     const what = needs.map(need => need.what).join(', ') || 'the token';
     found.push(`${what} may be missing, wrong, without the right to write, or of another region`);
   }

@@ -139,7 +139,7 @@ export const BACK_ENDS = {
   datadog: {
     title: 'Datadog',
     values: [
-      PROTOBUF,
+      { ...PROTOBUF, reason: 'it takes logs in no other form' },
       temporality('delta', 'it takes only delta'),
       {
         key: 'otlp.max_request',
@@ -249,7 +249,7 @@ export const BACK_ENDS = {
         reason: 'all projects have this address',
       },
       temporality('cumulative', 'it takes only cumulative'),
-      { key: 'otlp.max_points', value: 200, reason: 'it drops a larger request whole' },
+      { key: 'otlp.max_points', value: 200, reason: 'it refuses a larger request' },
     ],
     example: [
       'endpoint: https://telemetry.googleapis.com',
@@ -334,7 +334,10 @@ export const BACK_ENDS = {
   },
   chronosphere: {
     title: 'Chronosphere',
-    values: [{ key: 'otlp.protocol', value: 'grpc', reason: 'it takes nothing else' }, GZIP],
+    values: [
+      { key: 'otlp.protocol', value: 'grpc', reason: 'it is its only documented protocol' },
+      { ...GZIP, reason: 'it is its only documented compression' },
+    ],
     endpoint: own('https://TENANT.chronosphere.io:443'),
     example: [
       'endpoint: https://tenant.chronosphere.io:443',

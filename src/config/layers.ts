@@ -14,7 +14,7 @@ import { api, CONFIG, metrics, otlp } from './keys.ts';
 import { memoryLimits, type MemoryReadings } from './memory-limits.ts';
 import type { OtelVariables } from './otel-variables.ts';
 import { isPlainMap, type KeyPath, pathText, valueAt, withValueAt, type YamlMap } from './paths.ts';
-import { profileLayer } from './profile.ts';
+import { hasOwnAddress, profileLayer } from './profile.ts';
 import { formatDuration } from './units.ts';
 import type { Yaml } from './yaml.ts';
 
@@ -90,7 +90,8 @@ function dependentDefaults(root: YamlMap): Layer {
   const intervalMs = readAt(root, ['metrics', 'interval'], metrics.keys.intervalMs) ?? Infinity;
   const timeoutMs = readAt({}, ['api', 'timeout'], api.keys.timeoutMs) ?? 0;
   if (intervalMs < timeoutMs) layer.set('api.timeout', { value: formatDuration(intervalMs) });
-  if (readAt(root, ['otlp', 'protocol'], otlp.keys.protocol) === 'grpc')
+  const isGrpc = readAt(root, ['otlp', 'protocol'], otlp.keys.protocol) === 'grpc';
+  if (isGrpc && !hasOwnAddress(root))
     layer.set('otlp.endpoint', { value: 'http://localhost:4317' });
   return layer;
 }

@@ -21,6 +21,11 @@ export function profileLayer(given: unknown): Layer {
   return new Map(values.map(({ key, value }) => [key, { value, source }]));
 }
 
+/** True when each account of the back end has an address of its own, so that no default can be right. */
+export function hasOwnAddress(root: unknown): boolean {
+  return profileOf(valueAt(root, BACKEND))?.endpoint !== undefined;
+}
+
 /** The address that the back end needs and nobody has set. */
 export function endpointIsOwn(root: unknown, signal: Signal): Violation[] {
   const name = valueAt(root, BACKEND);

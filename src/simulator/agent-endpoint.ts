@@ -1,6 +1,5 @@
 // The agent: sessions and chat (service-spec 2.1 to 2.3, 4, 5 and 7). It answers every question with the same small
-// table and the requested filter, and a greeting with text only. It remembers the questions of a session. A fault sets
-// each behaviour that the specification leaves open.
+// table and the requested filter, and a greeting with text only. It remembers the questions of a session.
 
 import { z } from 'zod';
 import {
@@ -13,7 +12,6 @@ import {
   segmentsOf,
   withBody,
 } from './answer.ts';
-import type { Faults } from './faults.ts';
 import { hexOf } from './load.ts';
 
 interface Conversation {
@@ -37,19 +35,18 @@ const SESSION_BODY = z.object({
   agent_id: TEXT,
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
-const FILTERS = z.record(z.string(), z.string()).optional();
 const CHAT_BODY = z.object({
   prompt: TEXT,
   agent_id: string('must be a UUID').pipe(z.guid('must be a UUID')),
   session_id: TEXT.optional(),
-  config: z.object({ table_filters: FILTERS, table_filter: FILTERS }).optional(),
+  config: z.object({ table_filters: z.record(z.string(), z.string()).optional() }).optional(),
 });
 type ChatBody = z.infer<typeof CHAT_BODY>;
 
 const refuse = detailAnswer.bind(null, 400);
 
 /** Paths are below /copilot/v1. */
-export function createAgentEndpoint(faults: () => Faults): Endpoint {
+export function createAgentEndpoint(): Endpoint {
   const conversations = new Map<string, Conversation>();
   let created = 0;
   const create = (request: EndpointRequest): Answer =>
@@ -67,7 +64,7 @@ export function createAgentEndpoint(faults: () => Faults): Endpoint {
       if (conversation === undefined)
         return detailAnswer(404, ['body', 'session_id'], 'No such session');
       conversation?.prompts.push(prompt);
-      return jsonAnswer(200, replyTo(body, conversation?.prompts ?? [], faults()));
+      return jsonAnswer(200, replyTo(body, conversation?.prompts ?? []));
     });
   return request => {
     const { method, path } = request;
@@ -85,25 +82,20 @@ export function createAgentEndpoint(faults: () => Faults): Endpoint {
   };
 }
 
-/** The answer in the specified shape, or in the other observed one. */
-function replyTo(body: ChatBody, prompts: readonly string[], faults: Faults): unknown {
+function replyTo(body: ChatBody, prompts: readonly string[]): unknown {
   const { prompt, session_id } = body;
   const isAboutData = !GREETING.test(prompt);
-  const sql = isAboutData ? sqlOf(body, faults) : undefined;
   const before = prompts.length > 1 ? ` Before that: ${prompts.at(-2) ?? ''}` : '';
   const words = isAboutData ? `There are ${ROWS.length} kinds of orders.` : 'At your service.';
-  const response = `You asked: ${prompt} ${words}${before}`;
-  const session = session_id === undefined ? {} : { session_id };
-  if (faults.chatShape === 'plain')
-    return { response, ...(sql === undefined ? {} : { sql, data: ROWS }), ...session };
-  const content = faults.chatError === null ? response : null;
-  const nested = { content, sql_text: sql ?? null, error_text: faults.chatError };
-  const col_keys = isAboutData ? Object.keys(ROWS[0] ?? {}) : [];
-  return { prompt, response: { ...nested, col_keys }, ...session };
+  return {
+    response: `You asked: ${prompt} ${words}${before}`,
+    ...(isAboutData ? { sql: sqlOf(body), data: ROWS } : {}),
+    ...(session_id === undefined ? {} : { session_id }),
+  };
 }
 
-function sqlOf({ config }: ChatBody, { filterKey }: Faults): string {
-  const filter = config?.[filterKey]?.['orders'];
+function sqlOf({ config }: ChatBody): string {
+  const filter = config?.table_filters?.['orders'];
   const where = filter === undefined ? '' : ` WHERE ${filter.replace(/^\s*where\s+/iu, '')}`;
   return `SELECT status, COUNT(*) AS orders FROM orders${where} GROUP BY status`;
 }

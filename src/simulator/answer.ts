@@ -1,4 +1,4 @@
-// The contract of the simulator's endpoints: the request, and the answer before a transport fault changes it. Also the
+// The contract of the simulator's endpoints: the request, and the answer as it is sent. Also the
 // two error bodies of the service: one for the agent's paths, one for all others.
 
 import { STATUS_CODES } from 'node:http';
@@ -6,6 +6,8 @@ import type { z } from 'zod';
 
 export interface EndpointRequest {
   readonly method: string;
+  /** The requested path and query as they were sent. */
+  readonly url: string;
   /** The requested path without a trailing slash; an endpoint gets only the part after its own path. */
   readonly path: string;
   readonly query: URLSearchParams;

@@ -1,6 +1,5 @@
 // Backups: schedules, backups and restores (service-spec 2.4 to 2.6 and 4, and the behaviour observed beyond it). Every
-// service has a daily schedule and a week of backups; a restore runs for a minute of the service's clock. A fault sets
-// each behaviour that the specification leaves open.
+// service has a daily schedule and a week of backups; a restore runs for a minute of the service's clock.
 
 import { z } from 'zod';
 import { nextCronRun } from '../lib/pull-schedule.ts';
@@ -16,7 +15,6 @@ import {
   textOf,
   withBody,
 } from './answer.ts';
-import type { Faults } from './faults.ts';
 import type { SimulatedService } from './world.ts';
 import { DAY_MS } from '../lib/clock.ts';
 
@@ -29,7 +27,6 @@ interface Restore {
 
 interface State {
   readonly services: readonly SimulatedService[];
-  readonly faults: () => Faults;
   readonly schedules: Map<number, Schedule>;
   readonly restores: Map<number, Restore>;
   nextId: number;
@@ -41,11 +38,8 @@ const PAGE_SIZE = 20;
 const PAGE_SIZE_MAX = 200;
 
 /** Paths are below /backup/v1. */
-export function createBackupEndpoint(
-  services: readonly SimulatedService[],
-  faults: () => Faults,
-): Endpoint {
-  const state: State = { services, faults, schedules: new Map(), restores: new Map(), nextId: 1 };
+export function createBackupEndpoint(services: readonly SimulatedService[]): Endpoint {
+  const state: State = { services, schedules: new Map(), restores: new Map(), nextId: 1 };
   let isFilled = false;
   return request => {
     // At the first request, because only a request has the time.
@@ -65,17 +59,15 @@ export function createBackupEndpoint(
 function schedules(state: State, request: EndpointRequest): Answer | null {
   const { method, nowMs, query } = request;
   if (method === 'GET') {
-    if (state.faults().isServiceIdRequired && !query.has('service_id'))
-      return errorAnswer(400, 'service_id is required', request);
     const all = [...state.schedules.values()].map(one => scheduleAt(one, nowMs));
-    return listed(state, 'schedules', all, query);
+    return listed('schedules', all, query);
   }
   if (method !== 'POST') return null;
   return withBody(SCHEDULE_BODY, request, refusal(request), body => {
     const { service_id, backup_type, schedule } = body;
     const added = addSchedule(state, [service_id, backup_type, schedule], nowMs);
     if (added === null) return errorAnswer(404, 'No such service', request);
-    return created(state, scheduleAt(added, nowMs));
+    return jsonAnswer(201, scheduleAt(added, nowMs));
   });
 }
 
@@ -159,7 +151,7 @@ function backups(state: State, request: EndpointRequest): Answer | null {
   const matching = all.filter(
     one => Date.parse(one.end_time) <= nowMs && (status ?? one.status) === one.status,
   );
-  return listed(state, 'backups', matching, query);
+  return listed('backups', matching, query);
 }
 
 function backupOf(service: SimulatedService, dayMs: number) {
@@ -180,7 +172,7 @@ function restores(state: State, request: EndpointRequest): Answer | null {
   const { method, nowMs, query } = request;
   if (method === 'GET') {
     const all = [...state.restores.values()].map(one => restoreAt(one, nowMs));
-    return listed(state, 'restores', all, query);
+    return listed('restores', all, query);
   }
   if (method !== 'POST') return null;
   return withBody(RESTORE_BODY, request, refusal(request), ({ service_id }) => {
@@ -188,7 +180,7 @@ function restores(state: State, request: EndpointRequest): Answer | null {
       return errorAnswer(404, 'No such service', request);
     const restore: Restore = { id: state.nextId++, service_id, createdMs: nowMs, type: 'full' };
     state.restores.set(restore.id, restore);
-    return created(state, restoreAt(restore, nowMs));
+    return jsonAnswer(201, restoreAt(restore, nowMs));
   });
 }
 
@@ -204,23 +196,14 @@ function restoreAt({ createdMs, ...restore }: Restore, nowMs: number) {
   return { ...restore, status, message: '', created_at: new Date(createdMs).toISOString() };
 }
 
-function created(state: State, value: unknown): Answer {
-  const { createdBody } = state.faults();
-  if (createdBody === 'object') return jsonAnswer(201, value);
-  const body = Buffer.from(createdBody === 'empty' ? '' : 'OK');
-  return { ...emptyAnswer(201), body };
-}
-
-/** A list, only of the requested service if there is one: wrapped and in pages from 1 on, or bare and whole. */
+/** A list, only of the requested service if there is one, in pages from 1 on. */
 function listed(
-  state: State,
   name: string,
   all: readonly { readonly service_id: string }[],
   query: URLSearchParams,
 ): Answer {
   const wanted = query.get('service_id');
   const items = all.filter(({ service_id }) => (wanted ?? service_id) === service_id);
-  if (state.faults().listShape === 'bare') return jsonAnswer(200, items);
   const size = Math.min(Math.max(Number(query.get('page_size')) || PAGE_SIZE, 1), PAGE_SIZE_MAX);
   const page = Math.max(Number(query.get('page')) || 1, 1);
   return jsonAnswer(200, {

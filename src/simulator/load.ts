@@ -86,21 +86,20 @@ export interface Moment {
 }
 
 export interface Shape {
-  readonly kind: 'constant' | 'uptime' | 'counter' | 'level' | 'position';
   /** Levels of a server with the same key sway in the same way, so that related values add up. */
   readonly key?: string;
   readonly at: (moment: Moment, hash: number) => number;
 }
 
 export function constant(value: number): Shape {
-  return { kind: 'constant', at: () => value };
+  return { at: () => value };
 }
 
 /** Whole seconds since the process started, or since the first process of the service did. */
 export function uptime(of: 'server' | 'service' = 'server'): Shape {
   const at = ({ timeMs, startMs, serviceStartMs }: Moment): number =>
     Math.floor((timeMs - (of === 'server' ? startMs : serviceStartMs)) / 1000);
-  return { kind: 'uptime', at };
+  return { at };
 }
 
 /** A counter with this mean growth; `step` is the smallest amount by which it grows. */
@@ -109,14 +108,14 @@ export function grows(perSecond: number, step = 1): Shape {
     const noisy = load + noiseSeconds(hash, timeMs) - noiseSeconds(hash, startMs);
     return roundTo(Math.max(noisy, 0) * perSecond, step, Math.floor);
   };
-  return { kind: 'counter', at };
+  return { at };
 }
 
 /** A gauge that differs from its mean by `spread` at most. With a negative `spread`, it falls when the load rises. */
 export function level(mean: number, spread: number, step = 1, key?: string): Shape {
   const at = ({ timeMs, wave }: Moment, hash: number): number =>
     roundTo(mean + spread * (0.6 * wave + 0.4 * noise(hash, timeMs)), step, Math.round);
-  return { kind: 'level', at, ...(key === undefined ? {} : { key }) };
+  return { at, ...(key === undefined ? {} : { key }) };
 }
 
 /** A position that outlives the process: it grows with time alone, and starts again at `wrapsAt`. */
@@ -125,7 +124,7 @@ export function position(perSecond: number, wrapsAt: number = Infinity, lagSecon
     const reached = Math.floor((timeMs / 1000 - lagSeconds) * perSecond);
     return wrapsAt === Infinity ? reached : 4 + (reached % wrapsAt);
   };
-  return { kind: 'position', at };
+  return { at };
 }
 
 // Steps below one are powers of ten: dividing by their inverse gives the shortest decimal, 0.0012 instead of

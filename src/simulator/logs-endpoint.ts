@@ -1,7 +1,6 @@
 // The log API: lists archives by day, service, server and type, and serves them as ZIP. Today's archive grows under the
 // same id; archives go back as far as the retention. The paths are the observed ones.
 
-import { gzipSync } from 'node:zlib';
 import { membersOf } from '../lib/json.ts';
 import {
   type Answer,
@@ -11,8 +10,6 @@ import {
   jsonAnswer,
   textOf,
 } from './answer.ts';
-import { gzipBomb } from './delivery.ts';
-import { type ArchiveFault, type Faults, NO_FAULTS } from './faults.ts';
 import {
   dayName,
   GeneratedLogs,
@@ -27,13 +24,14 @@ import { DAY_MS } from '../lib/clock.ts';
 
 interface State {
   readonly source: LogSource;
-  readonly faults: () => Faults;
   /** A cache of the sizes of archives whose day is over. */
   readonly closedSizes: Map<string, number>;
-  listCount: number;
   retention: typeof RETENTION;
 }
 
+export const NO_DATE = 'Not a date that logs are kept for';
+const RAW_FORMAT = ['raw', 'log'] as const;
+const JSON_FORMAT = ['json', 'json'] as const;
 const LIMIT = 100;
 const LIMIT_MAX = 1_000;
 const CLOSED_SIZES_MAX = 10_000;
@@ -46,34 +44,12 @@ const RETENTION = {
 };
 
 /** Paths are below /observability/v2/logs. */
-export function createLogsEndpoint(
-  source: LogSource,
-  faults: () => Faults = () => NO_FAULTS,
-): Endpoint {
-  const state: State = {
-    source,
-    faults,
-    closedSizes: new Map(),
-    listCount: 0,
-    retention: RETENTION,
-  };
+export function createLogsEndpoint(source: LogSource): Endpoint {
+  const state: State = { source, closedSizes: new Map(), retention: RETENTION };
   return request => {
-    const { method, path, json } = request;
-    const listed = (query: URLSearchParams): Answer => {
-      const failure = faults().listStatuses[query.get('logType') ?? ''];
-      if (failure !== undefined) return errorAnswer(failure, 'Simulated failure', request);
-      const wanted = wantedOf(query, faults());
-      const { poisonStatus } = faults();
-      if (wanted !== null && poisonStatus !== null && isPoisoned(wanted, faults()))
-        return errorAnswer(poisonStatus, 'Simulated failure', request);
-      if (wanted !== null) return list(state, request.nowMs, wanted);
-      return errorAnswer(400, 'Not a date that logs are kept for', request);
-    };
-    const { ignoredParameters } = faults();
-    const heeded = [...request.query].filter(([name]) => !ignoredParameters.includes(name));
-    const query = new URLSearchParams(heeded);
-    if (method === 'GET' && path === '') return listed(query);
-    if (method === 'POST' && path === '/query') return listed(queryOf(json));
+    const { method, path, query, json } = request;
+    if (method === 'GET' && path === '') return list(state, request, query);
+    if (method === 'POST' && path === '/query') return list(state, request, queryOf(json));
     if (method === 'GET' && path === '/archive') return archive(state, request);
     if (method === 'GET' && path === '/types') return types();
     if (method === 'GET' && path === '/servers') return servers(state);
@@ -93,52 +69,28 @@ function queryOf(json: unknown): URLSearchParams {
   return query;
 }
 
-interface Wanted {
-  readonly query: URLSearchParams;
-  readonly from: number;
-  readonly to: number;
-  readonly has: (archive: LogArchive) => boolean;
-}
-
-function wantedOf(query: URLSearchParams, { oldestMs }: Faults): Wanted | null {
+function list(state: State, request: EndpointRequest, query: URLSearchParams): Answer {
+  const { nowMs } = request;
   const from = Date.parse(query.get('fromDate') ?? '1970-01-01');
   const to = Date.parse(query.get('toDate') ?? '9999-01-01');
-  if (Number.isNaN(from) || Number.isNaN(to) || from < (oldestMs ?? -Infinity)) return null;
+  if (Number.isNaN(from) || Number.isNaN(to)) return errorAnswer(400, NO_DATE, request);
   const types = query.getAll('logType').flatMap(value => value.split(','));
   const contexts = query.getAll('serverContext').flatMap(value => value.split(','));
-  const has = ({ service, server, type }: LogArchive): boolean =>
-    (types.length === 0 || types.includes(type)) &&
-    (contexts.length === 0 || contexts.includes(sourceOf(service, server)));
-  return { query, from, to, has };
-}
-
-function list(state: State, nowMs: number, wanted: Wanted): Answer {
   const found = archives(state, nowMs).filter(
-    one => one.dayMs + DAY_MS > wanted.from && one.dayMs < wanted.to && wanted.has(one),
+    ({ dayMs, service, server, type }) =>
+      dayMs + DAY_MS > from &&
+      dayMs < to &&
+      (types.length === 0 || types.includes(type)) &&
+      (contexts.length === 0 || contexts.includes(sourceOf(service, server))),
   );
-  if (wanted.query.get('orderBy')?.startsWith('-') === true) found.reverse();
-  return page(state, nowMs, wanted, found);
-}
-
-function isPoisoned({ from, to }: Wanted, { poisonMs }: Faults): boolean {
-  return poisonMs !== null && from <= poisonMs && poisonMs < to;
-}
-
-function page(state: State, nowMs: number, wanted: Wanted, found: readonly LogArchive[]): Answer {
-  const { query } = wanted;
-  if (isPoisoned(wanted, state.faults()))
-    return jsonAnswer(200, {
-      logs: Array.from({ length: Number(query.get('limit')) }, (_, id) => ({ id })),
-    });
+  if (query.get('orderBy')?.startsWith('-') === true) found.reverse();
   const offset = Math.max(Number(query.get('offset')) || 0, 0);
   const limit = Math.min(Math.max(Number(query.get('limit')) || LIMIT, 1), LIMIT_MAX);
-  const unsteady = state.faults().isCountUnsteady ? state.listCount % 2 : 0;
   const logs = found.slice(offset, offset + limit).map(one => descriptor(one, state, nowMs));
-  return jsonAnswer(200, { count: found.length + unsteady, logs });
+  return jsonAnswer(200, { count: found.length, logs });
 }
 
 function archives(state: State, nowMs: number): LogArchive[] {
-  state.listCount++;
   state.source.onList?.();
   const days = state.retention.retention_policy_days;
   const first = Math.floor(nowMs / DAY_MS) * DAY_MS - (days - 1) * DAY_MS;
@@ -147,7 +99,6 @@ function archives(state: State, nowMs: number): LogArchive[] {
 
 function descriptor(archive: LogArchive, state: State, nowMs: number) {
   const { id, service, server, type, dayMs } = archive;
-  const size = state.faults().isSizeHidden ? {} : { size: sizeOf(archive, state, nowMs) };
   return {
     id,
     name: `${server.name}_${type}_${dayName(dayMs)}`,
@@ -155,7 +106,7 @@ function descriptor(archive: LogArchive, state: State, nowMs: number) {
     server: server.name,
     service: service.name,
     serverDataSourceId: sourceOf(service, server),
-    ...size,
+    size: sizeOf(archive, state, nowMs),
     startTime: new Date(dayMs).toISOString(),
   };
 }
@@ -164,33 +115,36 @@ function sizeOf(archive: LogArchive, { source, closedSizes }: State, nowMs: numb
   const isGenerated = source instanceof GeneratedLogs && archive.dayMs + DAY_MS <= nowMs;
   const known = isGenerated ? closedSizes.get(archive.id) : undefined;
   if (known !== undefined) return known;
-  const { length } = entryText(source.lines(archive, nowMs), 'raw', false);
+  const { length } = entryText(source.lines(archive, nowMs), 'raw');
   if (closedSizes.size >= CLOSED_SIZES_MAX) closedSizes.clear();
   if (isGenerated) closedSizes.set(archive.id, length);
   return length;
 }
 
-function archive(state: State, request: EndpointRequest): Answer {
+function archive({ source, retention }: State, request: EndpointRequest): Answer {
   const { query, nowMs } = request;
-  const faults = state.faults();
-  const format = query.get('logFormat') === 'json' ? 'json' : 'raw';
+  const all = source.archives(nowMs, retention.retention_policy_days);
+  const entries = entriesOf(source, all, query, nowMs);
+  if (entries === null) return errorAnswer(404, 'No such log', request);
+  return { status: 200, headers: { 'content-type': 'application/zip' }, body: zip(entries) };
+}
+
+/** The entries of a requested archive: one for each of its logs. Null if one of them is not among `all`. */
+export function entriesOf(
+  source: LogSource,
+  all: readonly LogArchive[],
+  query: URLSearchParams,
+  nowMs: number,
+): readonly ZipEntry[] | null {
+  const [format, ending] = query.get('logFormat') === 'json' ? JSON_FORMAT : RAW_FORMAT;
   const ids = (query.get('logIds') ?? '').split(',');
-  const known = new Map(
-    state.source
-      .archives(nowMs, state.retention.retention_policy_days)
-      .map(one => [one.id, one] as const),
-  );
+  const known = new Map(all.map(one => [one.id, one]));
   const wanted = ids.map(id => known.get(id)).filter(one => one !== undefined);
-  const fault = faults.archives[ids[0] ?? ''] ?? faults.archives['*'];
-  if (wanted.length < ids.length || fault === 'missing')
-    return errorAnswer(404, 'No such log', request);
-  if (typeof fault === 'number') return errorAnswer(fault, 'Simulated failure', request);
-  const entries = wanted.map(one => ({
-    name: `${one.server.name}/${one.type}/${dayName(one.dayMs)}.${format === 'json' ? 'json' : 'log'}`,
-    bytes: entryText(state.source.lines(one, nowMs), format, faults.hasLinePrefix),
+  if (wanted.length < ids.length) return null;
+  return wanted.map(one => ({
+    name: `${one.server.name}/${one.type}/${dayName(one.dayMs)}.${ending}`,
+    bytes: entryText(source.lines(one, nowMs), format),
   }));
-  const body = archiveBody(entries, fault, faults.archiveForm);
-  return { status: 200, headers: { 'content-type': 'application/zip' }, body };
 }
 
 function types(): Answer {
@@ -227,57 +181,15 @@ function sourceOf(service: SimulatedService, server: SimulatedServer): string {
   return `${service.id}/${server.name}`;
 }
 
-// The bytes of an archive: lines in the requested format, packed or broken according to the faults.
-
-/** Container runtimes cut lines at this length. */
-const PART_LENGTH = 16_384;
-
 /** The text of an entry; in json each line is an object. */
-function entryText(
-  lines: Iterable<LogLine>,
-  format: 'raw' | 'json',
-  hasLinePrefix: boolean,
-): Buffer {
+function entryText(lines: Iterable<LogLine>, format: 'raw' | 'json'): Buffer {
   const parts: string[] = [];
   let offset = 0;
-  for (const { text, atMs } of lines) {
+  for (const { text: log, atMs } of lines) {
     const time = new Date(atMs).toISOString();
-    for (const log of hasLinePrefix ? prefixed(text, time) : [text]) {
-      const line = format === 'raw' ? log : JSON.stringify({ log, offset, time, stream: 'stderr' });
-      parts.push(line, '\n');
-      offset += Buffer.byteLength(log) + 1;
-    }
+    parts.push(format === 'raw' ? log : JSON.stringify({ log, offset, time, stream: 'stderr' }));
+    parts.push('\n');
+    offset += Buffer.byteLength(log) + 1;
   }
   return Buffer.from(parts.join(''));
-}
-
-function archiveBody(
-  entries: readonly ZipEntry[],
-  fault: ArchiveFault | undefined,
-  form: Faults['archiveForm'],
-): Buffer {
-  if (fault === 'bomb') return Buffer.concat([...gzipBomb()]);
-  if (fault === 'html') return Buffer.from('<!doctype html><title>Maintenance</title>\n');
-  if (fault === 'encrypted') return zip(entries.map(one => ({ ...one, flags: 1 })));
-  if (fault === 'checksum') return zip(entries.map(one => ({ ...one, checksum: 1 })));
-  if (fault === 'nested') return zip([{ name: 'inner.zip', bytes: zip(entries) }]);
-  if (fault === 'lacking') return zip(entries.slice(1));
-  const whole = packed(entries, form);
-  return fault === 'cut' ? whole.subarray(0, Math.floor(whole.length / 2)) : whole;
-}
-
-/** Several entries need a ZIP. */
-function packed(entries: readonly ZipEntry[], form: Faults['archiveForm']): Buffer {
-  const [first, second] = entries;
-  if (form === 'zip' || first === undefined || second !== undefined) return zip(entries);
-  return form === 'gzip' ? gzipSync(first.bytes) : first.bytes;
-}
-
-function prefixed(text: string, time: string): readonly string[] {
-  const parts: string[] = [];
-  for (let from = 0; from === 0 || from < text.length; from += PART_LENGTH) {
-    const isLast = from + PART_LENGTH >= text.length;
-    parts.push(`${time} stderr ${isLast ? 'F' : 'P'} ${text.slice(from, from + PART_LENGTH)}`);
-  }
-  return parts;
 }

@@ -1,9 +1,8 @@
 // A node:http(s) server for the simulator and the receiver: starts on any free port, knows its URL, reads bodies up to a
-// limit, records its requests, and closes at once, even with silent and half-sent answers.
+// limit, counts its requests, and closes at once, even with silent and half-sent answers.
 
 import {
   createServer,
-  type IncomingHttpHeaders,
   type IncomingMessage,
   type RequestListener,
   type Server,
@@ -93,30 +92,13 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return bytes > maxBytes ? { kind: 'too-long' } : { kind: 'whole', bytes: Buffer.concat(chunks) };
 }
 
-// The record of requests: their counts, and the last requests with their headers, so that a test can check where a key
-// was sent. It is kept in memory and never shown.
-
-export interface RecordedRequest {
-  readonly method: string;
-  /** The original path and query. */
-  readonly url: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly atMs: number;
-}
-
-const RECORDED_MAX = 1_000;
-
+/** How many requests there were, in all and by path. */
 export class RequestRecord {
-  /** The latest, at most RECORDED_MAX of them, oldest first. */
-  readonly latest: RecordedRequest[] = [];
   readonly countByPath: Map<string, number> = new Map();
   count = 0;
 
-  add(request: IncomingMessage, atMs: number): void {
-    const { method = '', url = '', headers } = request;
+  add(url: string): void {
     this.count++;
-    this.latest.push({ method, url, headers, atMs });
-    if (this.latest.length > RECORDED_MAX) this.latest.shift();
     const path = url.replace(/\?.*$/u, '');
     this.countByPath.set(path, (this.countByPath.get(path) ?? 0) + 1);
   }

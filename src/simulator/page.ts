@@ -5,31 +5,22 @@
 import { CATALOG } from '../catalog/all.ts';
 import { formatGoFloat } from '../lib/format.ts';
 import { type Endpoint, errorAnswer } from './answer.ts';
-import type { Faults } from './faults.ts';
 import { hashText, type Moment } from './load.ts';
-import {
-  labelsOf,
-  type SimulatedSeries,
-  type SimulatedServer,
-  type SimulatedService,
-  type World,
-} from './world.ts';
+import { labelsOf, type SimulatedSeries, type SimulatedServer, type World } from './world.ts';
 
 const HEADERS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
 
-export function createMetricsEndpoint(world: World, faults: () => Faults): Endpoint {
+export function createMetricsEndpoint(world: World): Endpoint {
   const lines = pageLines(world.series);
   return request => {
     const { method, path, query, nowMs } = request;
     if (path !== '') return null;
     if (method !== 'GET') return errorAnswer(405, 'Method not allowed', request);
     const wanted = query.get('service');
-    const { absentServices } = faults();
-    const isShown = ({ id, name }: SimulatedService): boolean =>
-      !absentServices.includes(id) && (wanted ?? name) === name;
-    const shown = lines.filter(({ series }) => isShown(series.service));
-    const text = renderPage(world, shown, nowMs, faults().badLines);
-    return { status: 200, headers: HEADERS, body: Buffer.from(text) };
+    const shown = lines.filter(
+      ({ series }) => (wanted ?? series.service.name) === series.service.name,
+    );
+    return { status: 200, headers: HEADERS, body: Buffer.from(renderPage(world, shown, nowMs)) };
   };
 }
 
@@ -52,13 +43,8 @@ export function pageLines(series: readonly SimulatedSeries[]): readonly PageLine
   );
 }
 
-/** The page at `nowMs`. `badLines` says how many broken lines precede the first sample of a service. */
-export function renderPage(
-  world: World,
-  lines: readonly PageLine[],
-  nowMs: number,
-  badLines: Readonly<Record<string, number>> = {},
-): string {
+/** The page at `nowMs`. */
+export function renderPage(world: World, lines: readonly PageLine[], nowMs: number): string {
   const moments = new Map<SimulatedServer, Moment>();
   const momentOf = ({ service, server }: SimulatedSeries): Moment => {
     const known = moments.get(server);
@@ -67,15 +53,10 @@ export function renderPage(
     moments.set(server, moment);
     return moment;
   };
-  const badLeft = new Map(Object.entries(badLines));
   const texts = lines.map(({ series, metadata, key }) => {
     const moment = momentOf(series);
-    const { id } = series.service;
-    // A decimal comma: the line names its service, but has no value.
-    const bad = `${key} 12,5\n`.repeat(badLeft.get(id) ?? 0);
-    badLeft.delete(id);
     const value = formatGoFloat(series.shape.at(moment, series.hash));
-    return `${metadata}${bad}${key} ${value} ${moment.timeMs}\n`;
+    return `${metadata}${key} ${value} ${moment.timeMs}\n`;
   });
   return texts.join('');
 }

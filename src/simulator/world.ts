@@ -3,7 +3,7 @@
 // always agree, so a test can compute the data that it must receive.
 
 import { hashText, loadSeconds, loadWave, type Moment, type Shape } from './load.ts';
-import { type Labels, rowsOf, type SeriesRow, type ServerRole } from './series.ts';
+import { type Labels, rowsOf, type ServerRole } from './series.ts';
 import { bug } from '../errors.ts';
 import { DAY_MS } from '../lib/clock.ts';
 
@@ -79,22 +79,14 @@ export function labelsOf(series: SimulatedSeries): (readonly [name: string, valu
 export function seriesOf(service: SimulatedService, seed: number): SimulatedSeries[] {
   return service.servers.flatMap(server => {
     const others = service.servers.filter(other => other !== server).map(({ name }) => name);
-    const rows = rowsOf(server.role, service.id, others);
-    return rows.map(row => seriesFrom(row, service, server, seed));
+    return rowsOf({ role: server.role, serviceId: service.id, others }).map(
+      ([name, shape, own]) => {
+        const identity = shape.key ?? [name, ...Object.values(own)].join(' ');
+        const hash = hashText(`${service.id} ${server.name} ${identity}`, seed);
+        return { name, own, service, server, shape, hash };
+      },
+    );
   });
-}
-
-const NO_LABELS: Labels = {};
-
-export function seriesFrom(
-  [name, shape, own = NO_LABELS]: SeriesRow,
-  service: SimulatedService,
-  server: SimulatedServer,
-  seed: number,
-): SimulatedSeries {
-  const identity = shape.key ?? [name, ...Object.values(own)].join(' ');
-  const hash = hashText(`${service.id} ${server.name} ${identity}`, seed);
-  return { name, own, service, server, shape, hash };
 }
 
 export interface WorldOptions {

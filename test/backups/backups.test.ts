@@ -9,7 +9,7 @@ import { Queue } from '../../src/pipeline/queue/queue.ts';
 import { BackupsApi } from '../../src/service/backups-api.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import type { ServiceError } from '../../src/service/service-error.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { type FaultySimulator, startFaultySimulator } from '../support/faulty-simulator.ts';
 import { Backups } from '../../src/backups/backups.ts';
 import { limitsOf, queueOptions } from '../pipeline/queue/queue-behaviour.ts';
 import { oracleDecodeLogs } from '../reference/oracle.ts';
@@ -29,7 +29,7 @@ const MINUTE_MS = 60_000;
 let clock: FakeClock;
 let counters: Counters;
 let queue: Queue;
-let simulator: Simulator;
+let simulator: FaultySimulator;
 let clients: ServiceClients;
 let backups: Backups;
 
@@ -63,7 +63,7 @@ beforeEach(async () => {
     logs: { bytes: 100_000, points: Infinity },
   };
   queue = Queue.open(queueOptions({ clock, counters, config, limits }), null);
-  simulator = await startSimulator({ clock, key: KEY });
+  simulator = await startFaultySimulator({ clock, key: KEY });
   clients = new ServiceClients({ clock, counters });
   backups = openBackups(configOf());
 });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { SpoolFile } from '../../src/lib/spool-file.ts';
-import { startSimulator } from '../../src/simulator/simulator.ts';
+import { startFaultySimulator } from '../support/faulty-simulator.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { LogBook } from '../support/log-book.ts';
 import { ServiceShell, SHELL_KEY, useShell } from '../support/service-shell.ts';
@@ -85,7 +85,7 @@ test('logs tail shows a line of a hostile user without control characters', asyn
   const logs = new LogBook(services);
   const text = 'Access denied \u001b]0;owned\u0007\u001b[2J\rorders-0';
   logs.write({ serviceId: 'db1', server, type: 'error-log' }, { text, atMs: Date.now() - 60_000 });
-  await using hostile = await startSimulator({
+  await using hostile = await startFaultySimulator({
     clock: systemClock,
     key: SHELL_KEY,
     services,

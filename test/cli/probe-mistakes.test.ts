@@ -6,10 +6,20 @@ import { likelyMistakes } from '../../src/cli/probe-mistakes.ts';
 test.each([
   ['http://localhost:4317/v1/metrics', 'http/protobuf', 'cut off', /4317 is usually for gRPC/],
   ['http://localhost:4318', 'grpc', 'cut off', /4318 is usually for HTTP/],
-  ['http://localhost:4318/v1/metrics/v1/metrics', 'http/protobuf', 'answered 404', /ends twice/],
+  [
+    'http://localhost:4318/v1/metrics/v1/metrics',
+    'http/protobuf',
+    'the back end answered 404',
+    /ends twice/,
+  ],
   ['http://otlp.example.com/v1/metrics', 'http/protobuf', 'cut off', /want https/],
   ['https://localhost:4318/v1/metrics', 'http/protobuf', 'wrong version number', /use http:\/\//],
-  ['https://otlp.example.com/v1/metrics', 'http/protobuf', 'answered 403', /of another region/],
+  [
+    'https://otlp.example.com/v1/metrics',
+    'http/protobuf',
+    'the back end answered 403',
+    /of another region/,
+  ],
 ] as const)('%s over %s: %s', (endpoint, protocol, reason, words) => {
   expect(likelyMistakes({ endpoint, protocol }, reason, null)).toEqual([
     expect.stringMatching(words),
@@ -25,10 +35,13 @@ test('a refused token is named as the back end has it', () => {
   expect(words).toContain('the header api-key may be missing');
 });
 
-test('nothing is likely where the back end is only away', () => {
+test.each([
+  'the back end answered 503',
+  'cannot get a token from https://login.example.com: it answered 401',
+])('the address is not to blame: %s', reason => {
   const settings = {
     endpoint: 'http://localhost:4318/v1/metrics',
     protocol: 'http/protobuf',
   } as const;
-  expect(likelyMistakes(settings, 'the back end answered 503', null)).toEqual([]);
+  expect(likelyMistakes(settings, reason, null)).toEqual([]);
 });

@@ -1,9 +1,15 @@
 // The profiles of back ends: the lines of each page load without a warning, and the page tells what the profile sets.
-// test/fixtures/back-ends.txt has what `check` says of a configuration that names only the back end; `UPDATE=1` rewrites it.
+// test/fixtures/back-ends.txt has what `check` says of a configuration that lacks the address, or the secrets; `UPDATE=1`
+// rewrites it.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { BACK_END_NAMES, type BackEndName, profileOf } from '../../src/config/back-ends.ts';
+import {
+  BACK_END_NAMES,
+  BACK_ENDS,
+  type BackEndName,
+  profileOf,
+} from '../../src/config/back-ends.ts';
 import { effectiveValues, type Judgement } from '../../src/config/examine.ts';
 import { judgeFile, warningMistakes } from '../../src/config/load.ts';
 import { profileNotes } from '../../src/config/profile.ts';
@@ -19,10 +25,15 @@ const ACCOUNT = JSON.stringify({
 });
 
 /** Judges a configuration with these lines below `otlp`; each file that it names has a secret. */
-function judge(lines: readonly string[], environment: Record<string, string> = {}): Judgement {
+function judge(
+  lines: readonly string[],
+  environment: Record<string, string> = {},
+  hasLogs = false,
+): Judgement {
   const text = [
     'api: {base_url: "https://api.example.com", key: "${file:key}"}',
     'services: [{id: dbpgf12345678}]',
+    `logs: {enabled: ${hasLogs}}`,
     'otlp:',
     ...lines.map(line => `  ${line}`),
   ].join('\n');
@@ -31,6 +42,10 @@ function judge(lines: readonly string[], environment: Record<string, string> = {
     return { text: path.endsWith('.json') ? ACCOUNT : 'secret' };
   };
   return judgeFile({ file: 'x.yaml', environment, readFile, memory: null });
+}
+
+function takesLogs(name: BackEndName): boolean {
+  return profileOf(name)?.takesNoLogs === undefined;
 }
 
 function pageOf(name: BackEndName): string {
@@ -45,7 +60,7 @@ test.each(BACK_END_NAMES)('the lines on the page of %s load without a warning', 
   const lines = /```yaml\notlp:\n([^`]*)\n```/.exec(pageOf(name))?.[1]?.split('\n') ?? [];
   const own = lines.map(line => line.replace(/^ {2}/, ''));
   expect(own).toEqual([`backend: ${name}`, ...(profileOf(name)?.example ?? [])]);
-  expect(warningsOf(judge(own))).toEqual([]);
+  expect(warningsOf(judge(own, {}, takesLogs(name)))).toEqual([]);
 });
 
 test.each(BACK_END_NAMES)('the page of %s has what the profile sets, and why', name => {
@@ -55,9 +70,9 @@ test.each(BACK_END_NAMES)('the page of %s has what the profile sets, and why', n
 });
 
 /** What `check` says: mistakes, else warnings and notes. */
-function wordsOf(name: BackEndName): string[] {
+function wordsOf(name: BackEndName, lines: readonly string[]): string[] {
   try {
-    const judgement = judge([`backend: ${name}`]);
+    const judgement = judge([`backend: ${name}`, ...lines], {}, takesLogs(name));
     const notes = profileNotes(judgement.layers.metrics).map(note => `note: ${note}`);
     return [...warningsOf(judgement).map(text => `warning: ${text}`), ...notes];
   } catch (error) {
@@ -66,9 +81,21 @@ function wordsOf(name: BackEndName): string[] {
   }
 }
 
-test('what check says of a back end that is only named', () => {
-  const said = BACK_END_NAMES.map(name => [name, ...wordsOf(name).map(line => `  ${line}`), '']);
-  const text = said.flat().join('\n');
+/** The back end only named, and where its address is missing, also with that alone. */
+function saidOf(name: BackEndName): string[] {
+  const bare = wordsOf(name, []);
+  const addresses = BACK_ENDS[name].example.filter(line => /^\w*endpoint:/.test(line));
+  const addressed = profileOf(name)?.endpoint === undefined ? [] : wordsOf(name, addresses);
+  const rest = addressed.length === 0 ? [] : ['  with the address:', ...addressed.map(indent)];
+  return [name, ...bare.map(indent), ...rest, ''];
+}
+
+function indent(line: string): string {
+  return `  ${line}`;
+}
+
+test('what check says of a back end without its address, and without its secrets', () => {
+  const text = BACK_END_NAMES.flatMap(saidOf).join('\n');
   if (process.env['UPDATE'] === '1') writeFileSync(GOLDEN, text);
   expect(text).toBe(readFileSync(GOLDEN, 'utf8'));
 });

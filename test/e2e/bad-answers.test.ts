@@ -4,9 +4,9 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock as clock } from '../../src/lib/clock.ts';
-import type { Faults } from '../../src/simulator/faults.ts';
+import type { Faults } from '../support/faulty-simulator.ts';
 import { useRig } from '../support/rig.ts';
-import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
+import { startFaultySimulator, type FaultySimulator } from '../support/faulty-simulator.ts';
 import { type Running, start, until } from '../support/program.ts';
 
 const CANARY = 'canary-93d1aa70';
@@ -35,23 +35,26 @@ const BAD_ANSWERS: Readonly<
 const IDS = Object.keys(BAD_ANSWERS);
 
 /** The API of each bad service. */
-const apis = new Map<string, Simulator>();
-let refused: Simulator;
-let elsewhere: Simulator;
+const apis = new Map<string, FaultySimulator>();
+let refused: FaultySimulator;
+let elsewhere: FaultySimulator;
 let daemon: Running;
 let url: string;
 
 beforeAll(async () => {
   const options = { clock, key: CANARY, refreshMs: 500 };
-  [refused, elsewhere] = await Promise.all([startSimulator(options), startSimulator(options)]);
+  [refused, elsewhere] = await Promise.all([
+    startFaultySimulator(options),
+    startFaultySimulator(options),
+  ]);
   for (const id of IDS) {
     const servers = [{ name: `${id}-0`, role: 'single' }] as const;
     const one = { id, name: id, topology: 'single', servers } as const;
     // A page without any service is empty, and no service is absent from it.
     const services = [one, { ...one, id: 'another', name: 'another' }];
-    apis.set(id, await startSimulator({ ...options, services }));
+    apis.set(id, await startFaultySimulator({ ...options, services }));
   }
-  const ofApi = (id: string, { url: base }: Simulator) => ({ id, api: { base_url: base } });
+  const ofApi = (id: string, { url: base }: FaultySimulator) => ({ id, api: { base_url: base } });
   const key = `\${file:${rig.directory.write('refused-key', CANARY)}}`;
   const file = rig.config({
     api: { base_url: rig.simulator.url, key: CANARY, timeout: '800ms' },

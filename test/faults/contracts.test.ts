@@ -1,9 +1,13 @@
-// Each profile of a back end against a server that enforces what the vendor publishes: `once` and a daemon send pages of
-// some services, histograms, summaries and logs with statements of 6,000 characters. Nothing is refused, nothing is lost.
+// Each profile of a back end, with the lines of its page, against a server that enforces what the vendor publishes: `once`
+// and a daemon send pages of some services, histograms, summaries and logs with statements of 6,000 characters. Nothing is
+// refused but a token that has ended, and that once.
 // CONTRACT_SERVICES is the number of services; 125 have 20,000 series.
 
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BACK_END_NAMES, type BackEndName } from '../../src/config/back-ends.ts';
+import { BACK_END_NAMES, BACK_ENDS, type BackEndName } from '../../src/config/back-ends.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { GeneratedLogs, type LogArchive, type LogLine } from '../../src/simulator/log-source.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
@@ -11,10 +15,15 @@ import { demoServices } from '../../src/simulator/world.ts';
 import { ContractBackEnd, CONTRACTS, TOKEN } from '../support/contract-back-end.ts';
 import { type HttpTestServer, startHttpServer } from '../support/http-server.ts';
 import { run, start, tempDirectory, until } from '../support/program.ts';
-import { drained } from './support/bridge.ts';
+import { drained, readAccount } from './support/bridge.ts';
 
 const KEY = 'contracts-key';
+const RSA_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString();
 const SERVICES = demoServices(Number(process.env['CONTRACT_SERVICES'] ?? 8));
+/** A large page takes seconds in requests of 200 points. */
+const INTERVAL = SERVICES.length > 20 ? '15s' : '1s';
 const COLUMNS = Array.from({ length: 600 }, (_, column) => `column_${String(column)}`).join(', ');
 
 /** The usual logs, with long statements. */
@@ -61,45 +70,60 @@ afterAll(async () => {
   files[Symbol.dispose]();
 });
 
-function configOf(name: BackEndName, back: ContractBackEnd, directory: string): string {
-  const { token, signalHeaders = {}, takesNoLogs, paths } = CONTRACTS[name];
-  const [metrics, logs] = [paths?.metrics ?? '/v1/metrics', '/v1/logs'];
-  const isGrpc = name === 'chronosphere';
-  const own = isGrpc
-    ? { endpoint: back.url }
-    : { metrics_endpoint: `${back.url}${metrics}`, logs_endpoint: `${back.url}${logs}` };
-  const headers = token === undefined ? {} : { [token[0]]: token[1] };
-  // Headers of the other signal do no harm.
-  const more = Object.values(signalHeaders)
-    .flat()
-    .map(header => [header, 'databases']);
-  return files.write(
-    `${name}.yaml`,
-    JSON.stringify({
-      api: { base_url: simulator.url, key: KEY },
-      services: [
-        ...SERVICES.map(({ id }) => ({ id })),
-        { id: 'dbkinds01', api: { base_url: kinds.origin } },
-      ],
-      // A large page takes seconds in requests of 200 points.
-      metrics: { interval: SERVICES.length > 20 ? '15s' : '1s' },
-      logs: { enabled: takesNoLogs === undefined },
-      otlp: {
-        backend: name,
-        ...own,
-        headers: { ...headers, ...Object.fromEntries(more) },
-        timeout: '60s',
-      },
-      queue: { directory },
-      status: { listen: '127.0.0.1:0' },
+/** The lines of the back end's page, with the addresses of the test. */
+function linesOf(name: BackEndName, back: ContractBackEnd): readonly string[] {
+  const lines: readonly string[] = BACK_ENDS[name].example;
+  return lines.map(line =>
+    line.replace(/^( *)(\w*endpoint|token_url): (\S+).*$/, (_, indent, key, url: string) => {
+      const origin = key === 'token_url' ? back.login.origin : back.url;
+      const { pathname } = new URL(url);
+      return `${indent}${key}: ${origin}${pathname === '/' ? '' : pathname}`;
     }),
   );
+}
+
+/** Writes the configuration, and the secrets that the lines name, into a directory of its own. */
+function configOf(name: BackEndName, back: ContractBackEnd): string {
+  const directory = join(files.path, name);
+  mkdirSync(directory);
+  const account = {
+    client_email: 'prom2otlp@example.com',
+    private_key: RSA_KEY,
+    token_uri: `${back.login.origin}/token`,
+  };
+  const secrets = {
+    token: TOKEN,
+    'client-secret': TOKEN,
+    'service-account.json': JSON.stringify(account),
+  };
+  for (const [file, text] of Object.entries(secrets)) writeFileSync(join(directory, file), text);
+  const services = [
+    ...SERVICES.map(({ id }) => ({ id })),
+    { id: 'dbkinds01', api: { base_url: kinds.origin } },
+  ];
+  const file = join(directory, 'prom2otlp.yaml');
+  const text = `
+api: ${JSON.stringify({ base_url: simulator.url, key: KEY })}
+services: ${JSON.stringify(services)}
+metrics: {interval: ${INTERVAL}}
+logs: {enabled: ${CONTRACTS[name].takesNoLogs === undefined}}
+otlp:
+  backend: ${name}
+  timeout: 60s
+${linesOf(name, back)
+  .map(line => `  ${line}`)
+  .join('\n')}
+queue: {directory: queue}
+status: {listen: "127.0.0.1:0"}
+`;
+  writeFileSync(file, text);
+  return file;
 }
 
 describe.each(BACK_END_NAMES)('%s', name => {
   test('takes all of `once` and of a daemon', async () => {
     await using back = await ContractBackEnd.start(name);
-    const config = configOf(name, back, `${files.path}/${name}`);
+    const config = configOf(name, back);
     const first = await run(['once', '--config', config]);
     expect(back.refusals).toEqual([]);
     expect(first.stderr).not.toContain(TOKEN);
@@ -110,16 +134,20 @@ describe.each(BACK_END_NAMES)('%s', name => {
     await until('three more requests', () => back.figures.requests >= before + 3, 120_000);
     await drained(daemon);
     await daemon.stop();
-    const { requests, refused, points, records, largestBytes, largestPoints, longestValue } =
-      back.figures;
+    const { figures } = back;
+    const { requests, refused, expired, points, records } = figures;
     console.log(
-      `${name}: ${requests} requests, ${refused} refused, ${points} points, ${records} records, at most ${largestBytes} bytes and ${largestPoints} points, the longest value ${longestValue} characters`,
+      `${name}: ${requests} requests, ${refused} refused (${expired} for a token that had ended), ${points} points, ${records} records, at most ${figures.largestBytes} bytes and ${figures.largestPoints} points, the longest value ${figures.longestValue} characters`,
     );
     expect(back.refusals).toEqual([]);
+    expect(figures.again).toBe(0);
+    const account = readAccount(join(dirname(config), 'queue'));
+    expect(account).toMatchObject({ accepted: points + records, queued: 0, rejected: 0 });
+    expect(account).toMatchObject({ setAside: 0, evicted: 0 });
     expect(points).toBeGreaterThan(SERVICES.length * 100);
     const { takesNoLogs, valueLengthMax } = CONTRACTS[name];
     if (takesNoLogs === undefined)
-      expect(longestValue).toBeGreaterThan(valueLengthMax === undefined ? 4095 : 250);
+      expect(figures.longestValue).toBeGreaterThan(valueLengthMax === undefined ? 4095 : 250);
     expect(records > 0).toBe(takesNoLogs === undefined);
   });
 });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { gzipBomb } from '../../src/simulator/delivery.ts';
+import { gzipBomb } from '../support/faulty-delivery.ts';
 import { listen, type LoopbackServer } from '../../src/simulator/loopback-server.ts';
 import type { StatusDocument } from '../../src/status/status-report.ts';
 import { BIN, type Running, startUnder, tempDirectory, until } from '../support/program.ts';

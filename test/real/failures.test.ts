@@ -12,7 +12,7 @@ import { Supervisor } from '../../src/daemon/reload.ts';
 import { Bell } from '../../src/lib/bell.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { renderCounters } from '../../src/lib/counters.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { type FaultySimulator, startFaultySimulator } from '../support/faulty-simulator.ts';
 import { demoServices, type SimulatedService } from '../../src/simulator/world.ts';
 import { serveStatus } from '../../src/status/status-server.ts';
 import type { StatusDocument } from '../../src/status/status-report.ts';
@@ -37,7 +37,7 @@ const SCREENS: Readonly<Record<string, BrowserContextOptions>> = {
 };
 
 interface Night extends AsyncDisposable {
-  readonly simulator: Simulator;
+  readonly simulator: FaultySimulator;
   readonly receiver: Receiver;
   readonly url: string;
   readonly supervisor: Supervisor;
@@ -56,7 +56,7 @@ interface NightOptions {
   /** The alert that fires at a Prometheus that scrapes the daemon's own metrics. */
   readonly alert?: string;
   /** Called before the daemon starts. */
-  readonly before?: (simulator: Simulator, receiver: Receiver) => void;
+  readonly before?: (simulator: FaultySimulator, receiver: Receiver) => void;
 }
 
 /** `count` services with one server each. */
@@ -73,7 +73,12 @@ async function openNight(options: NightOptions = {}): Promise<Night> {
   const { services = 0, queueBytes, before, alert } = options;
   const directory = tempDirectory();
   const crowd = services === 0 ? demoServices() : crowdOf(services);
-  const simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000, services: crowd });
+  const simulator = await startFaultySimulator({
+    clock,
+    key: KEY,
+    refreshMs: 1000,
+    services: crowd,
+  });
   const receiver = await Receiver.start();
   before?.(simulator, receiver);
   // A busy machine needs seconds to make, read and check the page of many services.

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { ServiceClient } from '../../src/service/client.ts';
-import { startSimulator } from '../../src/simulator/simulator.ts';
+import { startFaultySimulator } from '../support/faulty-simulator.ts';
 import { scriptedService } from '../support/service-client.ts';
 
 const KEY = 'client-key';
 
 describe('with an address and a key', () => {
   test('every area reaches the service', async () => {
-    await using simulator = await startSimulator({ clock: systemClock, key: KEY });
+    await using simulator = await startFaultySimulator({ clock: systemClock, key: KEY });
     await using client = new ServiceClient({ baseUrl: `${simulator.url}/`, key: KEY });
     const page = await client.metrics.read({ service: 'orders' });
     expect(page).toMatchObject({
@@ -40,7 +40,7 @@ describe('with an address and a key', () => {
   });
 
   test('a key from a function is read again when the service refuses it', async () => {
-    await using simulator = await startSimulator({ clock: systemClock, key: KEY });
+    await using simulator = await startFaultySimulator({ clock: systemClock, key: KEY });
     let key = 'old';
     await using client = new ServiceClient({ baseUrl: simulator.url, key: () => key });
     key = KEY;
@@ -89,7 +89,7 @@ describe('a failure is one of a few kinds', () => {
   });
 
   test('a timeout that leaves the outcome of a new schedule unknown', async () => {
-    await using simulator = await startSimulator({ clock: systemClock, key: KEY });
+    await using simulator = await startFaultySimulator({ clock: systemClock, key: KEY });
     simulator.setFaults({ path: '/backup/v1', method: 'POST', isSilent: true });
     await using client = new ServiceClient({ baseUrl: simulator.url, key: KEY, timeoutMs: 100 });
     const request = { backup_type: 'full', schedule: 'once', service_id: 'dbpgf10000001' };

@@ -87,33 +87,6 @@ describe('a chat', () => {
     expect(sqlFor({ orders: 'WHERE a = 1' })).toContain('orders WHERE a = 1 GROUP');
     expect(sqlFor({ customers: 'a = 1' })).not.toContain('WHERE');
   });
-
-  test('2.2: accepts the singular key only with a switch', () => {
-    const config = { table_filter: { orders: 'a = 1' } };
-    const sqlOf = (call: ReturnType<typeof open>): string =>
-      call('POST', '/chat', { ...question, config }).value.sql;
-    expect(sqlOf(open())).not.toContain('WHERE');
-    expect(sqlOf(open({ filterKey: 'table_filter' }))).toContain('WHERE a = 1');
-  });
-
-  test('observed: has another shape, which may carry a failure with a 200', () => {
-    const nested = open({ chatShape: 'nested' })('POST', '/chat', question);
-    expect(nested.value).toEqual({
-      prompt: 'How many?',
-      response: {
-        content: expect.stringContaining('2 kinds'),
-        sql_text: expect.stringContaining('SELECT'),
-        error_text: null,
-        col_keys: ['status', 'orders'],
-      },
-    });
-    const failed = open({ chatShape: 'nested', chatError: 'no such table' });
-    const { status, value } = failed('POST', '/chat', question);
-    expect([status, value.response]).toEqual([
-      200,
-      expect.objectContaining({ content: null, error_text: 'no such table' }),
-    ]);
-  });
 });
 
 describe('7: 400, naming the place, for', () => {

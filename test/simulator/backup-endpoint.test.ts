@@ -3,7 +3,6 @@
 import { describe, expect, test } from 'vitest';
 import { ACCOUNT_MEMBERS } from '../../src/service/credentials-file.ts';
 import { createBackupEndpoint } from '../../src/simulator/backup-endpoint.ts';
-import type { Faults } from '../../src/simulator/faults.ts';
 import { demoServices } from '../../src/simulator/world.ts';
 import { callerOf, JSON_TYPE, NOW } from './call.ts';
 
@@ -123,12 +122,6 @@ describe('section 4: GET schedules', () => {
     expect(created.value.scheduled_at).toBe('2026-03-04T09:00:00.000Z');
     expect(call('GET', '/backups/schedules').value.schedules).toContainEqual(created.value);
   });
-
-  test('is bare, or requires a service_id, with a switch', () => {
-    expect(open({ listShape: 'bare' })('GET', '/backups/schedules').value).toHaveLength(4);
-    const { status, value } = open({ isServiceIdRequired: true })('GET', '/backups/schedules');
-    expect([status, value.errors[0].message]).toEqual([400, 'service_id is required']);
-  });
 });
 
 describe('section 2.5: a restore', () => {
@@ -208,11 +201,4 @@ test('a restore runs for a minute, and then has succeeded', () => {
   expect(call('GET', '/restores?service_id=dbpgf10000001').value.restores).toHaveLength(1);
   expect(call('GET', '/restores?service_id=dbpgf10000002').value.restores).toHaveLength(0);
   expect(call('GET', '/restores/999').status).toBe(404);
-});
-
-test('a POST returns nothing, or a word, with a switch', () => {
-  const post = (createdBody: Faults['createdBody']): unknown =>
-    open({ createdBody })('POST', '/restores', RESTORE);
-  expect(post('text')).toMatchObject({ status: 201, value: 'OK' });
-  expect(post('empty')).toMatchObject({ status: 201, value: '' });
 });

@@ -1,7 +1,6 @@
 // Calls an endpoint of the simulator without a server around it.
 
 import type { Endpoint, EndpointRequest } from '../../src/simulator/answer.ts';
-import { type Faults, NO_FAULTS } from '../../src/simulator/faults.ts';
 
 export const NOW: number = Date.UTC(2026, 2, 4, 9);
 export const JSON_TYPE = {
@@ -26,15 +25,12 @@ export type Call = (
   changes?: Partial<Pick<EndpointRequest, 'headers' | 'nowMs'>>,
 ) => Called;
 
-export function callerOf(
-  create: (faults: () => Faults) => Endpoint,
-  faults: Partial<Faults> = {},
-): Call {
-  const endpoint = create(() => ({ ...NO_FAULTS, ...faults }));
+export function callerOf(create: () => Endpoint): Call {
+  const endpoint = create();
   return (method, url, json, changes = {}) => {
     const { pathname, searchParams: query } = new URL(url, 'http://localhost');
     const path = pathname === '/' ? '' : pathname;
-    const asked = { method, path, query, headers: JSON_TYPE, json, nowMs: NOW, ...changes };
+    const asked = { method, url, path, query, headers: JSON_TYPE, json, nowMs: NOW, ...changes };
     const { status = 404, headers = {}, body = Buffer.alloc(0) } = endpoint(asked) ?? {};
     const isJson = headers['content-type'] === 'application/json';
     const text = body.toString();

@@ -2,17 +2,19 @@
 // compression, sizes, temporality, kinds, lengths of values, names. Where no answer is published, it is the bare status.
 // They decode with the oracle of the tests, and note what came and what they refused.
 
+import { hash } from 'node:crypto';
 import type { BackEndName } from '../../src/config/back-ends.ts';
 import { oracleDecodeLogs, oracleDecodeMetrics } from '../reference/oracle.ts';
 import { BackEnd, type ReceivedRequest } from './back-end.ts';
 import { GrpcBackEnd, type GrpcRequest } from './grpc-back-end.ts';
+import { type HttpTestServer, startHttpServer } from './http-server.ts';
 import { attributesOf, otlpLogs, type PlacedPoint, placedPoints } from './otlp-points.ts';
 
 type Signal = 'metrics' | 'logs';
 
 interface Contract {
-  /** The header with the token, as it must be. */
-  readonly token?: readonly [name: string, value: string];
+  /** The header with the token, as it must be; LOGIN is a token endpoint, whose tokens end. */
+  readonly token?: readonly [name: string, value: string] | typeof LOGIN;
   readonly signalHeaders?: Partial<Readonly<Record<Signal, readonly string[]>>>;
   readonly encodings?: readonly string[];
   readonly pointsMax?: number;
@@ -29,8 +31,13 @@ interface Contract {
   readonly tooMany?: readonly [status: number, words: string];
 }
 
-/** The token of every contract. */
+/** The token of every contract, and the password of its token endpoint. */
 export const TOKEN = 'canary-of-the-token';
+
+const LOGIN = 'login';
+
+/** A token is good for this many requests: a count, so that the speed of the machine does not matter. */
+const TOKEN_REQUESTS = 5;
 
 const GZIP = ['gzip', 'identity'];
 
@@ -52,6 +59,7 @@ export const CONTRACTS: Readonly<Record<BackEndName, Contract>> = {
     token: ['authorization', `Basic ${Buffer.from(`123456:${TOKEN}`).toString('base64')}`],
     encodings: GZIP,
     temporality: 'cumulative',
+    paths: { metrics: '/otlp/v1/metrics', logs: '/otlp/v1/logs' },
   },
   datadog: {
     token: ['dd-api-key', TOKEN],
@@ -66,6 +74,7 @@ export const CONTRACTS: Readonly<Record<BackEndName, Contract>> = {
     bytesMax: 4_000_000,
     valueLengthMax: 255,
     takesNoSummaries: true,
+    paths: { metrics: '/api/v2/otlp/v1/metrics', logs: '/api/v2/otlp/v1/logs' },
   },
   'new-relic': { token: ['api-key', TOKEN], bytesMax: 1_000_000, valueLengthMax: 4095 },
   honeycomb: {
@@ -74,7 +83,7 @@ export const CONTRACTS: Readonly<Record<BackEndName, Contract>> = {
   },
   elastic: { token: ['authorization', `ApiKey ${TOKEN}`], temporality: 'delta' },
   google: {
-    token: ['authorization', `Bearer ${TOKEN}`],
+    token: LOGIN,
     temporality: 'cumulative',
     pointsMax: 200,
     names: /^[a-zA-Z][a-zA-Z0-9_:./]*$/,
@@ -87,7 +96,12 @@ export const CONTRACTS: Readonly<Record<BackEndName, Contract>> = {
     bytesMax: 1_000_000,
     tooMany: [400, 'Maximum number of datapoints per request exceeded: 1000'],
   },
-  'azure-monitor': { token: ['authorization', `Bearer ${TOKEN}`], temporality: 'delta' },
+  // Each signal has the URL that its rule names.
+  'azure-monitor': {
+    token: LOGIN,
+    temporality: 'delta',
+    paths: { metrics: '/METRICS', logs: '/LOGS' },
+  },
   splunk: {
     token: ['x-sf-token', TOKEN],
     takesNoLogs: true,
@@ -109,10 +123,16 @@ interface Seen {
 
 type Refusal = readonly [status: number, words: string];
 
+const EXPIRED: Refusal = [401, 'the token has ended'];
+
 /** Points are data points, or log records. */
 export interface ContractFigures {
   requests: number;
   refused: number;
+  /** Of these, for a token that has ended. */
+  expired: number;
+  /** Requests that were refused although the same had been refused before. */
+  again: number;
   points: number;
   records: number;
   largestBytes: number;
@@ -121,33 +141,76 @@ export interface ContractFigures {
   longestValue: number;
 }
 
+/** A token endpoint. The newest token is good for some requests. */
+class Login {
+  readonly origin: string;
+  readonly #server: HttpTestServer;
+  #count = 0;
+  #requestsLeft = 0;
+
+  private constructor(server: HttpTestServer) {
+    this.#server = server;
+    this.origin = server.origin;
+  }
+
+  static async start(): Promise<Login> {
+    const server = await startHttpServer((_, response) => {
+      login.#requestsLeft = TOKEN_REQUESTS;
+      const body = {
+        access_token: `${TOKEN}-${++login.#count}`,
+        token_type: 'Bearer',
+        expires_in: 3600,
+      };
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+    });
+    const login = new Login(server);
+    return login;
+  }
+
+  takes(value: string | undefined): boolean {
+    return value === `Bearer ${TOKEN}-${this.#count}` && this.#requestsLeft-- > 0;
+  }
+
+  stop(): PromiseLike<void> {
+    return this.#server[Symbol.asyncDispose]();
+  }
+}
+
 export class ContractBackEnd {
   readonly figures: ContractFigures = {
     requests: 0,
     refused: 0,
+    expired: 0,
+    again: 0,
     points: 0,
     records: 0,
     largestBytes: 0,
     largestPoints: 0,
     longestValue: 0,
   };
-  /** Why requests were refused. */
+  /** Why requests were refused, but for a token that has ended. */
   readonly refusals: string[] = [];
   readonly url: string;
+  readonly login: Login;
+  readonly #refusedBodies = new Set<string>();
   readonly #contract: Contract;
   readonly #stop: () => Promise<void>;
 
-  private constructor(contract: Contract, back: BackEnd | GrpcBackEnd) {
+  private constructor(contract: Contract, back: BackEnd | GrpcBackEnd, login: Login) {
     this.#contract = contract;
     this.url = back.url;
-    this.#stop = () => back.stop();
+    this.login = login;
+    this.#stop = async () => {
+      await back.stop();
+      await login.stop();
+    };
     if (back instanceof BackEnd) back.answer = request => this.#answerHttp(request);
     else back.answer = request => this.#answerGrpc(request);
   }
 
   static async start(name: BackEndName): Promise<ContractBackEnd> {
     const back = name === 'chronosphere' ? await GrpcBackEnd.start() : await BackEnd.start();
-    return new ContractBackEnd(CONTRACTS[name], back);
+    return new ContractBackEnd(CONTRACTS[name], back, await Login.start());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -156,7 +219,7 @@ export class ContractBackEnd {
 
   #answerHttp(request: ReceivedRequest): { status: number; body: string } {
     const { path, headers, body, raw } = request;
-    const signal = path.endsWith('logs') ? 'logs' : 'metrics';
+    const signal = path.toLowerCase().endsWith('logs') ? 'logs' : 'metrics';
     const { paths = { metrics: '/v1/metrics', logs: '/v1/logs' } } = this.#contract;
     const header = (name: string): string | undefined => headers[name]?.toString();
     const encoding = headers['content-encoding'] ?? 'identity';
@@ -201,13 +264,19 @@ export class ContractBackEnd {
       return [200, ''];
     }
     figures.refused++;
-    this.refusals.push(`${seen.signal}: ${refusal.join(' ')}`);
+    const body = hash('sha256', seen.raw);
+    if (this.#refusedBodies.has(body)) figures.again++;
+    this.#refusedBodies.add(body);
+    if (refusal === EXPIRED) figures.expired++;
+    else this.refusals.push(`${seen.signal}: ${refusal.join(' ')}`);
     return refusal;
   }
 
   #ofHeaders({ signal, header, encoding }: Seen): Refusal | null {
     const { token, signalHeaders, encodings, takesNoLogs } = this.#contract;
-    if (token !== undefined && header(token[0]) !== token[1]) return [401, ''];
+    if (token === LOGIN) {
+      if (!this.login.takes(header('authorization'))) return EXPIRED;
+    } else if (token !== undefined && header(token[0]) !== token[1]) return [401, ''];
     const missing = signalHeaders?.[signal]?.find(name => header(name) === undefined);
     if (missing !== undefined) return [400, `no ${missing}`];
     if (encodings?.includes(encoding) === false) return [400, `no ${encoding} here`];

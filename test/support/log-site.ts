@@ -16,7 +16,7 @@ import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { ServiceClients } from '../../src/service/clients.ts';
 import type { PullStatus } from '../../src/service/pull-report.ts';
 import { LogBook, type LogPlace } from './log-book.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { type FaultySimulator, startFaultySimulator } from './faulty-simulator.ts';
 import type { SimulatedService } from '../../src/simulator/world.ts';
 import { decodeLogsRequest } from '../../src/pipeline/encode/otlp-json.ts';
 import { createIndentReader } from './indent-reader.ts';
@@ -147,7 +147,7 @@ export interface SiteOptions {
 export class LogSite implements AsyncDisposable {
   readonly book: LogBook = new LogBook(SERVICES);
   readonly clock: ShiftedClock;
-  simulator!: Simulator;
+  simulator!: FaultySimulator;
   queue!: Queue;
   /** Everything that has left the queue. */
   readonly delivered: Delivered[] = [];
@@ -166,7 +166,7 @@ export class LogSite implements AsyncDisposable {
     const site = new LogSite(options);
     const { clock, book, counters } = site;
     const place = { clock, key: 'test-key', services: SERVICES, logs: book };
-    site.simulator = await startSimulator(place);
+    site.simulator = await startFaultySimulator(place);
     site.#config = parseConfig(site.#text(), { file: 'test', environment: {} });
     site.queue = openQueue(site.#config, { clock, counters, logger: silentLogger });
     site.#build();

@@ -3,14 +3,14 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { type FaultySimulator, startFaultySimulator } from './faulty-simulator.ts';
 import type { OtlpPoint } from './otlp-points.ts';
 import { type Running, start, tempDirectory } from './program.ts';
 import { Receiver } from './receiver.ts';
 
 /** A configuration for all services of a simulator; `changes` replace whole sections. `otlp` must be one of them. */
 export function configFor(
-  { url, key, world }: Simulator,
+  { url, key, world }: Pick<FaultySimulator, 'url' | 'key' | 'world'>,
   changes: Readonly<Record<string, unknown>>,
 ): string {
   return JSON.stringify({
@@ -27,7 +27,7 @@ export function configFor(
 class Rig {
   directory: ReturnType<typeof tempDirectory> = tempDirectory();
   readonly key: string;
-  simulator!: Simulator;
+  simulator!: FaultySimulator;
   receiver!: Receiver;
   #daemons: Running[] = [];
 
@@ -36,7 +36,7 @@ class Rig {
   }
 
   async open(refreshMs = 1000): Promise<void> {
-    this.simulator = await startSimulator({ clock: systemClock, key: this.key, refreshMs });
+    this.simulator = await startFaultySimulator({ clock: systemClock, key: this.key, refreshMs });
     this.receiver = await Receiver.start();
     this.directory.write('key', `${this.key}\n`);
   }

@@ -5,7 +5,7 @@ import { afterAll, afterEach, expect } from 'vitest';
 import { readRequest } from '../../src/cli/verbs.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { type FaultySimulator, startFaultySimulator } from './faulty-simulator.ts';
 import { tempDirectory } from './program.ts';
 import { type CallOptions, callStart, type Printed } from './verb-context.ts';
 
@@ -44,7 +44,7 @@ const ASKING =
   /^(?:init|services|logs|backups schedules|restores|agent)\b(?!.* (?:-c|--config|--base-url)\b)/;
 
 export class ServiceShell implements Disposable {
-  readonly simulator: Simulator;
+  readonly simulator: FaultySimulator;
   readonly files: ReturnType<typeof tempDirectory> = tempDirectory();
   /** Names of files: credentials for either storage, an encryption key, a configuration of two services. */
   readonly s3: string;
@@ -52,7 +52,7 @@ export class ServiceShell implements Disposable {
   readonly encryptionKey: string;
   readonly config: string;
 
-  constructor(simulator: Simulator) {
+  constructor(simulator: FaultySimulator) {
     const { files } = this;
     this.simulator = simulator;
     this.s3 = files.write('access.ini', ACCESS);
@@ -104,7 +104,9 @@ export class ServiceShell implements Disposable {
 
 /** A shell for all tests of a file. */
 export async function useShell(): Promise<ServiceShell> {
-  const shell = new ServiceShell(await startSimulator({ clock: systemClock, key: SHELL_KEY }));
+  const shell = new ServiceShell(
+    await startFaultySimulator({ clock: systemClock, key: SHELL_KEY }),
+  );
   afterEach(() => shell.simulator.resetFaults());
   afterAll(async () => {
     await shell.simulator.close();

@@ -127,7 +127,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   },
   /** Shows the requests to the simulated service since the last time. */
   requests: stage => {
-    const { latest, count } = stage.shell.simulator.requests;
+    const { latest, requests } = stage.shell.simulator;
+    const { count } = requests;
     const recent = latest.slice(latest.length - (count - stage.shown));
     stage.shown = count;
     return { out: recent.map(({ method, url }) => `${method} ${url}`).join('\n') };

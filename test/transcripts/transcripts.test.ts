@@ -17,7 +17,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startSimulator } from '../../src/simulator/simulator.ts';
+import { startFaultySimulator } from '../support/faulty-simulator.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { ServiceShell, SHELL_ENVIRONMENT, SHELL_KEY } from '../support/service-shell.ts';
 import { COMMANDS, type Stage, StageClock } from '../support/transcript-stage.ts';
@@ -39,7 +39,7 @@ test.each(globSync('*/*.txt', { cwd: import.meta.dirname }).sort())('%s', async 
 /** The text with the output of its commands as it is now. */
 async function play(text: string): Promise<string> {
   const clock = new StageClock();
-  const simulator = await startSimulator({ clock, key: SHELL_KEY });
+  const simulator = await startFaultySimulator({ clock, key: SHELL_KEY });
   using shell = new ServiceShell(simulator);
   const answers: Stage['answers'] = [];
   await using other = await startHttpServer((_, response) => {

@@ -145,7 +145,7 @@ export async function drained(process: Running, timeoutMs: number = WAIT_MS): Pr
 }
 
 /** The account in the file of a queue's directory, summed over all services. */
-function readAccount(directory: string): AccountNumbers {
+export function readAccount(directory: string): AccountNumbers {
   const path = join(directory, 'queue.sqlite');
   const isThere = existsSync(path) && statSync(path).size > 0;
   const db = new DatabaseSync(isThere ? path : ':memory:');

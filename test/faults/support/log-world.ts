@@ -6,7 +6,7 @@ import { LogBook, type LogPlace } from '../../support/log-book.ts';
 import { run, start, tempDirectory, until } from '../../support/program.ts';
 import { Receiver } from '../../support/receiver.ts';
 import { configFor } from '../../support/rig.ts';
-import { startSimulator, type Simulator } from '../../../src/simulator/simulator.ts';
+import { startFaultySimulator, type FaultySimulator } from '../../support/faulty-simulator.ts';
 import {
   type Delivered,
   MINUTE,
@@ -34,7 +34,7 @@ export class LogWorld implements AsyncDisposable {
   readonly book: LogBook;
   /** The service's clock, which differs much from the machine's; the test sets it forward. */
   readonly clock: ShiftedClock;
-  readonly simulator: Simulator;
+  readonly simulator: FaultySimulator;
   readonly receiver: Receiver;
   /** Requests that were accepted without an answer. */
   lostAnswers = 0;
@@ -43,7 +43,7 @@ export class LogWorld implements AsyncDisposable {
   readonly #config: string;
 
   private constructor(
-    simulator: Simulator,
+    simulator: FaultySimulator,
     receiver: Receiver,
     { book, clock, logs }: Pick<LogWorld, 'book' | 'clock'> & { readonly logs: object },
   ) {
@@ -66,7 +66,7 @@ export class LogWorld implements AsyncDisposable {
   static async start({ logs, faults = {} }: LogWorldOptions): Promise<LogWorld> {
     const [book, clock] = [new LogBook(SERVICES), new ShiftedClock(START)];
     const place = { clock, key: 'test-key', services: SERVICES, logs: book };
-    const simulator = await startSimulator(place);
+    const simulator = await startFaultySimulator(place);
     simulator.setFaults(faults);
     return new LogWorld(simulator, await Receiver.start(), { book, clock, logs });
   }

@@ -4,14 +4,31 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { gzipSync } from 'node:zlib';
-import type { Clock } from '../lib/clock.ts';
-import type { Answer } from './answer.ts';
-import type { Faults } from './faults.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Answer } from '../../src/simulator/answer.ts';
 
-export interface Delivery {
+export interface DeliveryFaults {
+  /** Take the request and never answer. */
+  readonly isSilent: boolean;
+  readonly body: 'normal' | 'html' | 'empty' | 'gzip-bomb';
+  readonly contentType: string | null;
+  /** Stop in the middle: short of the announced length, or within a chunked body. */
+  readonly cut: 'none' | 'length' | 'chunked';
+  readonly bytesPerSecond: number | null;
+}
+
+export const NO_DELIVERY_FAULTS: DeliveryFaults = {
+  isSilent: false,
+  body: 'normal',
+  contentType: null,
+  cut: 'none',
+  bytesPerSecond: null,
+};
+
+interface Delivery {
   readonly response: ServerResponse;
   readonly answer: Answer;
-  readonly faults: Faults;
+  readonly faults: DeliveryFaults;
   readonly clock: Clock;
   /** The time in the Date header. */
   readonly nowMs: number;
