@@ -217,13 +217,8 @@ class ProgramCommand extends Command {
     if (code === 'commander.unknownCommand') throw this.#unknownCommand();
     const about = this.registeredArguments[0]?.description ?? '';
     if (code === 'commander.missingArgument') throw this.#mistake(`${cause}: ${about}`);
-    // Two sentences of commander are one of ours.
-    throw this.#mistake(
-      cause.replace(
-        /\. (Expected|expected|Allowed) /,
-        (_, word: string) => `: ${word.toLowerCase()} `,
-      ),
-    );
+    if (code === 'commander.excessArguments') throw this.#mistake(excessText(cause));
+    throw this.#mistake(oneSentence(cause));
   }
 
   #mistake(cause: string, meant?: string, others = ''): OperatorError {
@@ -239,8 +234,8 @@ class ProgramCommand extends Command {
 
   #unknownOption(given: string): OperatorError {
     if (this.parent !== null && this.commands.length > 0) return this.#withoutAction();
-    // Only the name: what a user types after `=` may be a secret.
-    const word = given.replace(/=.*$/s, '');
+    // Only the name: what a user types after `=`, or after the letter, may be a secret.
+    const word = given.replace(/=.*$/s, '').replace(/^(-[^-]).*$/s, '$1');
     const shown = this.options.filter(one => !one.hidden).map(one => one.name());
     const meant = suggestion(word.replace(/^-+/, ''), [...shown, 'help']);
     const cause = `unknown option ${JSON.stringify(word)}${this.parent === null ? ' before the verb' : ''}`;
@@ -265,6 +260,17 @@ class ProgramCommand extends Command {
     const cause = `there is no action ${JSON.stringify(words)}, only ${names.join(', ')}`;
     return this.#mistake(cause, meant === undefined ? undefined : `${verb} ${meant}`);
   }
+}
+
+/** Two sentences of commander are one of ours. */
+function oneSentence(cause: string): string {
+  const lower = (_: string, word: string): string => `: ${word.toLowerCase()} `;
+  return cause.replace(/\. (Expected|expected|Allowed) /, lower);
+}
+
+/** Without the words themselves: one of them may be a key. */
+function excessText(cause: string): string {
+  return oneSentence(cause).replace(/( but got \d+): .*$/s, '$1');
 }
 
 // Names of commands.

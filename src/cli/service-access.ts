@@ -185,11 +185,12 @@ export function parseOptions(
     return parseConfig(text, { file, environment });
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
-    // A mistake gets the name of the option, and loses its place in a file.
+    // A mistake gets the name of the option, and loses its place in a file. What was typed as a path may be the key.
     throw new OperatorError(
       error.mistakes.map(({ file: _file, line: _line, column: _column, key = '', ...mistake }) => ({
         ...mistake,
         key: options[key] ?? key,
+        message: mistake.message.replaceAll(/\$\{file:[^}]*\}/g, 'the file'),
       })),
     );
   }

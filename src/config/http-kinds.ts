@@ -39,9 +39,21 @@ export function proxyUrl(): Kind<Secret> {
       const url = parseHttpUrl(text);
       if (url === undefined) return { problem: `expected ${expected}` };
       const isBare = url.pathname === '/' && url.search === '' && url.hash === '';
-      return isBare ? undefined : { problem: `expected ${expected}, without a path` };
+      if (!isBare) return { problem: `expected ${expected}, without a path` };
+      if (isDecodable(url.username) && isDecodable(url.password)) return undefined;
+      return { problem: `expected ${expected}, with \`%25\` for each \`%\` of its password` };
     },
   });
+}
+
+/** The clients decode the user and the password of a proxy, and throw where they cannot. */
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function parseHttpUrl(text: string): URL | undefined {

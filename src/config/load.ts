@@ -234,7 +234,9 @@ function resolveOtlp(metrics: SignalRead, logs: SignalRead, proxyFor: ProxyFor):
   const { backend, concurrency, stuckAfterMs, temporality, auth, proxy } = metrics.keys.otlp;
   const { maxRequestBytes, maxPoints, maxAttributeLength } = metrics.keys.otlp;
   const tokenUrl = auth === null ? null : tokenUrlOf(auth);
-  const tokenProxy = tokenUrl === null ? null : (proxy ?? proxyFor(tokenUrl));
+  // A proxy would see the client's secret in a request without TLS, which goes to this machine only.
+  const isTls = tokenUrl?.startsWith('https:') === true;
+  const tokenProxy = isTls ? (proxy ?? proxyFor(tokenUrl)) : null;
   return {
     metrics: signalConfig(metrics, proxyFor),
     logs: signalConfig(logs, proxyFor),

@@ -4,7 +4,6 @@
 import { isIP } from 'node:net';
 import type { Mistake } from '../errors.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
-import { readAlone, requiredKey } from './declare.ts';
 import { proxyUrl } from './http-kinds.ts';
 import { ConfigSecret, type Secret } from './secrets.ts';
 
@@ -18,7 +17,7 @@ export interface ProxyVariables {
 }
 
 const NAMES = ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'] as const;
-const proxy = requiredKey('proxy', proxyUrl(), undefined);
+const PROXY = proxyUrl();
 
 export function readProxyVariables(environment: Environment): ProxyVariables {
   const https = readProxy('HTTPS_PROXY', environment);
@@ -52,13 +51,13 @@ function readProxy(
   const [name, value] = valueOf(variable, environment);
   if (value === '') return { secret: null, warning: null };
   // Other programs take an address without a scheme, too.
-  const read = readAlone(proxy, value.includes('://') ? value : `http://${value}`);
-  if (read !== undefined) {
-    const secret = new ConfigSecret(read.reveal(), undefined, `\${env:${name}}`);
-    return { secret, warning: null };
-  }
-  const message = `expected ${proxy.kind.expected}; the variable is ignored`;
-  return { secret: null, warning: { key: name, message } };
+  let problem = '';
+  const report = (violation: { readonly problem: string }): void => void ({ problem } = violation);
+  const read = PROXY.read(value.includes('://') ? value : `http://${value}`, [], report);
+  if (read === undefined)
+    return { secret: null, warning: { key: name, message: `${problem}; the variable is ignored` } };
+  const secret = new ConfigSecret(read.reveal(), undefined, `\${env:${name}}`);
+  return { secret, warning: null };
 }
 
 const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10'];

@@ -9,7 +9,7 @@ import {
   isScalar,
   isSeq,
   LineCounter,
-  type Node,
+  type Pair,
   parseDocument,
   visit,
   type YAMLMap,
@@ -167,7 +167,7 @@ function expandText(value: string, path: KeyPath, expander: Expander): unknown {
     for (const problem of expansion.problems) report(path, problem);
     return UNREADABLE;
   }
-  const node = document.getIn(path, true);
+  const node = nodeAt(document, path);
   // An unquoted scalar that expands to an empty text is null, like an empty value in the YAML.
   if (expansion.text === '' && isScalar(node) && node.type === 'PLAIN') return null;
   return new ExpandedText(value, expansion.text, expandAgain);
@@ -179,17 +179,34 @@ function isInline(value: string): boolean {
 }
 
 function offsetOf(document: Parsed, path: KeyPath, part: 'key' | 'value'): number {
-  const parent = path.length === 0 ? undefined : document.getIn(path.slice(0, -1), true);
-  const name = path.at(-1);
-  const pair = isMap<Node>(parent)
-    ? parent.items.find(({ key }) => isScalar(key) && key.value === name)
-    : undefined;
-  const node = document.getIn(path, true);
+  const parent = path.length === 0 ? undefined : nodeAt(document, path.slice(0, -1));
+  const pair = isMap(parent) ? pairsOf(parent).get(path.at(-1)) : undefined;
+  const node = nodeAt(document, path);
   if (pair === undefined && !isNode(node))
     return path.length === 0 ? 0 : offsetOf(document, path.slice(0, -1), 'key');
   // An empty value has no place of its own.
   const isEmpty = !isNode(node) || (isScalar(node) && node.source === '' && node.value === null);
   return startOf(pair !== undefined && (part === 'key' || isEmpty) ? pair.key : node);
+}
+
+function nodeAt(document: Parsed, path: KeyPath): unknown {
+  let node: unknown = document.contents;
+  for (const part of path) {
+    if (isMap(node)) node = pairsOf(node).get(part)?.value;
+    else node = isSeq(node) ? node.items[Number(part)] : undefined;
+  }
+  return node;
+}
+
+const PAIRS = new WeakMap<YAMLMap, ReadonlyMap<unknown, Pair>>();
+
+/** By name. The parser's own search reads the whole map: for the places of many mistakes, minutes. */
+function pairsOf(map: YAMLMap): ReadonlyMap<unknown, Pair> {
+  const known = PAIRS.get(map);
+  if (known !== undefined) return known;
+  const pairs = new Map(map.items.map(pair => [isScalar(pair.key) ? pair.key.value : null, pair]));
+  PAIRS.set(map, pairs);
+  return pairs;
 }
 
 function startOf(node: unknown): number {

@@ -95,6 +95,25 @@ test.each([
   expect(proxyOf(`https://${host}`, environment)).toBe(isDirect ? '' : PROXY);
 });
 
+test.each(['50%off', '50%canary'])('a `%%` in a password must be written as %%25: %s', password => {
+  const environment = { HTTPS_PROXY: `http://me:${password}@proxy.example` };
+  expect(proxyOf('https://back.example', environment)).toBe('');
+  const [warning = ''] = load(environment).warnings.map(formatMistake);
+  expect(warning).toMatch(/^HTTPS_PROXY: .* with `%25` for each `%` of its password; .*ignored$/);
+  expect(warning).not.toContain(password);
+  const proxy = `http://me:${password.replace('%', '%25')}@proxy.example`;
+  expect(proxyOf('https://back.example', { HTTPS_PROXY: proxy })).toBe(proxy);
+});
+
+test('a token endpoint on this machine without TLS is asked without a proxy, which would see the secret', () => {
+  const ask = (token_url: string): string | undefined => {
+    const oauth2 = { token_url, client_id: 'c', client_secret: 's' };
+    return load({}, { otlp: { proxy: PROXY, auth: { oauth2 } } }).otlp.auth?.tokenProxy?.reveal();
+  };
+  expect(ask('http://localhost:8080/token')).toBeUndefined();
+  expect(ask('https://localhost:8443/token')).toBe(PROXY);
+});
+
 test('a variable that is no http proxy is ignored, with a warning that does not show it', () => {
   const config = load({ HTTPS_PROXY: 'socks5://me:canary@proxy.example:1080' });
   expect(config.otlp.metrics.proxy).toBeNull();

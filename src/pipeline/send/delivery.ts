@@ -244,7 +244,8 @@ export class Delivery {
   /** Looks for a size that is accepted. The result of refuse(); null when the refusal is not about size. */
   async #seekSize(piece: Piece, { status }: Refused): Promise<boolean | null> {
     if (this.#probe !== null) {
-      if (this.#probe.status === status) return null;
+      // Its content may be refused as well, with another status than its size.
+      if (this.#probe.status === status || this.#wasTooLarge) return null;
       return this.#wait(this.#rootOf(piece), status);
     }
     const isFirst = this.#trial === null && !this.#isContent && piece.refused === null;
@@ -317,7 +318,8 @@ export class Delivery {
     this.#lastRefused = refused;
     piece.refused = refused;
     const isRest = this.#hasAccepted && piece.points === 1 && this.#trial === null;
-    if (!this.#isContent && !isRest) return await this.#try(piece, TRIAL_LEVELS);
+    const levels = this.#wasTooLarge ? Infinity : TRIAL_LEVELS;
+    if (!this.#isContent && !isRest) return await this.#try(piece, levels);
     this.#take(piece);
     await this.#splitOrDoubt(piece);
     this.#endAtLimit();

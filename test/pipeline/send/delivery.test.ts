@@ -275,6 +275,16 @@ describe('size', () => {
     expect([taken.length, requestCount]).toEqual([64, 4]);
   });
 
+  test('a row that is too large may begin with a point that is refused for its content', async () => {
+    const isPoison = hasValue(9);
+    const { delivery, taken, parkedCount } = await play(metricsBatch({ a: 400 }, 0), points =>
+      points.length <= 300 && points.some(isPoison) ? 'refuse' : atMost(300)(points),
+    );
+    expect(taken).toHaveLength(399);
+    expect(delivery.outcome().aside).toMatchObject([{ points: 1 }]);
+    expect(parkedCount, 'only for the proof that the point is bad').toBe(1);
+  });
+
   test('a single point that is too large is set aside alone', async () => {
     const isHuge = hasValue(9);
     const { taken, delivery } = await play(metricsBatch({ a: 64 }, 0), points =>
