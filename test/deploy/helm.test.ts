@@ -10,7 +10,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { checkoutFolder, runFolder } from '../real/support/folder.ts';
 import { reasonToSkip } from '../real/support/part.ts';
 import { run } from '../real/support/process.ts';
-import { yamlWith } from './support/install-document.ts';
+import { version, yamlWith } from './support/install-document.ts';
 import {
   checkChart as renderChart,
   type CheckedObjects,
@@ -336,9 +336,9 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     const folder = await runFolder('helm-package');
     const saved = await helm('package', chart, '--destination', folder);
     expect(saved).toBe(
-      `Successfully packaged chart and saved it to: ${folder}/prom2otlp-0.1.0.tgz\n`,
+      `Successfully packaged chart and saved it to: ${folder}/prom2otlp-${version}.tgz\n`,
     );
-    const packaged = await checkChart(join(folder, 'prom2otlp-0.1.0.tgz'), EVERYTHING);
+    const packaged = await checkChart(join(folder, `prom2otlp-${version}.tgz`), EVERYTHING);
     expect(packaged).toEqual(await checkChart(chart, EVERYTHING));
     await rm(folder, { recursive: true, force: true });
   });
@@ -400,9 +400,6 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
   });
 
   test('has the version of the program', () => {
-    const { version } = JSON.parse(readFileSync(join(checkoutFolder, 'package.json'), 'utf8')) as {
-      version: string;
-    };
     const text = readFileSync(join(chart, 'Chart.yaml'), 'utf8');
     expect(text).toContain(`\nversion: ${version}\n`);
     expect(text).toContain(`\nappVersion: ${version}\n`);

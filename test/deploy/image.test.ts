@@ -15,11 +15,11 @@ import { Receiver } from '../support/receiver.ts';
 import { until } from '../support/program.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
 import { containers, dockerScript, logsOf, podman, runArgs } from './support/containers.ts';
-import { commandsOf, releaseCommand } from './support/install-document.ts';
+import { commandsOf, releaseCommand, version } from './support/install-document.ts';
 
 const skip = await reasonToSkip([containers]);
 
-const TAG = 'localhost/prom2otlp:0.1.0';
+const TAG = `localhost/prom2otlp:${version}`;
 const KEY = 'key-of-the-image-test';
 const TOKEN = 'token-of-the-image-test';
 const MB = 1e6;
@@ -86,7 +86,7 @@ describe.skipIf(skip !== null)('the image', () => {
     ];
     const name = 'org.opencontainers.image';
     expect(image.Config.Labels).toMatchObject({
-      [`${name}.version`]: '0.1.0',
+      [`${name}.version`]: version,
       [`${name}.revision`]: expect.stringMatching(/^[0-9a-f]{40}$/) as string,
       [`${name}.source`]: 'https://github.com/prom2otlp/prom2otlp',
     });
@@ -106,7 +106,7 @@ describe.skipIf(skip !== null)('the image', () => {
     ['arm64', 183, 'lib/ld-linux-aarch64.so.1'],
   ])('is built for %s by the command of a release', async (architecture, machine, loader) => {
     await clone.once(releaseCommand('docker buildx build'));
-    const tag = `registry.example.com/prom2otlp:0.1.0-${architecture}`;
+    const tag = `registry.example.com/prom2otlp:${version}-${architecture}`;
     expect(await podman(['image', 'inspect', '--format', '{{.Architecture}}', tag])).toBe(
       architecture,
     );

@@ -15,7 +15,7 @@ import { until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
 import { containers, dockerScript, logsOf, podman } from './support/containers.ts';
-import { commandsOf, configurationFor, yamlWith } from './support/install-document.ts';
+import { commandsOf, configurationFor, version, yamlWith } from './support/install-document.ts';
 import { checkObjects, kubecheck } from './support/kubecheck.ts';
 
 const noContainers = await reasonToSkip([containers]);
@@ -140,7 +140,7 @@ test.skipIf(noKubecheck !== null)('by Helm', async () => {
   ).secret;
   expect(secret).toContain(`create secret generic ${secretName} `);
   expect(workload.spec.template.spec.containers[0].image).toBe(
-    'registry.example.com/prom2otlp:0.1.0',
+    `registry.example.com/prom2otlp:${version}`,
   );
   const text: string = objects.find(({ kind }) => kind === 'ConfigMap').data['prom2otlp.yaml'];
   expect(text).toContain('name: orders');

@@ -20,7 +20,7 @@ import { reasonToSkip } from '../real/support/part.ts';
 import { findProgram, run, runAny } from '../real/support/process.ts';
 import { until } from '../support/program.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
-import { commandsOf, configurationFor } from './support/install-document.ts';
+import { commandsOf, configurationFor, version } from './support/install-document.ts';
 import { type Machine, machinePart, startMachine } from './support/machine.ts';
 
 const skip = await reasonToSkip([machinePart]);
@@ -75,7 +75,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     bring();
     const simulator = `/usr/bin/node bin/prom2otlp.js simulate --port ${PORT} --refresh 1s`;
     await inMachine(
-      `mkdir /root/simulator && tar -xf prom2otlp-0.1.0.tgz -C /root/simulator --strip-components 1`,
+      `mkdir /root/simulator && tar -xf prom2otlp-${version}.tgz -C /root/simulator --strip-components 1`,
     );
     await inMachine(`cd /root/simulator && systemd-run --same-dir --quiet ${simulator}`);
   });
@@ -88,7 +88,10 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     const home = join(machine.root, 'root/clone');
     mkdirSync(home, { recursive: true });
     cpSync(join(clone.folder, 'deploy'), join(home, 'deploy'), { recursive: true });
-    copyFileSync(join(clone.folder, 'prom2otlp-0.1.0.tgz'), join(home, 'prom2otlp-0.1.0.tgz'));
+    copyFileSync(
+      join(clone.folder, `prom2otlp-${version}.tgz`),
+      join(home, `prom2otlp-${version}.tgz`),
+    );
     writeFileSync(join(home, 'api-key'), `${SIMULATED_KEY}\n`);
     const place = {
       serviceUrl: `http://127.0.0.1:${PORT}`,

@@ -2,9 +2,9 @@
 // can check. The rules on sequences of pages are scripts (test/rules); F5-restart is here for `show encode`.
 // The pages of a folder are successive scrapes of one target; `pageN.failed` is a failed scrape, and holds the reason.
 // case.yaml says what the pages show, and holds the configuration that differs from the defaults. After an intended
-// change: `npx vitest run --project unit test/pipeline/golden.test.ts -u`, then read the difference.
+// change: `UPDATE=1 npx vitest run --project unit test/pipeline/golden.test.ts`, then read the difference.
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
@@ -67,11 +67,13 @@ function runPages(
 }
 
 describe('golden files', () => {
-  test.each(cases)('%s', async name => {
+  test.each(cases)('%s', name => {
     const { about, pages } = run(name);
     const told = pages.map(({ title, seen }) => tellPage(title, seen));
     const text = `${about.trim()}\n\n${told.join('\n')}`;
-    await expect(text).toMatchFileSnapshot(join(GOLDEN, name, 'expected.txt'));
+    const file = join(GOLDEN, name, 'expected.txt');
+    if (process.env['UPDATE'] === '1') writeFileSync(file, text);
+    expect(text).toBe(readFileSync(file, 'utf8'));
   });
 
   test('`show encode` makes them', () => {

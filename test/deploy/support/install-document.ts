@@ -10,6 +10,10 @@ import { run } from '../../real/support/process.ts';
 const document = readFileSync(join(checkoutFolder, 'docs/operate/install.md'), 'utf8');
 const release = readFileSync(join(checkoutFolder, 'docs/operate/release.md'), 'utf8');
 
+const packageJson = readFileSync(join(checkoutFolder, 'package.json'), 'utf8');
+/** The version of the program, which the documents name. */
+export const { version } = JSON.parse(packageJson) as { readonly version: string };
+
 /** The shell commands of a section, one each, in their order. */
 export function commandsOf(section: string): string[] {
   const [, text = ''] = document.split(`\n## ${section}\n`);
