@@ -2,10 +2,13 @@
 // back end; and a program that loses something does not pass.
 
 import { beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
 import type { OtlpPoint } from '../support/otlp-points.ts';
 import type { Life, LifeOptions } from './support/bridge.ts';
+import { DaySource } from './support/day-source.ts';
 import { expectBalance } from './support/figures.ts';
 import { Ledger, type Findings } from './support/ledger.ts';
+import type { ServedPage } from './support/served-source.ts';
 import type { Source } from './support/source.ts';
 import { Stage } from './support/stage.ts';
 
@@ -117,6 +120,77 @@ describe('the ledger', () => {
   });
 });
 
+describe('the ledger of a day', () => {
+  let source: DaySource;
+  let requests: Requests;
+
+  beforeAll(async () => {
+    let nowMs = 1_790_000_000_000;
+    const clock = { ...systemClock, nowMs: () => (nowMs += 60_000) };
+    source = await DaySource.start({ services: ['dbday01', 'dbday02'], series: 70, clock });
+    for (let i = 0; i < 3; i++) await (await fetch(source.url)).text();
+    await source[Symbol.asyncDispose]();
+    requests = [...source.pages.values()].map(page => pointsOf(source, page));
+  });
+
+  function find(change: (requests: OtlpPoint[][]) => Requests): Findings {
+    const ledger = new Ledger(source);
+    for (const points of change(requests.map(points => [...points]))) ledger.take(points);
+    return ledger.findings([]);
+  }
+
+  const GOOD = { missing: 0, wrong: 0, duplicates: 0, outOfOrder: 0, movedStarts: 0 };
+  const check = (change: (all: OtlpPoint[][]) => Requests, want: Partial<Findings>): void =>
+    expect(find(change)).toMatchObject({ ...GOOD, ...want });
+  /** Changes one point of the second page: the first series, or the last, which is a gauge. */
+  const one =
+    (at: number, more: Partial<OtlpPoint>) =>
+    (all: OtlpPoint[][]): Requests =>
+      all.map((points, i) =>
+        i === 1 ? points.with(at, { ...(points.at(at) as OtlpPoint), ...more }) : points,
+      );
+
+  test('finds nothing in a correct day, and names the pages that came', () => {
+    check(all => all, {
+      expected: 420,
+      received: 426,
+      pages: [
+        [0, 1, 2],
+        [0, 1, 2],
+      ],
+    });
+  });
+
+  test('finds a torn page, and a missing one that no `up` reports', () => {
+    check(all => all.map((points, i) => (i === 1 ? points.slice(1) : points)), { missing: 1 });
+    check(all => all.toSpliced(1, 1), {
+      missing: 140,
+      pages: [
+        [0, 2],
+        [0, 2],
+      ],
+    });
+    const down = (points: OtlpPoint[]): OtlpPoint[] =>
+      points.filter(({ metric }) => metric === 'up').map(point => ({ ...point, value: 0 }));
+    check(all => all.map((points, i) => (i === 1 ? down(points) : points)), { failedPages: 2 });
+  });
+
+  test('finds wrong values, times, series, services and markers', () => {
+    check(one(0, { value: -1 }), { wrong: 1 });
+    check(one(0, { timeNs: '1790000120001000000' }), { wrong: 1, missing: 1 });
+    check(one(0, { attributes: 'command=other' }), { wrong: 1, missing: 1 });
+    check(one(0, { serviceId: 'dbday02' }), { wrong: 1, missing: 1 });
+    check(one(0, { flags: 1 }), { wrong: 1, missing: 1 });
+  });
+
+  test('finds points that came twice or out of order, and starts that have moved', () => {
+    check(all => [...all, all[1] ?? []], { duplicates: 142, duplicateRequests: 1 });
+    check(([first = [], then = [], last = []]) => [then, first, last], { outOfOrder: 142 });
+    check(one(0, { startNs: '1790000120000000000' }), { movedStarts: 1 });
+    check(one(-1, { startNs: '1790000120000000000' }), { movedStarts: 1 });
+  });
+});
+
 test('an account that does not balance is found, whichever number is off', () => {
   const numbers = { made: 60, accepted: 30, rejected: 5, setAside: 4, evicted: 11, stored: 10 };
   const account = { ...numbers, queued: 10, samples: new Map<string, number>() };
@@ -158,4 +232,24 @@ async function deliverThreePages({
     if (stage.ledger.findings(stage.bridge.lives).failedPages === 0) return stage;
     await stage[Symbol.asyncDispose]();
   }
+}
+
+/** The points that a page of a day becomes, with an `up` of each service; the last one is a gauge. */
+function pointsOf(source: DaySource, page: ServedPage): OtlpPoint[] {
+  const timeNs = String(BigInt(page.timeMs) * 1_000_000n);
+  const firstNs = String(BigInt(source.pages.get(0)?.timeMs ?? 0) * 1_000_000n);
+  const common = { timeNs, flags: 0, distribution: '' };
+  const points = source.options.services.flatMap((serviceId, service) => {
+    const up = { ...common, serviceId, metric: 'up', attributes: '', startNs: '0', value: 1 };
+    const samples = source.series.map(series => ({
+      ...common,
+      serviceId,
+      metric: series.metric,
+      attributes: source.attributesOf(series, serviceId),
+      startNs: series.kind === 'counter' ? firstNs : '0',
+      value: source.valueAt(series, page, service),
+    }));
+    return samples.toSpliced(1, 0, up);
+  });
+  return points as unknown as OtlpPoint[];
 }

@@ -23,8 +23,18 @@ test('a back end gets everything after a day of outage', async () => {
     outagePolls: POLLS,
   });
   const { usual, outage, drain, queued, findings, account } = day;
-  const { lost, wrong, outOfOrder, movedStarts, examples, points } = findings;
-  report({ ...NO_FIGURES, name: 'outage of a day', points, lost, wrong, movedStarts, outOfOrder });
+  const { missing, wrong, duplicates, outOfOrder, movedStarts, failedPages, examples } = findings;
+  report({
+    ...NO_FIGURES,
+    name: 'outage of a day',
+    points: findings.received,
+    lost: missing,
+    wrong,
+    duplicates,
+    movedStarts,
+    outOfOrder,
+    failedPages,
+  });
   console.log(
     [
       `outage: ${POLLS} polls of 10 services x 1,000 series; each point in the queue took ${(queued.bytes / queued.points).toFixed(2)} bytes`,
@@ -34,12 +44,13 @@ test('a back end gets everything after a day of outage', async () => {
     ].join('\n        '),
   );
   expect(findings, examples.join('\n')).toMatchObject({
-    lost: 0,
+    missing: 0,
     wrong: 0,
+    duplicates: 0,
     outOfOrder: 0,
     movedStarts: 0,
   });
-  expectBalance(account, points);
+  expectBalance(account, findings.received);
   expect(account).toMatchObject({ rejected: 0, setAside: 0, evicted: 0, queued: 0 });
   // Each poll is a row, except for the last polls, which may be on their way.
   expect(queued.rows).toBeGreaterThan(0.9 * POLLS);

@@ -4,6 +4,7 @@
 
 import type { Clock } from '../../../src/lib/clock.ts';
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
+import type { Reading, Series, ServedPage, ServedSource } from './served-source.ts';
 
 export interface DaySourceOptions {
   readonly services: readonly string[];
@@ -12,22 +13,17 @@ export interface DaySourceOptions {
   readonly clock: Clock;
 }
 
-interface DaySeries {
-  readonly metric: string;
-  /** The label that distinguishes the series from others with its name. */
-  readonly label: string;
-  readonly isCounter: boolean;
-}
-
-export class DaySource {
-  readonly options: DaySourceOptions;
-  readonly series: readonly DaySeries[];
-  /** The time on each page that was served. */
-  readonly times: number[] = [];
+export class DaySource implements ServedSource {
+  readonly options: DaySourceOptions & { readonly isStamped: true };
+  readonly series: readonly Series[];
+  /** No page has an uptime. */
+  readonly bootMs = 0;
+  readonly pages: Map<number, ServedPage> = new Map();
+  readonly readings: Reading[] = [];
   #server!: LoopbackServer;
 
   private constructor(options: DaySourceOptions) {
-    this.options = options;
+    this.options = { ...options, isStamped: true };
     this.series = seriesOf(options.series);
   }
 
@@ -48,30 +44,36 @@ export class DaySource {
     return this.#server.close();
   }
 
-  /** The value of a series of a service on a page. */
-  valueAt(service: number, index: number, page: number): number {
+  attributesOf({ attributes }: Series, serviceId: string): string {
+    return `${attributes},server_name=${serviceId}-0,server_type=engine,service_name=${serviceId},topology_type=single`;
+  }
+
+  valueAt({ kind, index }: Series, { number }: ServedPage, service: number): number {
     const place = service * this.series.length + index;
-    const noise = mix(place, page);
-    if (this.series[index]?.isCounter !== true)
-      return (noise % 10 ** (1 + (index % 6))) / 10 ** (index % 4);
+    const noise = mix(place, number);
+    if (kind === 'gauge') return (noise % 10 ** (1 + (index % 6))) / 10 ** (index % 4);
     const step = 1 + (mix(place, 0) % 5000);
-    return page * step + (noise % step);
+    return number * step + (noise % step);
   }
 
   #serve(): string {
     const { services, clock } = this.options;
-    const page = this.times.length;
-    const timeMs = Math.max(clock.nowMs(), (this.times.at(-1) ?? 0) + 1);
-    this.times.push(timeMs);
+    const number = this.pages.size;
+    const atMs = clock.nowMs();
+    const page = { number, timeMs: Math.max(atMs, (this.pages.get(number - 1)?.timeMs ?? 0) + 1) };
+    this.pages.set(number, page);
+    this.readings.push({ life: 1, page: number, atMs });
     const lines: string[] = [];
     let family = '';
-    for (const [index, { metric, label, isCounter }] of this.series.entries()) {
-      if (metric !== family) lines.push(`# TYPE ${metric} ${isCounter ? 'counter' : 'gauge'}`);
+    for (const series of this.series) {
+      const { metric, kind, attributes } = series;
+      if (metric !== family) lines.push(`# TYPE ${metric} ${kind}`);
       family = metric;
-      for (const [number, id] of services.entries()) {
+      const label = attributes.replace('=', '="').concat('"');
+      for (const [service, id] of services.entries()) {
         const labels = `namespace="${id}",server_name="${id}-0",server_type="engine",service_name="${id}",topology_type="single"`;
-        const value = this.valueAt(number, index, page);
-        lines.push(`${metric}{${label},${labels}} ${String(value)} ${String(timeMs)}`);
+        const value = this.valueAt(series, page, service);
+        lines.push(`${metric}{${label},${labels}} ${String(value)} ${String(page.timeMs)}`);
       }
     }
     return `${lines.join('\n')}\n`;
@@ -79,16 +81,19 @@ export class DaySource {
 }
 
 /** Half of them counters, half gauges. */
-function seriesOf(count: number): readonly DaySeries[] {
+function seriesOf(count: number): readonly Series[] {
   const half = Math.ceil(count / 2);
+  const common = { isDated: false, samples: 1 } as const;
   return Array.from({ length: count }, (_, index) =>
     index < half
       ? {
+          ...common,
           metric: 'engine_global_status_commands_total',
-          label: `command="c${String(index)}"`,
-          isCounter: true,
+          attributes: `command=c${String(index)}`,
+          kind: 'counter',
+          index,
         }
-      : { metric: 'app_level', label: `n="${String(index)}"`, isCounter: false },
+      : { ...common, metric: 'app_level', attributes: `n=${String(index)}`, kind: 'gauge', index },
   );
 }
 

@@ -2,12 +2,14 @@
 // phases: usual, outage, drain. Measures the program's memory, its queue, and the duration of the drain.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { oracleDecodeMetrics } from '../../reference/oracle.ts';
+import { otlpPoints } from '../../support/otlp-points.ts';
 import { Recorder } from '../../support/recorder.ts';
 import { saneMetrics } from '../../support/wire-sanity.ts';
 import { type AccountNumbers, Bridge, drained } from './bridge.ts';
-import { DayLedger, type DayFindings } from './day-ledger.ts';
 import { DaySource } from './day-source.ts';
 import { fastClock, PACE_VARIABLE, paceOf } from './fast-clock.ts';
+import { Ledger, type Findings } from './ledger.ts';
 
 export interface DayOptions {
   readonly services: number;
@@ -38,7 +40,7 @@ export interface Day {
   /** The requests of the drain, and their bytes as sent. */
   readonly drainRequests: number;
   readonly drainBytes: number;
-  readonly findings: DayFindings;
+  readonly findings: Findings;
   readonly account: AccountNumbers;
   readonly source: DaySource;
   readonly refusals: readonly string[];
@@ -91,7 +93,7 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   };
   /** Waits until `isOver`, and measures the process meanwhile. */
   const phase = async (isOver: () => Promise<boolean> | boolean): Promise<Phase> => {
-    const before = source.times.length;
+    const before = source.pages.size;
     const startedMs = performance.now();
     let rssBytes = 0;
     do {
@@ -99,11 +101,11 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
       rssBytes = Math.max(rssBytes, life.memory.now);
     } while (!(await isOver()));
     const seconds = (performance.now() - startedMs) / 1000;
-    return { polls: source.times.length - before, seconds, rssBytes };
+    return { polls: source.pages.size - before, seconds, rssBytes };
   };
-  const usual = await phase(() => source.times.length >= usualPolls);
+  const usual = await phase(() => source.pages.size >= usualPolls);
   const comeBack = await recorder.goDown();
-  const outage = await phase(() => source.times.length >= usualPolls + outagePolls);
+  const outage = await phase(() => source.pages.size >= usualPolls + outagePolls);
   const queued = await queueNow();
   const before = recorder.accepted.length;
   await comeBack();
@@ -115,10 +117,10 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
   await rest.ready();
   await drained(rest);
   await rest.stop();
-  const ledger = new DayLedger(source);
+  const ledger = new Ledger(source);
   let count = 0;
   for (const request of recorder.unpacked()) {
-    ledger.take(request);
+    ledger.take(otlpPoints(oracleDecodeMetrics(request)));
     // The ledger checks every point; the rest is checked only for every hundredth request.
     if (count++ % 100 === 0) saneMetrics(request);
   }
@@ -129,7 +131,7 @@ export async function liveThroughOutage(options: DayOptions): Promise<Day> {
     queued,
     drainRequests: sent.length,
     drainBytes: sent.reduce((sum, { body }) => sum + body.length, 0),
-    findings: ledger.findings(),
+    findings: ledger.findings(bridge.lives),
     account: bridge.account(),
     source,
     // A refused trial of zstd costs nothing: the same points come again with gzip.

@@ -6,10 +6,14 @@
 // - each point has the value and the time of its page; each series has its points in order, each of them once
 // - a start does not move; a delta begins where the one before ended
 // - after a kill, deltas begin with a baseline, and a page that is still the same may come once more
+//
+// A day of an outage has 14 million points. So what has arrived is a bit per service, page and series; times are
+// remembered only of points that no bit can stand for.
 
 import { ADDED_SERIES, amountOf, type OtlpPoint } from '../../support/otlp-points.ts';
 import type { Life } from './bridge.ts';
-import { distributionOf, type Series, type ServedPage, type Source } from './source.ts';
+import type { Series, ServedPage, ServedSource } from './served-source.ts';
+import { distributionOf } from './source.ts';
 
 export interface LedgerOptions {
   readonly isDelta?: boolean;
@@ -34,6 +38,8 @@ export interface Findings {
   readonly interruptedPages: number;
   /** Pages for which an `up` of 0 came instead, because the machine was too busy to read them in time. */
   readonly failedPages: number;
+  /** The numbers of the pages that came, whole or not, for each service. */
+  readonly pages: readonly (readonly number[])[];
   /** The first findings, in words. */
   readonly examples: readonly string[];
 }
@@ -44,24 +50,32 @@ const UNSTORED_MAX = 2;
 const SCRAPE_MS_MAX = 1100;
 const EXAMPLES_MAX = 10;
 
+/** A series of the source, and the place of its service among those of the source. */
+interface Served {
+  readonly service: number;
+  readonly series: Series;
+}
+
 interface Track {
-  readonly times: Set<number>;
+  /** Undefined for series that the source does not have. */
+  readonly served: Served | undefined;
+  /** The times of the points that have no bit of their own. */
+  times: Set<number> | undefined;
   lastMs: number;
   startNs: string;
 }
 
 export class Ledger {
-  readonly #source: Source;
+  readonly #source: ServedSource;
   readonly #options: LedgerOptions;
-  readonly #series: ReadonlyMap<string, Series>;
   readonly #tracks = new Map<string, Track>();
-  /** The series that have arrived, by service and page number. */
-  readonly #arrived = new Map<string, Map<number, Set<number>>>();
+  /** The series that have arrived, a bit for each: by service and page number. */
+  readonly #arrived: readonly Map<number, Uint32Array>[];
   readonly #examples: string[] = [];
   readonly #pageByTime = new Map<number, ServedPage>();
   /** The times at which `up` was 0, by service. */
   readonly #failures = new Map<string, Set<number>>();
-  readonly #markers: { serviceId: string; timeMs: number; what: string }[] = [];
+  readonly #markers: { point: OtlpPoint; timeMs: number }[] = [];
   #received = 0;
   #wrong = 0;
   #duplicates = 0;
@@ -69,10 +83,17 @@ export class Ledger {
   #outOfOrder = 0;
   #movedStarts = 0;
 
-  constructor(source: Source, options: LedgerOptions = {}) {
+  constructor(source: ServedSource, options: LedgerOptions = {}) {
     this.#source = source;
     this.#options = options;
-    this.#series = new Map(source.series.map(one => [`${one.metric} ${one.attributes}`, one]));
+    const { services } = source.options;
+    this.#arrived = services.map(() => new Map());
+    for (const [service, id] of services.entries())
+      for (const series of source.series)
+        this.#track(`${id} ${series.metric} ${source.attributesOf(series, id)}`, {
+          service,
+          series,
+        });
   }
 
   /** Takes the points of one request. */
@@ -90,9 +111,9 @@ export class Ledger {
   findings(lives: readonly Life[]): Findings {
     const compared = this.#compare(lives);
     const strayMarkers = this.#markers.filter(
-      ({ serviceId, timeMs }) => !this.#hasFailed(serviceId, timeMs),
+      ({ point, timeMs }) => !this.#hasFailed(point.serviceId, timeMs),
     );
-    for (const { what } of strayMarkers) this.#tell(`${what}: a marker of staleness`);
+    for (const { point } of strayMarkers) this.#tell(point, 'a marker of staleness');
     return {
       ...compared,
       received: this.#received,
@@ -101,6 +122,7 @@ export class Ledger {
       duplicateRequests: this.#duplicateRequests,
       outOfOrder: this.#outOfOrder,
       movedStarts: this.#movedStarts,
+      pages: this.#arrived.map(byPage => [...byPage.keys()].sort((a, b) => a - b)),
       examples: this.#examples,
     };
   }
@@ -110,7 +132,8 @@ export class Ledger {
    * program's account has the number of samples that it has read.
    */
   unreadPoints(samplesRead: number, { failedPages, interruptedPages }: Findings): number {
-    const { options, samplesPerService, readings, series } = this.#source;
+    const { options, readings, series } = this.#source;
+    const samplesPerService = series.reduce((sum, { samples }) => sum + samples, 0);
     const services = options.services.length;
     const readCount = samplesRead / (services * samplesPerService);
     const told = failedPages + interruptedPages * services;
@@ -119,102 +142,129 @@ export class Ledger {
 
   #takePoint(point: OtlpPoint): void {
     const { serviceId, metric, attributes, timeNs, value } = point;
-    const key = `${serviceId} ${metric} ${attributes}`;
-    const timeMs = Number(BigInt(timeNs) / 1_000_000n);
-    const track = this.#tracks.get(key) ?? { times: new Set(), lastMs: 0, startNs: '' };
-    this.#tracks.set(key, track);
-    if (track.times.has(timeMs)) {
+    const timeMs = millisecondsOf(timeNs);
+    const track = this.#track(`${serviceId} ${metric} ${attributes}`);
+    const { served } = track;
+    const page = served && this.#pageOf(point, served, timeMs);
+    if (this.#isRepeated(point, track, page, timeMs)) {
       this.#duplicates++;
       return;
     }
     this.#received++;
-    track.times.add(timeMs);
     if (timeMs < track.lastMs) {
       this.#outOfOrder++;
-      this.#tell(`${key}: ${String(timeMs)} came after ${String(track.lastMs)}`);
+      this.#tell(point, `came after ${String(track.lastMs)}`);
     }
     if (metric === 'up' && value === 0)
       this.#failures.set(serviceId, (this.#failures.get(serviceId) ?? new Set()).add(timeMs));
-    const series = this.#series.get(`${metric} ${attributes}`);
-    if (series !== undefined) this.#check(point, series, track, timeMs);
-    else if (!ADDED_SERIES.has(metric)) this.#wrongPoint(`${key}: no such series`);
+    if (served !== undefined) this.#check(point, track, served, page, timeMs);
+    else if (!ADDED_SERIES.has(metric)) this.#wrongPoint(point, 'no such series');
     track.lastMs = Math.max(track.lastMs, timeMs);
   }
 
-  #check(point: OtlpPoint, series: Series, track: Track, timeMs: number): void {
-    const { serviceId } = point;
-    const what = `${serviceId} ${series.metric} ${series.attributes} at ${String(timeMs)}`;
+  /** The track of a series; a new one if it has none. */
+  #track(key: string, served?: Served): Track {
+    const known = this.#tracks.get(key);
+    if (known !== undefined) return known;
+    const track = { served, times: undefined, lastMs: 0, startNs: '' };
+    this.#tracks.set(key, track);
+    return track;
+  }
+
+  /** Whether the series had a point at this time; if not, notes the time, unless the bit of its page will. */
+  #isRepeated(
+    { flags }: OtlpPoint,
+    track: Track,
+    page: ServedPage | undefined,
+    timeMs: number,
+  ): boolean {
+    if (track.times?.has(timeMs) === true) return true;
+    const isOfStamp = this.#source.options.isStamped && page !== undefined;
+    if (isOfStamp && track.served !== undefined) {
+      const { service, series } = track.served;
+      if (hasBit(this.#arrived[service]?.get(page.number), series.index)) return true;
+    }
+    if (!isOfStamp || flags !== 0) (track.times ??= new Set()).add(timeMs);
+    return false;
+  }
+
+  #check(
+    point: OtlpPoint,
+    track: Track,
+    served: Served,
+    page: ServedPage | undefined,
+    timeMs: number,
+  ): void {
     if (point.flags !== 0) {
-      this.#markers.push({ serviceId, timeMs, what });
+      this.#markers.push({ point, timeMs });
       return;
     }
-    const page = this.#pageOf(point, series, timeMs);
-    if (page === undefined) return this.#wrongPoint(`${what}: no page had this time`);
-    const byPage = this.#arrived.get(serviceId) ?? new Map<number, Set<number>>();
-    this.#arrived.set(serviceId, byPage);
-    const arrived = byPage.get(page.number) ?? new Set();
-    byPage.set(page.number, arrived.add(series.index));
-    const isCounting = series.kind === 'counter' || series.kind === 'histogram';
-    if (isCounting && this.#options.isDelta === true)
-      return this.#checkDelta(point, series, { track, page, what });
-    this.#checkAmount(point, series, this.#source.valueAt(series, page), what);
-    if (isCounting) this.#checkStart(point, series, track, what);
+    if (page === undefined) return this.#wrongPoint(point, 'no page had this time');
+    const { service, series } = served;
+    this.#note(served, page);
+    if (isCounting(series) && this.#options.isDelta === true)
+      return this.#checkDelta(point, track, served, page);
+    this.#checkAmount(point, series, this.#source.valueAt(series, page, service));
+    this.#checkStart(point, series, track);
   }
 
-  #checkStart(
-    { startNs, timeNs }: OtlpPoint,
-    { isDated }: Series,
-    track: Track,
-    what: string,
-  ): void {
-    if (track.startNs === '') {
-      track.startNs = startNs;
-      const bootMs = this.#source.bootMs;
-      const startMs = Number(BigInt(startNs) / 1_000_000n);
-      // Without an uptime, a counter starts at its first page, which may have been given up.
-      const isPage = !this.#source.options.isStamped || this.#pageByTime.has(startMs);
-      const isRight = isDated
-        ? startMs >= bootMs - this.#scrapeMs && startMs <= bootMs + 1000
-        : isPage && BigInt(startNs) <= BigInt(timeNs);
-      if (isRight) return;
-    } else if (track.startNs === startNs) return;
+  #note({ service, series: { index } }: Served, { number }: ServedPage): void {
+    const byPage = this.#arrived[service];
+    let bits = byPage?.get(number);
+    if (bits === undefined) {
+      bits = new Uint32Array(Math.ceil(this.#source.series.length / 32));
+      byPage?.set(number, bits);
+    }
+    bits[index >>> 5] = (bits[index >>> 5] ?? 0) | (1 << (index & 31));
+  }
+
+  #checkStart(point: OtlpPoint, series: Series, track: Track): void {
+    const { startNs } = point;
+    const isFirst = track.startNs === '';
+    if (isFirst) track.startNs = startNs;
+    if (isFirst ? this.#isStart(point, series) : track.startNs === startNs) return;
     this.#movedStarts++;
-    this.#tell(`${what}: starts at ${startNs}, not ${track.startNs}`);
+    this.#tell(point, `starts at ${startNs}, not ${track.startNs}`);
   }
 
-  #checkDelta(
-    point: OtlpPoint,
-    series: Series,
-    { track, page, what }: { track: Track; page: ServedPage; what: string },
-  ): void {
-    const startMs = Number(BigInt(point.startNs) / 1_000_000n);
+  /** Whether a series may start where its first point says. */
+  #isStart({ startNs, timeNs }: OtlpPoint, series: Series): boolean {
+    if (!isCounting(series)) return startNs === '0';
+    const { bootMs, options } = this.#source;
+    const startMs = millisecondsOf(startNs);
+    if (series.isDated) return startMs >= bootMs - this.#scrapeMs && startMs <= bootMs + 1000;
+    // Without an uptime, a counter starts at its first page, which may have been given up.
+    const isPage = !options.isStamped || this.#pageByTime.has(startMs);
+    return isPage && BigInt(startNs) <= BigInt(timeNs);
+  }
+
+  #checkDelta(point: OtlpPoint, track: Track, served: Served, page: ServedPage): void {
+    const { service, series } = served;
+    const startMs = millisecondsOf(point.startNs);
     const from = this.#pageByTime.get(startMs);
     const isBaseline =
       from !== undefined &&
       startMs > track.lastMs &&
-      this.#firstPages(page => this.#arrived.get(point.serviceId)?.has(page) === true).has(
-        from.number,
-      );
+      this.#firstPages(page => this.#arrived[service]?.has(page) === true).has(from.number);
     if (from === undefined || (track.lastMs !== 0 && track.lastMs !== startMs && !isBaseline)) {
       this.#movedStarts++;
       this.#tell(
-        `${what}: starts at ${String(startMs)}, the one before ended at ${String(track.lastMs)}`,
+        point,
+        `starts at ${String(startMs)}, the one before ended at ${String(track.lastMs)}`,
       );
       return;
     }
-    const want = this.#source.valueAt(series, page) - this.#source.valueAt(series, from);
-    this.#checkAmount(point, series, want, what);
+    const valueAt = (at: ServedPage): number => this.#source.valueAt(series, at, service);
+    this.#checkAmount(point, series, valueAt(page) - valueAt(from));
   }
 
-  #checkAmount(point: OtlpPoint, { kind }: Series, want: number, what: string): void {
+  #checkAmount(point: OtlpPoint, { kind }: Series, want: number): void {
     const [is, wanted] =
-      kind === 'histogram'
-        ? [point.distribution, distributionOf(want)]
-        : [String(point.value), String(want)];
-    if (is !== wanted) this.#wrongPoint(`${what}: ${is} instead of ${wanted}`);
+      kind === 'histogram' ? [point.distribution, distributionOf(want)] : [point.value, want];
+    if (is !== wanted) this.#wrongPoint(point, `${String(is)} instead of ${String(wanted)}`);
   }
 
-  #pageOf(point: OtlpPoint, series: Series, timeMs: number): ServedPage | undefined {
+  #pageOf(point: OtlpPoint, { service, series }: Served, timeMs: number): ServedPage | undefined {
     const { isStamped } = this.#source.options;
     if (isStamped) {
       if (this.#pageByTime.size !== this.#source.pages.size)
@@ -224,7 +274,7 @@ export class Ledger {
     const pages = [...this.#source.pages.values()];
     if (this.#options.isTimeUnknown === true) {
       const value = amountOf(point);
-      const same = pages.filter(page => this.#source.valueAt(series, page) === value);
+      const same = pages.filter(page => this.#source.valueAt(series, page, service) === value);
       // Two pages may have the same uptime: takes the page that is nearer in time.
       const farMs = (page: ServedPage): number => Math.abs(page.timeMs - timeMs);
       return same.sort((a, b) => farMs(a) - farMs(b))[0];
@@ -240,10 +290,10 @@ export class Ledger {
     let missing = 0;
     let failedPages = 0;
     const interrupted = new Set<number>();
-    for (const service of this.#source.options.services) {
-      const byPage = this.#arrived.get(service) ?? new Map<number, Set<number>>();
+    for (const [service, id] of this.#source.options.services.entries()) {
+      const byPage = this.#arrived[service] ?? new Map<number, Uint32Array>();
       const first = Math.min(...byPage.keys());
-      const unread = this.#unreadPages(service);
+      const unread = this.#unreadPages(id);
       const baselines = this.#firstPages(page => byPage.has(page));
       for (const page of this.#source.pages.values()) {
         const arrived = byPage.get(page.number);
@@ -256,13 +306,11 @@ export class Ledger {
           continue;
         }
         const wanted = this.#wantedOf(page, first, baselines);
-        const found = wanted.filter(({ index }) => arrived?.has(index) === true).length;
+        const lacking = wanted.filter(({ index }) => !hasBit(arrived, index)).length;
         expected += wanted.length;
-        missing += wanted.length - found;
-        if (found < wanted.length)
-          this.#tell(
-            `${service}: ${String(wanted.length - found)} points of page ${String(page.number)} are missing`,
-          );
+        missing += lacking;
+        if (lacking > 0)
+          this.#example(`${id}: ${lacking} points of page ${page.number} are missing`);
       }
     }
     return { expected, missing, interruptedPages: interrupted.size, failedPages };
@@ -323,14 +371,31 @@ export class Ledger {
     return pages;
   }
 
-  #wrongPoint(words: string): void {
+  #wrongPoint(point: OtlpPoint, words: string): void {
     this.#wrong++;
-    this.#tell(words);
+    this.#tell(point, words);
   }
 
-  #tell(words: string): void {
+  #tell({ serviceId, metric, attributes, timeNs }: OtlpPoint, words: string): void {
+    const at = String(millisecondsOf(timeNs));
+    this.#example(`${serviceId} ${metric} ${attributes} at ${at}: ${words}`);
+  }
+
+  #example(words: string): void {
     if (this.#examples.length < EXAMPLES_MAX) this.#examples.push(words);
   }
+}
+
+function hasBit(bits: Uint32Array | undefined, index: number): boolean {
+  return (((bits?.[index >>> 5] ?? 0) >>> (index & 31)) & 1) === 1;
+}
+
+function millisecondsOf(ns: string): number {
+  return Number(BigInt(ns) / 1_000_000n);
+}
+
+function isCounting({ kind }: Series): boolean {
+  return kind === 'counter' || kind === 'histogram';
 }
 
 /** True for series that send their current value even with deltas. */

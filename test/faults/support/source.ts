@@ -4,6 +4,7 @@
 
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 import { caughtUp } from './connections.ts';
+import type { Kind, Reading, Series, ServedPage, ServedSource } from './served-source.ts';
 
 export interface SourceOptions {
   readonly services: readonly string[];
@@ -13,36 +14,9 @@ export interface SourceOptions {
   readonly refreshMs: number;
 }
 
-/** A page that was served, with its stamp or, without stamps, the time of the request. */
-export interface ServedPage {
-  readonly number: number;
-  readonly timeMs: number;
-}
-
-/** The numbers of a page and of the process that got it. */
-export interface Reading {
-  readonly life: number;
-  readonly page: number;
-  readonly atMs: number;
-}
-
-export type Kind = 'counter' | 'gauge' | 'uptime' | 'histogram';
-
-/** One series of one service; `metric` and `attributes` as they arrive in OTLP. */
-export interface Series {
-  readonly metric: string;
-  readonly attributes: string;
-  readonly kind: Kind;
-  /** True for counters whose start is derived from the uptime. */
-  readonly isDated: boolean;
-  /** The number of its lines on a page. */
-  readonly samples: number;
-  readonly index: number;
-}
-
 const HISTOGRAM_SAMPLES = 5;
 
-export class Source {
+export class Source implements ServedSource {
   readonly options: SourceOptions;
   readonly series: readonly Series[];
   /** When the simulated server was started. */
@@ -79,11 +53,6 @@ export class Source {
     return this.#server.url;
   }
 
-  /** The number of samples of one service on a page. */
-  get samplesPerService(): number {
-    return this.series.reduce((sum, { samples }) => sum + samples, 0);
-  }
-
   /** Waits until all requests of ended processes are answered. */
   caughtUp(): Promise<void> {
     return caughtUp(this.#server);
@@ -91,6 +60,10 @@ export class Source {
 
   close(): Promise<void> {
     return this.#server.close();
+  }
+
+  attributesOf({ attributes }: Series): string {
+    return attributes;
   }
 
   /** The value of a series on a page; for a histogram, its count. */
