@@ -13,7 +13,7 @@ import { Bridge } from './support/bridge.ts';
 const SERIES = 20_000;
 const CAP = 200;
 const SERVICE = 'dbfaults01';
-/** It is about four times, most of it for a hundred HTTP requests; the rest is for a machine that works on other things. */
+/** It is four to six times, most of it for a hundred HTTP requests; the rest is for a machine that works on other things. */
 const RATIO_MAX = Number(process.env['CAP_RATIO_MAX'] ?? 10);
 const PAGES = Number(process.env['CAP_PAGES'] ?? 10);
 const WAIT_MS = 120_000;
