@@ -52,6 +52,7 @@ export class Backups {
         client: http,
         clock,
         holdOff: AFTER_REFUSAL,
+        intervalMs,
       });
       const readings = services.map(
         service =>

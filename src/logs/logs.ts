@@ -64,6 +64,7 @@ export class Logs {
     this.meter = meter;
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
     this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
+      const timing = new PullSchedule(schedule, id);
       const client = clients.get(api);
       const logsApi = new LogsApi(client, endpoints, 'logs');
       const report = clients.report(api, {
@@ -74,6 +75,7 @@ export class Logs {
         client,
         clock,
         holdOff: AFTER_REFUSAL,
+        intervalMs: timing.everyMs(clock.nowMs()),
       });
       const { serviceCount: otherServiceCount } = otherShards;
       const items = { pointers: logsApi.pointers, services, otherServiceCount, types };
@@ -88,7 +90,7 @@ export class Logs {
         downloads,
         readerOf,
         queue,
-        schedule: new PullSchedule(schedule, id),
+        schedule: timing,
         isSharded: config.shard.count > 1,
       });
     });

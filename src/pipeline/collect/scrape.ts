@@ -183,6 +183,7 @@ export function scrapeReport(
     client,
     clock,
     holdOff: { firstMs: intervalMs, maxMs, dueEveryMs: intervalMs },
+    intervalMs,
   };
 }
 
