@@ -10,6 +10,7 @@ import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { formatBytes, formatDuration } from '../lib/format.ts';
 import { silentLogger, ThrottledLog } from '../lib/log.ts';
+import { didYouMean } from '../lib/nearest.ts';
 import { printableLine, printableUrl } from '../lib/printable.ts';
 import { type Descriptor, readDescriptor } from '../logs/item.ts';
 import { ENOUGH, isOfList, listPages } from '../logs/list.ts';
@@ -62,8 +63,9 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
     for (const { line, column, reason } of page?.problems.slice(0, 5) ?? [])
       context.out.line(`  line ${line}, column ${column}: ${reason}`);
     context.out.line(indent(serviceTable(translation, derived.services, labelsOf(config))));
-    for (const line of [...unconfiguredLines(translation, config), ...driftLines(translation)])
-      context.out.line(`  ${line}`);
+    const absent = derived.services.filter(({ reason }) => reason === 'absent').map(({ id }) => id);
+    const lines = [...unconfiguredLines(translation, config, absent), ...driftLines(translation)];
+    for (const line of lines) context.out.line(`  ${line}`);
     if (derived.services.some(service => !service.isUp)) isGood = false;
     if (config.auto !== null && derived.services.length === 0) isGood = false;
   }
@@ -169,7 +171,12 @@ function serviceTable(
   return renderTable([[...head, 'REASON'], ...rows]);
 }
 
-function unconfiguredLines({ table }: Translation, { auto, services }: Config): readonly string[] {
+/** `absent`: ids that are configured and not on the page. */
+function unconfiguredLines(
+  { table }: Translation,
+  { auto, services }: Config,
+  absent: readonly string[],
+): readonly string[] {
   // The key of one target may also see services of another target.
   const configured = new Set(services.map(({ id }) => id));
   const ids = table.services
@@ -179,7 +186,11 @@ function unconfiguredLines({ table }: Translation, { auto, services }: Config): 
   if (ids.length === 0) return [];
   const shown = ids.slice(0, 10).map(id => (id === '' ? '(no namespace)' : printableLine(id)));
   const cause = auto === null ? 'not configured' : 'left out by services: auto';
-  return [`on the page but ${cause}: ${shown.join(', ')}${ids.length > 10 ? ', …' : ''}`];
+  const meant = absent.flatMap(id => {
+    const question = didYouMean(id, ids.map(printableLine));
+    return question === '' ? [] : [`${id} is not on the page: ${question}`];
+  });
+  return [`on the page but ${cause}: ${shown.join(', ')}${ids.length > 10 ? ', …' : ''}`, ...meant];
 }
 
 function driftLines({ table, derive }: Translation): readonly string[] {

@@ -2,6 +2,7 @@
 // logged at once, a lasting failure through a throttle.
 
 import type { ThrottledLog } from '../lib/log.ts';
+import { didYouMean } from '../lib/nearest.ts';
 import type { Problem, SeriesLimit } from '../model/page.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
@@ -179,6 +180,13 @@ export class TargetLog {
     this.#log.warn(key, { ...fields, hint }, message);
   }
 
+  /** The services on the page that no entry names. */
+  get #strangers(): readonly string[] {
+    return this.table.services
+      .filter(({ configIndex, isElsewhere }) => configIndex < 0 && !isElsewhere)
+      .map(({ id }) => id);
+  }
+
   /** A line for each configured service; one line for all others, which may be any number. */
   #reportServices(servicesBefore: readonly ServiceOutcome[]): void {
     for (const { id, lostUptimes } of this.services)
@@ -190,8 +198,11 @@ export class TargetLog {
     for (const { id, configIndex, reason } of changed) {
       if (configIndex < 0) continue;
       if (reason === '') this.#log.plain.info({ service: id }, 'the service is back on the page');
-      else
-        this.#log.plain.warn({ service: id, reason }, 'the service is down on a page that is good');
+      else {
+        const hint = reason === 'absent' ? didYouMean(id, this.#strangers) : '';
+        const said = { service: id, reason, ...(hint === '' ? {} : { hint }) };
+        this.#log.plain.warn(said, 'the service is down on a page that is good');
+      }
     }
     const others = changed.filter(({ configIndex, reason }) => configIndex < 0 && reason !== '');
     const [first] = others;

@@ -16,6 +16,7 @@ import {
   UPTIME_LOST,
 } from '../daemon/target-log.ts';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
+import { didYouMean } from '../lib/nearest.ts';
 import { printableUrl } from '../lib/printable.ts';
 import type { Family } from '../model/metric.ts';
 import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../model/series-table.ts';
@@ -331,13 +332,17 @@ function targetProblems(target: TargetReport): readonly Finding[] {
   return found;
 }
 
-function serviceProblems({ targets, services }: ScrapeStatus): readonly Finding[] {
+function serviceProblems({ targets, services, unconfigured }: ScrapeStatus): readonly Finding[] {
+  const strangers = unconfigured.map(({ id }) => id);
   // All services of a failed target are down: the problem of the target is enough.
   const targetReasons = new Set(targets.map(target => target.lastReason));
   return services.flatMap(service => {
     const { name, isUp, reason, isSourceStale, lostUptimes } = service;
     const isAlone = isUp === false && !targetReasons.has(reason);
-    const advice = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
+    const usual = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
+    const meant = reason === 'absent' ? didYouMean(service.id, strangers) : '';
+    const advice =
+      meant === '' ? usual : { ...usual, hint: `${usual.hint} ${meant.replace('did', 'Did')}` };
     return [
       ...(isAlone ? [problem('error', name, advice, { cause: `down: ${reason}` })] : []),
       ...(isSourceStale ? [problem('warning', name, SOURCE_STALE, { cause: 'source stale' })] : []),

@@ -47,3 +47,9 @@ test('refused series are told by family and count, never by the value of a label
   expect(lines[0]).toMatchObject({ samples: 4, families: { b: 3, c: 1 } });
   expect(JSON.stringify(lines)).not.toContain('secret');
 });
+
+test('a service that is missing beside one with nearly the same id is a likely mistake', () => {
+  const page = 'a{namespace="db2"} 1\na{namespace="orders"} 1\n';
+  const [line] = logged({ services: ['db1'], unconfigured: 'drop' }, [page]);
+  expect(line).toMatchObject({ service: 'db1', reason: 'absent', hint: 'did you mean db2?' });
+});

@@ -259,6 +259,13 @@ test.each<[what: string, changes: Partial<StatusReport>]>([
     'an unconfigured service that is sent',
     { unconfigured: [{ id: 'x', samples: 1, isSent: true }] },
   ],
+  [
+    'a service that is not on the page, and one that was probably meant',
+    {
+      services: [sampleService('dbpgf1', 'orders', { isUp: false, reason: 'absent' })],
+      unconfigured: [{ id: 'dbpgf2', samples: 12, isSent: false }],
+    },
+  ],
   ['an unconfigured service', { unconfigured: [{ id: 'dbother', samples: 1588, isSent: false }] }],
   [
     'an unconfigured service, after a page that could not be read',
