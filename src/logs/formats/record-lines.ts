@@ -6,6 +6,7 @@
 // raw text of the open record, so that escaping cannot enlarge it. Reading that text never throws: the state of another
 // version is ignored.
 
+import type { CommentOptions } from './trace-comment.ts';
 import { bug } from '../../errors.ts';
 import { type LogRecord, MARK, type ParsedRecord, type RawLine } from '../record.ts';
 import type { RedactedMessage } from './redact-message.ts';
@@ -23,6 +24,8 @@ export type CompleteLines = Pick<
 export interface Reading {
   readonly localTime: LocalTime;
   readonly isRedacting: boolean;
+  /** What is sent of the comments in statements of the slow query log. */
+  readonly comments: CommentOptions;
 }
 
 /** The format of a log in which each line is a record. */
@@ -104,6 +107,7 @@ export function toParsedRecord(
     body: fields.body,
     eventName: fields.eventName,
     attributes: fields.attributes,
+    span: fields.span,
     firstOffset: lines.firstOffset,
     lineCount: lines.lineCount,
     raw: lines.raw,
