@@ -7,7 +7,6 @@
 
 import { hash } from 'node:crypto';
 import type { LogRecord } from '../pipeline/encode/logs.ts';
-import type { CommentOptions } from './formats/trace-comment.ts';
 
 export type { LogAttribute, LogRecord } from '../pipeline/encode/logs.ts';
 
@@ -78,6 +77,14 @@ export interface ParsedRecord extends LogRecord {
   readonly stream: string;
   /** Bits of MARK. */
   readonly marks: number;
+}
+
+/** What is sent of the comments in a statement. */
+export interface CommentOptions {
+  /** The ids of the trace. */
+  readonly isTracing: boolean;
+  /** The keys whose values become attributes. Values may be data of users. */
+  readonly keys: readonly string[];
 }
 
 export interface LineReaderOptions {

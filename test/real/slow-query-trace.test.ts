@@ -1,18 +1,17 @@
 // From a slow query to its trace: a real MariaDB, whose clients add comments to their statements, writes its slow query
-// log; prom2otlp pulls it and sends it to a real Collector; there the record is found by its trace id.
+// log; prom2otlp pulls it; a real Collector takes it to a real VictoriaLogs, where the record is found by its trace id.
 
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LogRecordJson } from '../../src/pipeline/encode/otlp-fields.ts';
 import { zip } from '../../src/simulator/zip.ts';
 import { startHttpServer } from '../support/http-server.ts';
-import { otlpLogs } from '../support/otlp-points.ts';
-import { run, tempDirectory } from '../support/program.ts';
-import { collector, readRequests } from './parts/collector.ts';
+import { run, tempDirectory, until } from '../support/program.ts';
+import { collector } from './parts/collector.ts';
 import { mariadb } from './parts/mariadb.ts';
+import { victoriaLogs, type VictoriaLogsRunning } from './parts/victoria-logs.ts';
 import { reasonToSkip } from './support/part.ts';
 
-const noParts = await reasonToSkip([mariadb, collector]);
+const noParts = await reasonToSkip([mariadb, collector, victoriaLogs]);
 const SERVICE = 'dbtrace01';
 /** An open record is sent with the second pull after it that finds nothing new. */
 const PULLS = 3;
@@ -30,7 +29,7 @@ const STATEMENTS: readonly ((comment: string) => string)[] = [
 ];
 
 describe.skipIf(noParts !== null)('a slow query in a real log store', () => {
-  let records: readonly LogRecordJson[] = [];
+  let store: VictoriaLogsRunning;
   const cleanUp = new AsyncDisposableStack();
   afterAll(() => cleanUp.disposeAsync());
 
@@ -61,7 +60,15 @@ describe.skipIf(noParts !== null)('a slow query in a real log store', () => {
             .end(JSON.stringify({ count: 1, logs: [item] }));
       }),
     );
-    const back = await collector.start({});
+    store = await victoriaLogs.start({});
+    cleanUp.defer(() => store.stop());
+    const back = await collector.start({
+      configure: ({ exporters, service }) => {
+        Object.assign(exporters, { otlphttp: { logs_endpoint: `${store.otlpUrl}/v1/logs` } });
+        const logs = { receivers: ['otlp'], exporters: ['otlphttp'] };
+        service.pipelines = { ...service.pipelines, logs };
+      },
+    });
     cleanUp.defer(() => back.stop());
     const files = cleanUp.use(tempDirectory());
     const config = files.write(
@@ -82,24 +89,22 @@ describe.skipIf(noParts !== null)('a slow query in a real log store', () => {
       const { code, stdout, stderr } = await run(['once', '--config', config]);
       expect(code, stdout + stderr).toBe(0);
     }
-    await back.stop();
-    records = (await readRequests(back.output)).flatMap(otlpLogs).map(({ record }) => record);
+    await until('all records', async () => (await store.find('*')).length >= STATEMENTS.length);
   });
 
-  test('each is found by its trace id', () => {
+  test('each is found by its trace id', async () => {
     expect(STATEMENTS.length).toBe(5);
     for (const n of STATEMENTS.keys()) {
-      const found = records.filter(({ traceId }) => traceId === id('a', n + 1));
+      const found = await store.find(`trace_id:${id('a', n + 1)}`);
       expect(found.length, `statement ${n}`).toBe(1);
-      const [record] = found;
-      expect(record).toMatchObject({ spanId: id('b', n + 1).slice(-16), flags: 1 });
-      expect(record?.body?.stringValue).toContain('sleep(?)');
-      expect(record?.attributes).toContainEqual({
-        key: 'prom2otlp.query.db_driver',
-        value: { stringValue: 'a b' },
+      expect(found[0]).toMatchObject({
+        span_id: id('b', n + 1).slice(-16),
+        'prom2otlp.query.db_driver': 'a b',
+        'service.instance.id': SERVICE,
       });
+      expect(found[0]?.['_msg']).toContain('sleep(?)');
     }
-    expect(records.filter(({ traceId }) => traceId === id('a', 99))).toEqual([]);
-    expect(JSON.stringify(records.map(({ body }) => body))).not.toContain('traceparent');
+    expect(await store.find(`trace_id:${id('a', 99)}`)).toEqual([]);
+    expect(JSON.stringify(await store.find('*'))).not.toContain('traceparent');
   });
 });

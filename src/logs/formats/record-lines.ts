@@ -6,9 +6,14 @@
 // raw text of the open record, so that escaping cannot enlarge it. Reading that text never throws: the state of another
 // version is ignored.
 
-import type { CommentOptions } from './trace-comment.ts';
 import { bug } from '../../errors.ts';
-import { type LogRecord, MARK, type ParsedRecord, type RawLine } from '../record.ts';
+import {
+  type CommentOptions,
+  type LogRecord,
+  MARK,
+  type ParsedRecord,
+  type RawLine,
+} from '../record.ts';
 import type { RedactedMessage } from './redact-message.ts';
 import type { LocalTime } from './time.ts';
 

@@ -4,15 +4,7 @@
 // https://google.github.io/sqlcommenter/spec/ and https://www.w3.org/TR/trace-context/
 
 import type { SpanLink } from '../../pipeline/encode/logs.ts';
-import { type LogAttribute, OWN_PREFIX } from '../record.ts';
-
-/** Which parts of the comments are sent. */
-export interface CommentOptions {
-  /** The ids of the trace. */
-  readonly isTracing: boolean;
-  /** The keys whose values become attributes. Values may be data of users. */
-  readonly keys: readonly string[];
-}
+import { type CommentOptions, type LogAttribute, OWN_PREFIX } from '../record.ts';
 
 /** What the comments of a statement say. */
 export interface StatementComments {
