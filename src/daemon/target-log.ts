@@ -4,7 +4,7 @@
 import type { ThrottledLog } from '../lib/log.ts';
 import { didYouMean } from '../lib/nearest.ts';
 import type { Problem, SeriesLimit } from '../model/page.ts';
-import { SeriesTable } from '../model/series-table.ts';
+import { OUTCOME, OUTCOME_NAMES, SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import type { DeriveReport, ServiceOutcome } from '../pipeline/derive/derive.ts';
@@ -180,11 +180,13 @@ export class TargetLog {
     this.#log.warn(key, { ...fields, hint }, message);
   }
 
-  /** The services on the page that no entry names. */
+  /** The services on the page that no entry names, whether they are sent or not. */
   get #strangers(): readonly string[] {
-    return this.table.services
-      .filter(({ configIndex, isElsewhere }) => configIndex < 0 && !isElsewhere)
-      .map(({ id }) => id);
+    const sent = this.services.filter(({ configIndex }) => configIndex < 0);
+    const unsent = this.reads.filter(
+      ({ outcome }) => outcome === OUTCOME_NAMES[OUTCOME.unconfigured],
+    );
+    return [...sent.map(({ id }) => id), ...unsent.map(({ service }) => service)];
   }
 
   /** A line for each configured service; one line for all others, which may be any number. */
