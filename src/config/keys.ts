@@ -528,6 +528,8 @@ export const status = block({
   token: key('token', orNull(headerValue('the token of the status page')), null).about(`
     Clients must send this token as \`Authorization: Bearer …\`, except for /healthz and /readyz. In a
     browser it is the password, with any user name. Required if other machines can reach \`listen\`.`),
+  strictAfterMs: key('strict_after', duration({ min: 1000, max: WEEK_MS }), '5m').about(`
+    \`/readyz?strict=1\` and \`health --strict\` fail while an error on the status page lasts longer than this.`),
 });
 
 const telemetry = block({

@@ -1,7 +1,8 @@
 // The daemon in a separate process, between the simulated service and a receiver.
 
 import { describe, expect, test } from 'vitest';
-import { useRig } from '../support/rig.ts';
+import { findClosedPort } from '../support/http-server.ts';
+import { configFor, useRig } from '../support/rig.ts';
 import { run, tempDirectory, until } from '../support/program.ts';
 
 const CANARY = 'canary-5f1d0c9b';
@@ -20,6 +21,35 @@ describe('run', () => {
     const { stdout, stderr } = await daemon.stop();
     expect(new Set(rig.receiver.points.map(point => point.metric)).size).toBe(166);
     expect(stdout + stderr).not.toContain(CANARY);
+  });
+
+  test('status shows what the daemon does, and what fails; --strict waits until it lasts', async () => {
+    using directory = tempDirectory();
+    const listen = `127.0.0.1:${await findClosedPort()}`;
+    const file = directory.write(
+      'prom2otlp.yaml',
+      configFor(rig.simulator, {
+        status: { listen, token: CANARY, strict_after: '1s' },
+        otlp: { endpoint: rig.receiver.url },
+      }),
+    );
+    const daemon = rig.run(file);
+    const ask = (words: string) => run([...words.split(' '), '--config', file]);
+    await daemon.ready();
+    await until('it is ready', async () => (await ask('health')).code === 0);
+    await until('points are accepted', async () => (await ask('status')).code === 0);
+    const well = await ask('status');
+    expect(well.stdout).toMatch(/^Data flows\n.* up · [^]*^Accepted +[\d,]+ points/m);
+    rig.simulator.setFaults({ status: 500 });
+    await until('it shows an error', async () => (await ask('status')).code === 1);
+    const failing = await ask('status --format json');
+    expect(JSON.parse(failing.stdout)).toMatchObject({ problems: [{ severity: 'error' }] });
+    await until('it has lasted', async () => (await ask('health --strict')).code === 1);
+    expect((await ask('health')).code).toBe(0);
+    rig.simulator.resetFaults();
+    const { stdout, stderr } = await daemon.stop();
+    expect(stdout + stderr + well.stdout + failing.stdout).not.toContain(CANARY);
+    expect(await ask('status')).toMatchObject({ code: 1, stdout: '' });
   });
 
   test('a service that does not answer holds up neither a reload nor the stop', async () => {
