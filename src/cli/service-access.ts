@@ -17,7 +17,7 @@ import { LogsApi } from '../service/logs-api.ts';
 import { errorLine, type RequestProblem, type ServiceError } from '../service/service-error.ts';
 import { readTextFile } from '../config/text-file.ts';
 import { type Encoded, readCredentials, storageOf } from '../service/credentials-file.ts';
-import { labelsOf, printTable, type Rows } from './table.ts';
+import { headOf, labelsOf, printTable, type Rows } from './table.ts';
 import { file, type Option, text, type Values, format, type Format } from './options.ts';
 import { configOf, usageError, type VerbContext } from './verb.ts';
 
@@ -266,7 +266,7 @@ export function printOne<Item extends Readonly<Record<string, unknown>>>(
   else if (item !== null && missing.length === 0) printTable(context.out, rows([item]));
   else if (there.length > 0)
     printTable(context.out, [
-      there.map(([name]) => name.toUpperCase()),
+      there.map(([name]) => headOf(name)),
       there.map(([name, value]) => cellOf(shownOf(name, value))),
     ]);
   return done === '' && missing.length > 0 && missing.length === expected.length ? 1 : 0;
