@@ -228,7 +228,7 @@ async function deriveLive(
   for await (const one of scrapeTargets(config, { clock, serviceId: id })) {
     count++;
     if (one.kind === 'failure') {
-      err.line(one.message);
+      err.line(`${one.who}: ${one.line}`);
       exitCode = 1;
       continue;
     }
