@@ -52,6 +52,30 @@ describe('run', () => {
     expect(await ask('status')).toMatchObject({ code: 1, stdout: '' });
   });
 
+  test('the last line of the log says what is kept for the next start', async () => {
+    using directory = tempDirectory();
+    rig.receiver.behave = () => 503;
+    const daemon = rig.run(
+      config({ logs: { enabled: true }, queue: { directory: directory.path } }),
+    );
+    await daemon.shows('logs wait', ({ queue }) =>
+      queue.some(({ signal, rows }) => signal === 'logs' && rows > 0),
+    );
+    const { stderr } = await daemon.stop();
+    rig.receiver.behave = () => 200;
+    const { left, kept } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as {
+      left: number;
+      kept: string;
+    };
+    expect(left).toBeGreaterThan(0);
+    const [, requests] =
+      /: requests that wait: ([\d,]+); targets with series: 1; services with a position in their logs: 4$/.exec(
+        kept,
+      ) ?? [];
+    expect(kept).toContain(`in ${directory.path}: `);
+    expect(Number(requests?.replace(',', ''))).toBeGreaterThan(0);
+  });
+
   test('a service that does not answer holds up neither a reload nor the stop', async () => {
     const key = `\${file:${rig.directory.path}/key}`;
     const api = { base_url: rig.simulator.url, key, timeout: '60s' };
@@ -123,7 +147,7 @@ describe('own telemetry', () => {
     const daemon = rig.run(config({ telemetry: { interval: '1s' } }));
     await until('its first numbers', () => own().length > 0);
     const { stderr } = await daemon.stop();
-    expect(stderr).toMatch(/"left":0,"msg":"stopped"/);
+    expect(stderr).toMatch(/"left":0,"kept":"nothing: [^"]*","msg":"stopped"/);
     const names = new Set(own().map(({ metric }) => metric));
     expect([...names]).toEqual(
       expect.arrayContaining([
