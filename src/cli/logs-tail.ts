@@ -249,6 +249,7 @@ class Tail {
       type: '',
       timezone: logs.sourceTimezone,
       isRedacting: logs.redactLiterals,
+      comments: { isTracing: false, keys: [] },
       recordBytesMax: logs.limits.recordBytes,
     });
     const { pointers } = this.#service.logs;
