@@ -175,7 +175,7 @@ function printStatus(out: TextSink, document: StatusDocument): void {
   for (const line of wrap(title, out.columns))
     out.line(colour === undefined ? line : paint(out, colour, line));
   for (const line of wrap(evidence, out.columns)) out.line(line);
-  out.line(`${printableLine(version)}, ${state}, started ${upFor}`);
+  out.line(`prom2otlp ${printableLine(version)}, ${state}, started ${upFor}`);
   out.line('');
   const numbers = numbersOf(document);
   const widths = [0, 1, 2].map(i => Math.max(...numbers.map(row => row[i]?.length ?? 0)));
