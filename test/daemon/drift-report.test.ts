@@ -10,7 +10,7 @@ const PAGE = [
   'engine_global_status_queries_count 1',
   'engine_dist_stats_connections 1',
   'engine_dist_staengine_dist_Com_select 1',
-  'engine_server_cpu 1',
+  'engine_server_new 1',
 ].join('\n');
 
 describe('drift', () => {
@@ -28,7 +28,7 @@ describe('drift', () => {
       mangled: 1,
     });
     const engine = drift?.families.get('engine');
-    expect(engine?.appeared).toEqual({ count: 1, items: ['engine_server_cpu'] });
+    expect(engine?.appeared).toEqual({ count: 1, items: ['engine_server_new'] });
     expect(engine?.vanished.items).toContain('engine_security_users_without_passwords');
     expect(engine?.contradicted.items).toEqual([
       { name: 'engine_global_status_queries', declared: 'histogram' },
