@@ -78,11 +78,7 @@ test('F6: a page without the uptime of its proxy is not told; one that has lost 
 
 /** The series of a proxy on the pages of newer deployments, which lack its uptime. */
 const PROXY_NAMES = [
-  ...['modules', 'server_connections', 'service_connections'],
-  ...['count', 'current_descriptors', 'errors', 'event_queue_length', 'hangups'].map(ofThreads),
-  ...['max_queue_time', 'reads', 'stack_size', 'total_descriptors', 'writes'].map(ofThreads),
-];
-
-function ofThreads(name: string): string {
-  return `threads_${name}`;
-}
+  'modules server_connections service_connections threads_count threads_current_descriptors',
+  'threads_errors threads_event_queue_length threads_hangups threads_max_queue_time threads_reads',
+  'threads_stack_size threads_total_descriptors threads_writes',
+].flatMap(line => line.split(' '));
