@@ -382,6 +382,7 @@ class Tail {
         type: '',
         timezone: logs.sourceTimezone,
         isRedacting: logs.redactLiterals,
+        comments: { isTracing: false, keys: [] },
         recordBytesMax: logs.limits.recordBytes,
       }),
       unwrap: {

@@ -335,6 +335,15 @@ export const LOG_TYPES: readonly string[] = [
   'proxy-log',
 ];
 
+const slowQuery = block({
+  traceIds: key('trace_ids', flag(), true).about(`
+    Read trace id, span id and flags from the comment \`/*traceparent='00-…'*/\` that an application
+    adds to its statements (sqlcommenter), and send them as those of the log record.`),
+  commentKeys: key('comment_keys', list(text({ expected: 'the key of a comment' })), []).about(`
+    Further keys of these comments to send, each as \`prom2otlp.query.KEY\`: for example
+    [tracestate, application, route]. Their values are not redacted.`),
+});
+
 const logs = block({
   isEnabled: key('enabled', flag(), false).about('Pull logs.'),
   schedule: key('schedule', schedule(), '5m').about(`
@@ -351,6 +360,9 @@ const logs = block({
     The time zone of times in the lines that have no zone: UTC, Europe/Berlin, …`),
   redactLiterals: key('redact_literals', flag(), true).about(`
     Replace literals in SQL statements with \`?\`, so that the logs contain no data of your users.`),
+  slowQuery: key('slow_query', slowQuery).about(
+    'What is read from slow query logs besides the text.',
+  ),
   limits: key('limits', logLimits).about(`
     Limits of pulling. Logs over a limit are cut and marked, or given up with a gap record.`),
   endpoints: key('endpoints', logEndpoints).about(`

@@ -59,6 +59,10 @@ export class Logs {
         type,
         timezone: config.logs.sourceTimezone,
         isRedacting: config.logs.redactLiterals,
+        comments: {
+          isTracing: config.logs.slowQuery.traceIds,
+          keys: config.logs.slowQuery.commentKeys,
+        },
         recordBytesMax: limits.recordBytes,
       });
     this.meter = meter;

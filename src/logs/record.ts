@@ -28,6 +28,8 @@ export const MARK = {
   timeUnknown: 64,
   /** The entry ends within it, and may grow. Set on lines; not shown. */
   lineOpen: 128,
+  /** A comment in its statement names no span, although it has a `traceparent`. Set by the reader. */
+  badTrace: 256,
 } as const;
 
 /** Prefix of attributes without a semantic convention. */
@@ -42,6 +44,7 @@ export const MARKS: readonly (readonly [mark: number, name: string, attribute: s
   [MARK.continuation, 'continuation', `${OWN_PREFIX}log.continuation`],
   [MARK.doubtful, 'doubtful', `${OWN_PREFIX}log.doubtful`],
   [MARK.timeUnknown, 'time_unknown', `${OWN_PREFIX}log.time_unknown`],
+  [MARK.badTrace, 'bad_trace', `${OWN_PREFIX}log.bad_trace`],
 ];
 
 /**
@@ -76,6 +79,14 @@ export interface ParsedRecord extends LogRecord {
   readonly marks: number;
 }
 
+/** What is sent of the comments in a statement. */
+export interface CommentOptions {
+  /** The ids of the trace. */
+  readonly isTracing: boolean;
+  /** The keys whose values become attributes. Values may be data of users. */
+  readonly keys: readonly string[];
+}
+
 export interface LineReaderOptions {
   /** The log's type; an unknown type is read line by line, without a format. */
   readonly type: string;
@@ -83,6 +94,8 @@ export interface LineReaderOptions {
   readonly timezone: string;
   /** Replace SQL literals by `?` in body and attributes, even of records that do not parse. */
   readonly isRedacting: boolean;
+  /** What is sent of the comments in statements of the slow query log. */
+  readonly comments: CommentOptions;
   /** The limit of a record's raw text, in UTF-8. */
   readonly recordBytesMax: number;
 }

@@ -8,6 +8,7 @@ import { exporter } from './parts/exporter.ts';
 import { mariadb, mariadbCluster, mariadbPlugins } from './parts/mariadb.ts';
 import { prometheus } from './parts/prometheus.ts';
 import { promtool } from './parts/promtool.ts';
+import { victoriaLogs } from './parts/victoria-logs.ts';
 import { victoriaMetrics } from './parts/victoria-metrics.ts';
 import { vmagent } from './parts/vmagent.ts';
 import { exclusively } from './support/folder.ts';
@@ -21,6 +22,7 @@ const parts = [
   chromiumPart,
   victoriaMetrics,
   vmagent,
+  victoriaLogs,
   collector,
   prometheus,
   promtool,

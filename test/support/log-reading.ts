@@ -18,6 +18,7 @@ export const TEST_OPTIONS: LineReaderOptions = {
   type: 'error-log',
   timezone: 'UTC',
   isRedacting: true,
+  comments: { isTracing: true, keys: [] },
   recordBytesMax: 256 * 1024,
 };
 

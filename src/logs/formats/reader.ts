@@ -33,8 +33,8 @@ import { SlowQueryReader } from './slow-query-log.ts';
 import { LocalTime } from './time.ts';
 
 export const createLineReader: CreateLineReader = (options: LineReaderOptions): LineReader => {
-  const { timezone, isRedacting, recordBytesMax } = options;
-  const reading: Reading = { localTime: new LocalTime(timezone), isRedacting };
+  const { timezone, isRedacting, comments, recordBytesMax } = options;
+  const reading: Reading = { localTime: new LocalTime(timezone), isRedacting, comments };
   switch (options.type) {
     case 'error-log':
       return new JoiningReader(ERROR_LOG, reading, recordBytesMax);

@@ -7,7 +7,13 @@
 // version is ignored.
 
 import { bug } from '../../errors.ts';
-import { type LogRecord, MARK, type ParsedRecord, type RawLine } from '../record.ts';
+import {
+  type CommentOptions,
+  type LogRecord,
+  MARK,
+  type ParsedRecord,
+  type RawLine,
+} from '../record.ts';
 import type { RedactedMessage } from './redact-message.ts';
 import type { LocalTime } from './time.ts';
 
@@ -23,6 +29,8 @@ export type CompleteLines = Pick<
 export interface Reading {
   readonly localTime: LocalTime;
   readonly isRedacting: boolean;
+  /** What is sent of the comments in statements of the slow query log. */
+  readonly comments: CommentOptions;
 }
 
 /** The format of a log in which each line is a record. */
@@ -104,6 +112,7 @@ export function toParsedRecord(
     body: fields.body,
     eventName: fields.eventName,
     attributes: fields.attributes,
+    span: fields.span,
     firstOffset: lines.firstOffset,
     lineCount: lines.lineCount,
     raw: lines.raw,

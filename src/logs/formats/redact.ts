@@ -17,6 +17,8 @@ export interface RedactedSql {
   readonly isDoubtful: boolean;
   /** A word directly follows a string, as if strings and code were confused. */
   readonly isTouched: boolean;
+  /** The closed comments, with their marks; [] if they may be text of strings. */
+  readonly comments: readonly string[];
 }
 
 /** Replaces a literal, or a whole list of literals after IN. */
@@ -99,6 +101,7 @@ class SqlReader {
   /** The last literal, which ends at #literalEnd, is in a list after IN. */
   #isListed = false;
   #literalEnd = 0;
+  readonly #comments: string[] = [];
 
   constructor(sql: string, escapes = true) {
     this.#sql = sql;
@@ -116,13 +119,15 @@ class SqlReader {
     }
     const isDoubtful = this.#outBeforeDoubt !== null;
     if (this.#outBeforeDoubt !== null && (isCut || !this.#isPlausible() || this.#hasOther(start))) {
+      this.#comments.length = 0;
       this.#out = this.#outBeforeDoubt + PLACEHOLDER;
       this.#copiedLength = length;
     }
     const isSame = this.#copiedLength === 0;
     const text = isSame ? this.#sql : this.#out + this.#sql.slice(this.#copiedLength);
     const isTouched = this.#isTouched;
-    return { text, end: this.#end, isMisread: this.#isMisread, isDoubtful, isTouched };
+    const comments = this.#comments;
+    return { text, end: this.#end, isMisread: this.#isMisread, isDoubtful, isTouched, comments };
   }
 
   /** Whether it can be a whole statement. */
@@ -224,6 +229,7 @@ class SqlReader {
     const close = this.#sql.indexOf('*/', textAt);
     if (close < 0) this.#end = '/*';
     const end = close < 0 ? this.#sql.length : close + 2;
+    if (close >= 0) this.#comments.push(this.#sql.slice(start, end));
     if (this.#outBeforeNested === null) {
       const nestedAt = this.#sql.indexOf('/*', textAt);
       if (nestedAt >= 0 && nestedAt < end) this.#outBeforeNested = this.#outBefore(start);

@@ -107,6 +107,8 @@ export class SlowQueryReader implements LineReader {
   #end: OpenEnd<SqlContext> = CLOSED;
   /** The context at the end of its statement, if it was read. */
   #statementEnd: SqlContext | null = null;
+  /** Whether a comment in it has a bad `traceparent`. */
+  #isBadTrace = false;
 
   constructor(reading: Reading, recordBytesMax: number) {
     this.#reading = reading;
@@ -343,12 +345,14 @@ export class SlowQueryReader implements LineReader {
     const { kind, open } = this.#state;
     const lines = this.#lines.complete();
     this.#statementEnd = null;
+    this.#isBadTrace = false;
     const fields = this.#fields(lines, isCut);
     // What is open after a line whose end was dropped is unknown.
     const isLost = (lines.marks & MARK.lineCut) !== 0 || kind === 'orphan';
     this.#end = isLost ? CLOSED : this.#endOf(lines.raw, lines.marks);
-    if (open.length === 0) return toParsedRecord(lines, fields);
-    return toParsedRecord({ ...lines, marks: lines.marks | MARK.doubtful }, fields);
+    const marks =
+      lines.marks | (open.length > 0 ? MARK.doubtful : 0) | (this.#isBadTrace ? MARK.badTrace : 0);
+    return toParsedRecord({ ...lines, marks }, fields);
   }
 
   #endOf(raw: string, marks: number): OpenEnd<SqlContext> {
@@ -392,8 +396,9 @@ export class SlowQueryReader implements LineReader {
         isWithinLine: (marks & MARK.lineOpen) !== 0,
         isDoubtful,
       };
-      const { fields, end } = readSlowQuery(text, this.#reading);
+      const { fields, end, isBadTrace } = readSlowQuery(text, this.#reading);
       this.#statementEnd = end;
+      this.#isBadTrace = isBadTrace;
       return fields;
     }
     const text = textRecord(isRedacting ? redactUnknown(raw) : raw);

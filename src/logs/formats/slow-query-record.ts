@@ -22,6 +22,7 @@ import {
   redactHeader,
   type SlowQueryHeader,
 } from './slow-query-header.ts';
+import { mayHaveComments, readComments, type StatementComments } from './trace-comment.ts';
 
 const SEVERITY = 13;
 /** The engine writes this instead of a statement for other commands. */
@@ -50,6 +51,8 @@ export interface SlowQueryText {
 export interface SlowQueryRead {
   readonly fields: LogRecord;
   readonly end: SqlContext | null;
+  /** A comment has a `traceparent` that names no span. */
+  readonly isBadTrace: boolean;
 }
 
 export function readSlowQuery(text: SlowQueryText, options: Reading): SlowQueryRead {
@@ -57,11 +60,13 @@ export function readSlowQuery(text: SlowQueryText, options: Reading): SlowQueryR
   const { isRedacting, localTime } = options;
   const statement = raw.slice(statementAt);
   const { text: sent, end } = isRedacting ? redactStatement(text) : { text: statement, end: null };
+  const said = commentsOf(text, options);
   const head = raw.slice(0, statementAt);
   const sentHead = isRedacting ? redactHead(head, text) : head;
   const attributes = isRedacting ? redactAttributes(text) : header.attributes;
   if (sent !== '')
     attributes.push(['db.query.text', sent.endsWith(';') ? sent.slice(0, -1) : sent]);
+  attributes.push(...said.attributes);
   // The time of the header is always converted, because it shows the order of the records.
   const headerMs = header.time === null ? Number.NaN : localTime.resolve(header.time);
   const fields = {
@@ -72,8 +77,17 @@ export function readSlowQuery(text: SlowQueryText, options: Reading): SlowQueryR
     body: sentHead === head && sent === statement ? raw : sentHead + sent,
     eventName: SLOW_QUERY_EVENT,
     attributes,
+    span: said.span ?? undefined,
   };
-  return { fields, end };
+  return { fields, end, isBadTrace: said.isBadTrace };
+}
+
+/** Nothing for text that may belong to another statement. The parts of a cut one that are there count. */
+function commentsOf(text: SlowQueryText, { comments }: Reading): StatementComments {
+  const { raw, statementAt, wholeTo, header, isDoubtful, isCut } = text;
+  const statement = raw.slice(statementAt, wholeTo);
+  const isKnown = !isDoubtful && header.isConfirmed && mayHaveComments(statement, comments);
+  return readComments(isKnown ? redactSqlFrom('code', statement, isCut).comments : [], comments);
 }
 
 function redactHead(

@@ -9,6 +9,13 @@ export type LogAttribute =
   | readonly [key: string, value: string | number | boolean]
   | readonly [key: string, value: number, type: 'double'];
 
+/** The span that a record belongs to: ids in lower-case hex, not all zeros; W3C trace flags, 0 to 255. */
+export interface SpanLink {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly flags: number;
+}
+
 /** One record as it is sent. */
 export interface LogRecord {
   /** Whole milliseconds since the epoch: the wrapper's time of the first line, else the line's own; NaN if unknown. */
@@ -24,6 +31,7 @@ export interface LogRecord {
   /** Set for slow-query and audit records. */
   readonly eventName: string | null;
   readonly attributes: readonly LogAttribute[];
+  readonly span?: SpanLink | undefined;
 }
 
 const LOGS_SCOPE = 'prom2otlp/logs';
@@ -32,8 +40,8 @@ const LOGS_SCOPE = 'prom2otlp/logs';
 // ResourceLogs             1 resource, 2 scope_logs
 // ScopeLogs                1 scope, 2 log_records
 // LogRecord                1 time_unix_nano (fixed64), 2 severity_number (enum), 3 severity_text,
-//                          5 body (AnyValue: 1 string_value), 6 attributes (KeyValue, repeated), 11 observed_time_unix_nano
-//                          (fixed64), 12 event_name
+//                          5 body (AnyValue: 1 string_value), 6 attributes (KeyValue, repeated), 8 flags (fixed32),
+//                          9 trace_id, 10 span_id (bytes), 11 observed_time_unix_nano (fixed64), 12 event_name
 
 /** A request being written; at most one per writer at a time. */
 export class LogsRequest {
@@ -65,6 +73,7 @@ export class LogsRequest {
     writer.end(body);
     for (const attributes of [record.attributes, more])
       for (const [key, value, type] of attributes) writeAttribute(writer, 6, key, value, type);
+    if (record.span !== undefined) writeSpan(writer, record.span);
     writer.timeField(11, observedAtMs);
     if (record.eventName !== null) writer.string(12, record.eventName);
     writer.end(mark);
@@ -76,4 +85,10 @@ export class LogsRequest {
     this.#close();
     return this.#writer.written();
   }
+}
+
+function writeSpan(writer: WireWriter, { traceId, spanId, flags }: SpanLink): void {
+  if (flags > 0) writer.fixed32Field(8, flags);
+  writer.bytesField(9, Buffer.from(traceId, 'hex'));
+  writer.bytesField(10, Buffer.from(spanId, 'hex'));
 }

@@ -129,6 +129,14 @@ export class WireWriter {
       this.bytes[this.length++] = Number(rest & 0x7fn) | (rest > 0x7fn ? 0x80 : 0);
   }
 
+  /** An integer from 0 to 2^32 - 1. */
+  fixed32Field(field: number, value: number): void {
+    this.tag(field, WIRE.fixed32);
+    this.reserve(4);
+    this.view.setUint32(this.length, value, true);
+    this.length += 4;
+  }
+
   doubleField(field: number, value: number): void {
     this.tag(field, WIRE.fixed64);
     this.double(value);

@@ -108,6 +108,17 @@ test('attributes keep their types; an event has its name', () => {
   expect(record.attributes).toEqual(rows.map(([[key], value]) => ({ key, value })));
 });
 
+test('the span of a record is its trace id, span id and flags', () => {
+  const [traceId, spanId] = ['5bd66ef5095369c7b0d1f8f4bd33716a', 'c532cb4098ac3dd2'];
+  const { flags, ...ids } = decoded({ span: { traceId, spanId, flags: 1 } });
+  expect({ flags, traceId: ids.traceId, spanId: ids.spanId }).toEqual({
+    flags: 1,
+    traceId,
+    spanId,
+  });
+  expect(decoded({ span: { traceId, spanId, flags: 0 } }).flags).toBeUndefined();
+});
+
 test('requests can be counted and cut as the queue does', () => {
   expect(countPoints('logs', encoded([{}, {}, {}]))).toBe(3);
 });

@@ -21,6 +21,8 @@ export interface MariadbOptions {
 
 export interface MariadbRunning extends Running {
   readonly port: number;
+  /** The path of its slow query log, which has each statement over 50 ms. */
+  readonly slowLog: string;
   /** Runs statements as root, and continues after failures. Returns their output, tab-separated, without headings. */
   sql(text: string): Promise<string>;
   /** Ends the server, as an outage does, and keeps its data. */
@@ -102,6 +104,7 @@ async function startMariadb(options: MariadbOptions): Promise<MariadbRunning> {
   else if (options.isLoaded !== false) await client(await readFile(loadFile, 'utf8'));
   return {
     port,
+    slowLog: settings['slow-query-log-file'],
     sql: client,
     halt: signal => server.stop(signal),
     resume: async () => {
