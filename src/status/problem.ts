@@ -109,7 +109,7 @@ const HEADLINE_WORDS = 8;
 const WORD_LENGTH = 60;
 
 /** A sentence of HEADLINE_WORDS at most, each of WORD_LENGTH at most; `…` stands for what was cut. */
-export function fewWords(text: string): string {
+function fewWords(text: string): string {
   const words = text.split(' ');
   const few = words
     .slice(0, HEADLINE_WORDS)

@@ -98,7 +98,7 @@ export function foldSeries(list: readonly SeriesReport[]): FoldedSeries {
     labelsText({
       labels: Object.fromEntries(Object.entries(labels).filter(([label]) => !names.has(label))),
     });
-  const alike = Map.groupBy(list, ({ labels: _, ...rest }) => JSON.stringify(rest));
+  const alike = Map.groupBy(list, one => JSON.stringify({ ...one, labels: null }));
   const groups = [...alike.values()].flatMap(group => {
     const [head] = group;
     return head === undefined ? [] : [{ first: head, labels: group.map(ownLabels) }];
