@@ -1,9 +1,10 @@
-// `agent`: opens sessions with the service's agent and asks it questions.
+// `agent`: lists the service's agents, opens sessions with one and asks it questions.
 
 import { on } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { printableLine, printableText } from '../lib/printable.ts';
 import {
+  type Agent,
   type AgentApi,
   CHAT_TIMEOUT_MS,
   type ChatAnswer,
@@ -18,10 +19,14 @@ import {
   ACCESS_OPTIONS,
   FORMAT_OPTION,
   namedError,
+  type OpenService,
   printJson,
+  printListing,
   printOne,
   refuseProblems,
+  SHOW_OPTIONS,
   tellError,
+  tellNone,
   withService,
 } from './service-access.ts';
 import { renderTable, type Rows } from './table.ts';
@@ -32,7 +37,7 @@ const TIMEOUT_MS_MAX = 900_000;
 
 const AGENT_OPTIONS = {
   ...ACCESS_OPTIONS,
-  'agent-id': required(text('UUID', 'the agent')),
+  'agent-id': required(text('UUID', 'the agent (see agent list)')),
   format: FORMAT_OPTION,
 };
 const SESSION_OPTIONS = {
@@ -62,6 +67,13 @@ export const verb: Verb = {
   about: `The program never repeats a question. Answers have the agent's SQL and its rows.`,
   actions: [
     action({
+      name: 'list',
+      summary: 'the agents, with the ids that the other actions need',
+      about: 'The path was observed at deployments; a service without it answers 404.',
+      options: SHOW_OPTIONS,
+      run: agentList,
+    }),
+    action({
       name: 'session create',
       summary: 'opens a session, in which questions keep their context',
       options: SESSION_OPTIONS,
@@ -82,6 +94,7 @@ export const verb: Verb = {
   ],
   exits: { 0: 'done', 1: 'there is no answer', 2: 'a mistake on the command line' },
   examples: [
+    'prom2otlp agent list --config /etc/prom2otlp/prom2otlp.yaml',
     `prom2otlp agent chat --config /etc/prom2otlp/prom2otlp.yaml --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a 'Which ten tables grow fastest?'`,
     `prom2otlp agent chat --config /etc/prom2otlp/prom2otlp.yaml --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a --filter orders="WHERE region = 'north'"`,
     'PROM2OTLP_API_KEY=… prom2otlp agent session create --base-url https://api.example.com --agent-id 6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a',
@@ -116,6 +129,28 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
   config: '--filter',
   prompt: 'PROMPT',
 };
+
+// `agent list`: the agents that the key can see.
+
+function agentList(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Promise<number> {
+  const read = async ({ client }: OpenService): Promise<readonly Agent[] | null> => {
+    const list = client.agent.list({ signal: context.stop });
+    const result = await withProgress(context, 'reading the agents', list);
+    if (!result.ok) return tellNone(context, result.error);
+    if (!result.isComplete) context.err.line('the list is not whole: there may be more agents');
+    return result.agents;
+  };
+  const rows = (agents: readonly Agent[]): Rows => [
+    ['AGENT', 'NAME', 'DESCRIPTION', 'CREATED'],
+    ...agents.map(one => [
+      one.agent_id,
+      one.name ?? '',
+      one.description ?? '',
+      one.created_at ?? '',
+    ]),
+  ];
+  return printListing(call, context, { read, rows, empty: 'no agents' });
+}
 
 // `agent session create`: opens a session and prints its id.
 

@@ -22,6 +22,7 @@ import {
   printListing,
   printOne,
   refuseProblems,
+  SERVICE_OPTION,
   SHOW_OPTIONS,
   tellError,
   tellNone,
@@ -42,7 +43,7 @@ import {
 
 const CREATE_OPTIONS = {
   ...ACCESS_OPTIONS,
-  'service-id': required(text('ID', 'the database service', 'services')),
+  'service-id': required(SERVICE_OPTION),
   type: required(text('full', 'the type of backup; the service names no other', ['full'])),
   schedule: required(
     text('CRON', 'five fields (minute, hour, day, month, weekday) in UTC, or the word once'),

@@ -14,10 +14,11 @@ import {
   textsOf,
   wordsUsage,
 } from './help.ts';
-import { type Format, format, type Option } from './options.ts';
+import { type Format, format, type Option, type Options } from './options.ts';
 import { paint } from './output.ts';
 import {
   type Action,
+  type Call,
   CONFIG_OPTION,
   type Ending,
   suggestion,
@@ -162,8 +163,21 @@ function addAction(command: Command, verb: Verb, action: Action, choose: Ears['c
       return [key, given ?? valueOf(command, key) ?? option.absent];
     });
     const call = { command: name, values: Object.fromEntries(values), words: command.args };
-    choose({ kind: 'run', verb, start: context => action.start(call, context) });
+    choose({ kind: 'run', verb, start: starterOf(action, call) });
   });
+}
+
+/** Starts the action, with the id of the service that the user has named. */
+function starterOf(action: Action, call: Call<Options>): (context: VerbContext) => Ending {
+  const { 'service-id': service, 'base-url': baseUrl, config } = call.values;
+  const isNamed = action.options['service-id']?.offers === 'services' && baseUrl === undefined;
+  if (typeof service !== 'string' || !isNamed) return context => action.start(call, context);
+  const configCall = { command: call.command, values: { config: config as string | undefined } };
+  return async context => {
+    const { serviceIdOf } = await import('./service-name.ts');
+    const id = serviceIdOf(service, configCall, context.environment);
+    return action.start({ ...call, values: { ...call.values, 'service-id': id } }, context);
+  };
 }
 
 function addOption(command: Command, name: string, option: Option<unknown>): void {

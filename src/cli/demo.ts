@@ -39,14 +39,14 @@ export const verb: Verb = {
 
 async function demo({ values }: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
   const { for: forMs = Infinity, port = USUAL_PORT } = values;
-  const { clock } = context;
+  const { clock, environment } = context;
   const simulator = await startSimulator({ clock, key: SIMULATED_KEY, refreshMs: 1000 });
   const receiver = await Receiver.start();
   const config = parseConfig(demoConfig(simulator, receiver, port), {
     file: 'demo',
     environment: {},
   });
-  const logger = createLogger({ level: 'warn', format: 'text', clock });
+  const logger = createLogger({ level: 'warn', format: 'text', clock, environment });
   const daemon = await Daemon.open({ config, clock, logger });
   const running = { daemon, lastReload: null };
   const status = await serveStatus(running, clock).catch((error: unknown) => {

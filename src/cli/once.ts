@@ -41,7 +41,7 @@ export const verb: Verb = {
 async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
   const { environment, clock } = context;
   const config = loadConfig({ file: configOf(call, environment), environment });
-  const logger = createLogger({ ...config.log, clock });
+  const logger = createLogger({ ...config.log, clock, environment });
   const daemon = await Daemon.open({ config, clock, logger });
   await withProgress(context, 'looking for services', daemon.lookAround());
   const since = countFromNow(daemon.queue.account);

@@ -46,8 +46,8 @@ function single<T>(
   return { ...form, read: orThrow, absent: undefined };
 }
 
-export function flag(about: string): Option<boolean> {
-  return { value: '', about, read: () => true, absent: false };
+export function flag(about: string, short?: string): Option<boolean> {
+  return { value: '', about, read: () => true, absent: false, ...(short && { short }) };
 }
 
 export function text(value: string, about: string, offers?: Offers): Option<string | undefined> {
@@ -73,11 +73,16 @@ export function choice<const Word extends string>(
 export function integer(
   { min, max }: { readonly min: number; readonly max: number },
   about: string,
+  short?: string,
 ): Option<number | undefined> {
-  return single({ value: 'N', about }, `a number from ${min} to ${max}`, text => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    return value >= min && value <= max ? value : undefined;
-  });
+  return single(
+    { value: 'N', about, ...(short && { short }) },
+    `a number from ${min} to ${max}`,
+    text => {
+      const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+      return value >= min && value <= max ? value : undefined;
+    },
+  );
 }
 
 /** In milliseconds; above 0. */

@@ -1,8 +1,8 @@
 // The output of verbs: data lines to stdout, messages to stderr, both printable. A reader that goes away (`… | head`) ends the output
 // quietly; any other failure to write is reported once, on stderr. `drain` waits until everything is written.
 
-import { styleText } from 'node:util';
 import type { Clock } from '../lib/clock.ts';
+import { painted, type Style, wantsColour } from '../lib/colour.ts';
 import { formatDuration } from '../lib/format.ts';
 import { printableLine, printableOutput } from '../lib/printable.ts';
 import type { Terminal, TextSink, VerbContext } from './verb.ts';
@@ -41,19 +41,8 @@ export function openOutput(
   return { out, err, drain };
 }
 
-/** FORCE_COLOR decides, else NO_COLOR, else the ability of the terminal. See no-color.org and force-color.org. */
-function wantsColour({ isTTY }: Terminal['screen'], environment: Environment): boolean {
-  const { FORCE_COLOR: force = '', NO_COLOR: no = '', TERM: term } = environment;
-  if (force !== '') return force !== '0' && force !== 'false';
-  return no === '' && isTTY === true && term !== 'dumb';
-}
-
-export function paint(
-  sink: Pick<TextSink, 'isColoured'>,
-  style: 'bold' | 'red' | 'yellow',
-  text: string,
-): string {
-  return sink.isColoured ? styleText(style, text, { validateStream: false }) : text;
+export function paint(sink: Pick<TextSink, 'isColoured'>, style: Style, text: string): string {
+  return sink.isColoured ? painted(style, text) : text;
 }
 
 class StreamSink implements TextSink {
@@ -69,7 +58,7 @@ class StreamSink implements TextSink {
     onFailure: (cause: string) => void,
   ) {
     this.#stream = stream;
-    this.isColoured = wantsColour(stream, environment);
+    this.isColoured = wantsColour(stream.isTTY === true, environment);
     this.#onFailure = onFailure;
     stream.on('error', error => this.#fail(error));
   }

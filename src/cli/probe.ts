@@ -29,11 +29,12 @@ import { ServiceClient } from '../service/client.ts';
 import { apisOf, type ServiceClients } from '../service/clients.ts';
 import { type LogItem, LogsApi } from '../service/logs-api.ts';
 import { KnownApis } from '../service/redact.ts';
-import { errorLine, type Result } from '../service/service-error.ts';
+import { errorLine, type ServiceError } from '../service/service-error.ts';
 import { readBackups } from '../backups/known-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
 import { cellOf, clientsOf } from './service-access.ts';
 import { scrapeOnce } from './services.ts';
+import { type Failure, listOf, type Part, ProbeCauses } from './probe-causes.ts';
 import { likelyMistakes } from './probe-mistakes.ts';
 import { labelsOf, renderTable, yesOrNo } from './table.ts';
 import type { VerbContext } from './verb.ts';
@@ -44,9 +45,10 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
   const { clock } = context;
   let isGood = true;
   const sizes = { gzip: 0, zstd: 0 };
+  const causes = new ProbeCauses();
   for await (const one of scrapeTargets(config, { clock })) {
     if (one.kind === 'failure') {
-      context.out.line(`service  ${one.message}`);
+      causes.add(one);
       isGood = false;
       continue;
     }
@@ -61,7 +63,11 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
     );
     for (const { line, column, reason } of page?.problems.slice(0, 5) ?? [])
       context.out.line(`  line ${line}, column ${column}: ${reason}`);
-    context.out.line(indent(serviceTable(translation, derived.services, labelsOf(config))));
+    const labelOf = labelsOf(config);
+    context.out.line(indent(serviceTable(translation, derived.services, labelOf)));
+    for (const [reason, those] of Map.groupBy(derived.services, service => service.reason))
+      if (reason !== '')
+        context.out.line(`  ${listOf(those.map(({ id }) => labelOf(id)))}: ${reason}`);
     for (const line of [...unconfiguredLines(translation, config), ...driftLines(translation)])
       context.out.line(`  ${line}`);
     if (derived.services.some(service => !service.isUp)) isGood = false;
@@ -71,18 +77,27 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
   if (!metrics.isEnabled && !logs.isEnabled && !backups.isEnabled)
     context.out.line('service  not asked: metrics, logs and backups are off');
   const clients = clientsOf(clock);
-  if (config.logs.isEnabled && !(await probeLogs(config, clients, context))) isGood = false;
-  if (config.backups.isEnabled && !(await probeBackups(config, clients, context))) isGood = false;
+  const asked = { config, clients, causes };
+  if (config.logs.isEnabled && !(await probeLogs(asked, context))) isGood = false;
+  if (config.backups.isEnabled && !(await probeBackups(asked, context))) isGood = false;
   await clients.close();
+  causes.print(context.out);
   const isBackEndGood = await probeBackEnd(config, sizes, context);
   return isGood && isBackEndGood;
 }
 
+/** What the probes of logs and backups need. */
+interface Asked {
+  readonly config: Config;
+  readonly clients: ServiceClients;
+  readonly causes: ProbeCauses;
+}
+
 type ScrapedPage = Extract<ScrapeResult, { kind: 'page' }>;
 
-/** One page, or one sentence on why there is none. */
+/** One page, or one sentence on why there is none, and whose page it is. */
 type Scraped =
-  | { readonly kind: 'failure'; readonly message: string }
+  | (Failure & { readonly kind: 'failure' })
   | (ScrapedPage & {
       /** With `services: auto`, it includes the services of the pages so far. */
       readonly config: Config;
@@ -111,8 +126,18 @@ export async function* scrapeTargets(
     if (result.kind !== 'page') {
       const { reason, message, hint } = result;
       const by = proxyText(target.api.proxy);
-      const cause = `cannot scrape ${url}${by} (${reason}): ${message}; ${hint}`;
-      yield { kind: 'failure', message: `${target.name}: ${cause}` };
+      const line = `cannot scrape ${url}${by} (${reason}): ${message}; ${hint}`;
+      const { origin } = new URL(url);
+      yield {
+        kind: 'failure',
+        part: 'metrics',
+        who: target.name,
+        origin,
+        reason,
+        hint,
+        message,
+        line,
+      };
       continue;
     }
     config = await withFound(config, target, result, clock);
@@ -151,7 +176,7 @@ function serviceTable(
   labelOf: (id: string) => string,
 ): string {
   const head = ['SERVICE', 'UP', 'SAMPLES', 'COUNTER', 'UP-DOWN', 'GAUGE', 'OTHER', 'DROPPED'];
-  const rows = services.map(({ id, isUp, samples, reason }) => {
+  const rows = services.map(({ id, isUp, samples }) => {
     const index = table.serviceById.get(id) ?? -1;
     const counts = { sum: 0, updown: 0, gauge: 0, other: 0, dropped: 0 };
     for (let row = 0; row < table.count; row++) {
@@ -164,9 +189,9 @@ function serviceTable(
     }
     const { sum, updown, gauge, other, dropped } = counts;
     const numbers = [samples, sum, updown, gauge, other, dropped].map(String);
-    return [labelOf(id), yesOrNo(isUp), ...numbers, reason];
+    return [labelOf(id), yesOrNo(isUp), ...numbers];
   });
-  return renderTable([[...head, 'REASON'], ...rows]);
+  return renderTable([head, ...rows]);
 }
 
 function unconfiguredLines({ table }: Translation, { auto, services }: Config): readonly string[] {
@@ -215,28 +240,38 @@ async function probeBackEnd(config: Config, sizes: Sizes, context: VerbContext):
       `token    from ${printableUrl(tokenUrl)}${proxyText(auth?.tokenProxy ?? null)}`,
     );
   const authorization = await openAuthorization(auth, context.clock, config.otlp.metrics.timeoutMs);
-  let isGood = true;
+  const failed = new Map<string, FailedEnd[]>();
   for (const signal of hasLogs ? SIGNALS : (['metrics'] as const)) {
     const settings = config.otlp[signal];
     const apis = new KnownApis(apisOf(config));
     const options = { apis, clock: context.clock, authorization };
     const result = await sendProbe(signal, settings, options);
-    const isAccepted = result.kind === 'accepted';
-    context.out.line(
-      `back end ${signal} ${printableUrl(settings.endpoint)}${proxyText(settings.proxy)}: ${outcomeText(result)}`,
-    );
-    for (const likely of isAccepted
-      ? []
-      : likelyMistakes(settings, result.reason, config.otlp.backend))
-      context.out.line(`  likely: ${likely}`);
-    const mayTry = isAccepted && settings.compression === 'gzip' && settings.protocol !== 'grpc';
-    if (mayTry) {
-      const inZstd = await sendProbe(signal, { ...settings, compression: 'zstd' }, options);
-      context.out.line(`  compression: gzip; ${zstdText(inZstd, signal, sizes)}`);
+    const place = `${signal} ${printableUrl(settings.endpoint)}${proxyText(settings.proxy)}`;
+    if (result.kind !== 'accepted') {
+      const text = outcomeText(result);
+      failed.set(text, [...(failed.get(text) ?? []), { place, settings, reason: result.reason }]);
+      continue;
     }
-    isGood &&= isAccepted;
+    context.out.line(`back end ${place}: ${outcomeText(result)}`);
+    if (settings.compression !== 'gzip' || settings.protocol === 'grpc') continue;
+    const inZstd = await sendProbe(signal, { ...settings, compression: 'zstd' }, options);
+    context.out.line(`  compression: gzip; ${zstdText(inZstd, signal, sizes)}`);
   }
-  return isGood;
+  for (const [text, those] of failed) {
+    context.out.line(`back end ${listOf(those.map(({ place }) => place))}: ${text}`);
+    const likely = those.flatMap(({ settings, reason }) =>
+      likelyMistakes(settings, reason, config.otlp.backend),
+    );
+    for (const mistake of new Set(likely)) context.out.line(`  likely: ${mistake}`);
+  }
+  return failed.size === 0;
+}
+
+/** A signal that the back end does not accept. */
+interface FailedEnd {
+  readonly place: string;
+  readonly settings: OtlpSignalConfig;
+  readonly reason: string;
 }
 
 async function sendProbe(
@@ -305,30 +340,45 @@ const SKEW_MS_MIN = 5000;
 
 /** True when every API's list could be read; types and servers are only shown. */
 async function probeLogs(
-  config: Config,
-  clients: ServiceClients,
+  { config, clients, causes }: Asked,
   context: VerbContext,
 ): Promise<boolean> {
   let isGood = true;
   for (const target of planTargets(config)) {
     const api = new LogsApi(clients.get(target.api), config.logs.endpoints);
     const { out, stop: signal } = context;
+    const tell = (part: Part, error: ServiceError): void =>
+      causes.add(failureOf(part, target, error));
     const types = await api.types({ signal });
-    out.line(`logs     ${target.name}: types ${answerText(types, 'type')}`);
-    if (types.ok) printSkew(types.serverNowMs, context);
+    if (types.ok) {
+      out.line(`logs     ${target.name}: types ${namesText(types.items, 'type')}`);
+      printSkew(types.serverNowMs, context);
+    } else tell('types of logs', types.error);
     const servers = await api.servers({ signal });
-    out.line(`logs     ${target.name}: servers ${answerText(servers, 'server')}`);
-    if (!(await probeList(target, api, config, context))) isGood = false;
+    if (servers.ok)
+      out.line(`logs     ${target.name}: servers ${namesText(servers.items, 'server')}`);
+    else tell('servers of logs', servers.error);
+    const listError = await probeList(target, api, config, context);
+    if (listError === null) continue;
+    tell('logs', listError);
+    isGood = false;
   }
   return isGood;
 }
 
+function failureOf(part: Part, { name: who, api }: Target, error: ServiceError): Failure {
+  const { reason, hint, message } = error;
+  const line = isOfList(error) ? message : errorLine(error);
+  return { part, who, origin: new URL(api.baseUrl).origin, reason, hint, message, line };
+}
+
+/** Null when the list could be read. */
 async function probeList(
   target: Target,
   api: LogsApi,
   config: Config,
   { clock, out, stop }: VerbContext,
-): Promise<boolean> {
+): Promise<ServiceError | null> {
   const { types } = config.logs;
   const nowMs = clock.nowMs();
   const span = { fromMs: nowMs - DAY_MS, toMs: nowMs };
@@ -338,11 +388,7 @@ async function probeList(
     items.push(...page);
     return items.length < 1000 ? null : ENOUGH;
   });
-  if (!end.ok) {
-    const cause = isOfList(end.error) ? end.error.message : errorLine(end.error);
-    out.line(`logs     ${target.name}: ${cause}`);
-    return false;
-  }
+  if (!end.ok) return end.error;
   const what = `${types[0] ?? 'any type'}: ${items.length} archives`;
   out.line(`logs     ${target.name}: list of the last day, ${what}`);
   const { services, otherShards } = target;
@@ -354,7 +400,7 @@ async function probeList(
     out.line(`  ${those.length} are left alone: ${REFUSALS[reason] ?? reason}`);
   const archives = read.filter(one => typeof one !== 'string');
   if (archives.length > 0) out.line(indent(archiveTable(archives)));
-  return true;
+  return null;
 }
 
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -381,10 +427,8 @@ function archiveTable(archives: readonly Descriptor[]): string {
   return renderTable([head, ...rows]) + more;
 }
 
-/** The names in a list, or the reason why there is no list. */
-function answerText(answer: Result<{ readonly items: readonly LogItem[] }>, what: string): string {
-  if (!answer.ok) return `not shown: ${answer.error.message}`;
-  const names = answer.items.map(item => {
+function namesText(items: readonly LogItem[], what: string): string {
+  const names = items.map(item => {
     const member = [what, 'name', 'value'].find(name => name in item);
     return printableLine(cellOf(member === undefined ? item : item[member]));
   });
@@ -403,22 +447,24 @@ function printSkew(serverNowMs: number | null, { clock, out }: VerbContext): voi
 
 /** True when the schedules of every service could be read. */
 async function probeBackups(
-  config: Config,
-  clients: ServiceClients,
+  { config, clients, causes }: Asked,
   { clock, out, stop }: VerbContext,
 ): Promise<boolean> {
   const rows: BackupsRow[] = [];
+  let isGood = true;
   const paths = config.backups.endpoints;
-  for (const { api, services } of planTargets(config)) {
-    const client = new ServiceClient({ http: clients.get(api), paths });
-    for (const service of services) {
+  for (const target of planTargets(config)) {
+    const client = new ServiceClient({ http: clients.get(target.api), paths });
+    for (const service of target.services) {
       const asked = { client, serviceId: service.id, before: null, clock, signal: stop };
       const read = await readBackups(asked);
-      const known = read.ok ? read.known : null;
-      rows.push({ service, known, error: read.ok ? read.backupsError : read.error });
+      if (read.ok) rows.push({ service, known: read.known, error: read.backupsError });
+      else causes.add(failureOf('backups', target, read.error));
+      isGood &&= read.ok;
     }
   }
+  if (rows.length === 0) return isGood;
   out.line('backups');
   out.line(indent(backupsTable(rows, labelsOf(config), clock.nowMs())));
-  return rows.every(({ known }) => known !== null);
+  return isGood;
 }

@@ -21,6 +21,7 @@ import {
   printOne,
   refuseProblems,
   secretFile,
+  SERVICE_OPTION,
   SHOW_OPTIONS,
   tellError,
   tellNone,
@@ -32,7 +33,7 @@ import { action, type Call, usageError, type Verb, type VerbContext } from './ve
 
 const CREATE_OPTIONS = {
   ...ACCESS_OPTIONS,
-  'service-id': required(text('ID', 'the database service', 'services')),
+  'service-id': required(SERVICE_OPTION),
   key: required(text('PATH', `the backup's path in the bucket`)),
   bucket: required(text('ADDRESS', 'the bucket: gs://NAME or s3://NAME')),
   method: required(

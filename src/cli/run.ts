@@ -65,8 +65,8 @@ async function runDaemon(file: string, context: VerbContext): Promise<number> {
   await Promise.race([stopped, untilAborted(stopNow)]);
   logger.info({}, 'stopping: collecting has ended, the queue is being delivered');
   const { daemon } = supervisor;
-  await daemon.stop(stopNow);
+  const kept = await daemon.stop(stopNow);
   await status.close();
-  logger.info({ left: daemon.queue.points }, 'stopped');
+  logger.info({ left: daemon.queue.points, kept }, 'stopped');
   return stopNow.aborted ? 1 : 0;
 }

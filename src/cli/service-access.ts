@@ -17,7 +17,7 @@ import { LogsApi } from '../service/logs-api.ts';
 import { errorLine, type RequestProblem, type ServiceError } from '../service/service-error.ts';
 import { readTextFile } from '../config/text-file.ts';
 import { type Encoded, readCredentials, storageOf } from '../service/credentials-file.ts';
-import { printTable, type Rows } from './table.ts';
+import { headOf, labelsOf, printTable, type Rows } from './table.ts';
 import { file, type Option, text, type Values, format, type Format } from './options.ts';
 import { configOf, usageError, type VerbContext } from './verb.ts';
 
@@ -26,12 +26,19 @@ export const KEY_VARIABLE = 'PROM2OTLP_API_KEY';
 
 type AccessName = 'config' | 'base-url' | 'key-file' | 'service-id';
 
+/** Which service; a name becomes the id before the action runs (service-name.ts). */
+export const SERVICE_OPTION: Option<string | undefined> = text(
+  'SERVICE',
+  'the database service: its id, or its name in the configuration',
+  'services',
+);
+
 /** The options of every action that asks the service. */
 export const ACCESS_OPTIONS: Readonly<Record<AccessName, Option<string | undefined>>> = {
   config: file('the configuration, for the API and its key', 'c'),
   'base-url': text('URL', 'the address of the API, instead of a configuration'),
   'key-file': file(`with --base-url: a file with the key (default: the variable ${KEY_VARIABLE})`),
-  'service-id': text('ID', 'the database service', 'services'),
+  'service-id': SERVICE_OPTION,
 };
 
 export const FORMAT_OPTION: Option<Format> = format('tables, or JSON');
@@ -72,7 +79,8 @@ function readAccess(
   if (serviceId === undefined || config.auto !== null) return { config, targets };
   const own = targets.filter(({ configured }) => configured.has(serviceId));
   if (own.length > 0) return { config, targets: own };
-  const ids = config.services.map(({ id }) => id).join(', ');
+  const labelOf = labelsOf(config);
+  const ids = config.services.map(({ id }) => labelOf(id)).join(', ');
   const message = `cannot run ${command}: there is no service ${JSON.stringify(serviceId)} in the configuration`;
   throw new OperatorError([{ message, hint: `name one of ${ids}, or add it` }]);
 }
@@ -258,7 +266,7 @@ export function printOne<Item extends Readonly<Record<string, unknown>>>(
   else if (item !== null && missing.length === 0) printTable(context.out, rows([item]));
   else if (there.length > 0)
     printTable(context.out, [
-      there.map(([name]) => name.toUpperCase()),
+      there.map(([name]) => headOf(name)),
       there.map(([name, value]) => cellOf(shownOf(name, value))),
     ]);
   return done === '' && missing.length > 0 && missing.length === expected.length ? 1 : 0;

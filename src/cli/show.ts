@@ -68,7 +68,11 @@ const DECODE_OPTIONS = {
 };
 const DERIVE_OPTIONS = {
   config: CONFIG_OPTION,
-  'service-id': text('ID', 'only the series of this service', 'services'),
+  'service-id': text(
+    'SERVICE',
+    'only the series of this service: its id, or its name in the configuration',
+    'services',
+  ),
   format: format('a table, or one JSON object per series', 'jsonl'),
 };
 const ENCODE_OPTIONS = {
@@ -224,7 +228,7 @@ async function deriveLive(
   for await (const one of scrapeTargets(config, { clock, serviceId: id })) {
     count++;
     if (one.kind === 'failure') {
-      err.line(one.message);
+      err.line(`${one.who}: ${one.line}`);
       exitCode = 1;
       continue;
     }

@@ -64,6 +64,12 @@ export function labelsOf({
   };
 }
 
+/** The head of a column for a field of the service, in words: `serverDataSourceId` is `SERVER DATA SOURCE ID`. */
+export function headOf(field: string): string {
+  const words = field.replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, ' ').replaceAll(/[_\s]+/g, ' ');
+  return words.trim().toUpperCase();
+}
+
 export function ageOf(atMs: number | null, nowMs: number): string {
   return atMs === null ? '-' : formatAge(nowMs - atMs);
 }

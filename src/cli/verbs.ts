@@ -22,6 +22,7 @@ const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   queue: () => import('./queue.ts'),
   demo: () => import('./demo.ts'),
   simulate: () => import('./simulate.ts'),
+  status: () => import('./status.ts'),
   health: () => import('./health.ts'),
   schema: () => import('./schema.ts'),
   completion: () => Promise.resolve({ verb: completion }),

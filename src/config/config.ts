@@ -26,7 +26,7 @@ export interface Config
   readonly auto: AutoConfig | null;
   readonly memory: MemoryConfig;
   readonly otlp: OtlpConfig;
-  readonly status: ListenAddress & { readonly token: Secret | null };
+  readonly status: ListenAddress & Omit<ConfigKeys['status'], 'listen'>;
 }
 
 export type MetricsConfig = ConfigKeys['metrics'];

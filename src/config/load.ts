@@ -16,7 +16,6 @@ import {
 } from './config.ts';
 import { kindAt, readAlone, type Violation } from './declare.ts';
 import { type Judgement, warningsOf } from './examine.ts';
-import type { ListenAddress } from './http-kinds.ts';
 import {
   CONFIG,
   status as statusKeys,
@@ -65,18 +64,24 @@ export function judgeFile(options: LoadOptions): Judgement {
   ]);
 }
 
+/** Where the status server listens, and the token for its pages. */
+export type StatusAccess = Pick<Config['status'], 'host' | 'port' | 'token'>;
+
 /**
- * The address of the status server, also in a file with mistakes elsewhere, which a running daemon does not take over.
- * Null if it cannot be read.
+ * How to reach the status server, also by a file with mistakes elsewhere, which a running daemon does not take over. Null
+ * if the address cannot be read; a token that cannot be read counts as none.
  */
-export function readStatusAddress(options: LoadOptions): ListenAddress | null {
+export function readStatusAccess(options: LoadOptions): StatusAccess | null {
   const { file, environment, readFile = readTextFile } = options;
   const found = readFile(resolve(file));
   if (!('text' in found)) return null;
   const sources = { directory: dirname(resolve(file)), environment, readFile };
   const { root } = readText(found.text, file, sources);
-  const { listen } = statusKeys.keys;
-  return isPlainMap(root) ? (readAlone(listen, valueAt(root, ['status', 'listen'])) ?? null) : null;
+  if (!isPlainMap(root)) return null;
+  const { keys } = statusKeys;
+  const address = readAlone(keys.listen, valueAt(root, ['status', 'listen']));
+  const token = readAlone(keys.token, valueAt(root, ['status', 'token'])) ?? null;
+  return address === undefined ? null : { ...address, token };
 }
 
 /** Like loadConfig(), for a text that was read elsewhere. `options.file` need not exist. */
@@ -168,6 +173,7 @@ function resolveConfig(
   const { keys, layers } = metrics;
   const { file, memory } = layers;
   const { api, attributes, services: entries, queue, status, ...others } = keys;
+  const { listen, ...statusRest } = status;
   const directory = queue.directory === null ? null : resolve(dirname(file), queue.directory);
   const isAuto = 'goneAfterMs' in entries;
   const services = isAuto ? [] : listedServices({ entries, global: api, attributes }, proxyFor);
@@ -185,7 +191,7 @@ function resolveConfig(
     memory,
     otlp: resolveOtlp(metrics, logs, proxyFor),
     queue: { ...queue, directory },
-    status: { ...status.listen, token: status.token },
+    status: { ...listen, ...statusRest },
   };
 }
 

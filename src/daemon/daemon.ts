@@ -19,6 +19,7 @@ import { apisOf } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { KnownApis } from '../service/redact.ts';
 import type { Discovery } from './discovery.ts';
+import { keptText } from './kept.ts';
 import { type Lasting, Parts } from './parts.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
@@ -165,9 +166,9 @@ export class Daemon implements Lasting {
 
   /**
    * Stops collecting, delivers the queue until FLUSH_MS have passed or `now` is aborted, waits for the
-   * last answers, and closes all parts.
+   * last answers, and closes all parts. Returns what is kept for the next start (kept.ts).
    */
-  async stop(now: AbortSignal): Promise<void> {
+  async stop(now: AbortSignal): Promise<string> {
     this.isStopping = true;
     const parts = this.#parts;
     const finished = parts.stop().then(() => this.#flush(FLUSH_MS));
@@ -178,7 +179,10 @@ export class Daemon implements Lasting {
     this.#stopping.abort();
     await this.#forecasting;
     await Promise.all(this.#senders.map(({ sender }) => sender.close(GRACE_MS, now)));
+    const kept = keptText(this.queue, this.config.queue.directory);
     await this.queue.close();
+    const trouble = this.queue.trouble();
+    return trouble === null ? kept : `not all could be stored (${trouble}); ${kept}`;
   }
 
   /** Builds all that follows from a configuration, and only then ends what was there. */

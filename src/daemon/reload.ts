@@ -86,7 +86,7 @@ export class Supervisor {
     const startEndMs = clock.monotonicMs() + START_WAIT_MS;
     const files = new WatchedFiles();
     const config = await files.load(readFile => loadConfig({ file, environment, readFile }));
-    const logger = createLogger({ ...config.log, clock });
+    const logger = createLogger({ ...config.log, clock, environment });
     const open = (): Promise<Daemon> => Daemon.open({ config, clock, logger });
     const daemon = await keepTrying(open, { ...options, logger, endMs: startEndMs });
     return new Supervisor(options, { files, logger, daemon, startEndMs });

@@ -6,6 +6,7 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream } from 'pino';
 import { systemClock, type Clock } from './clock.ts';
+import { painted, type Style, wantsColour } from './colour.ts';
 import { escapeHarmful, printableJson, printableLine } from './printable.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -29,6 +30,8 @@ export interface LoggerOptions {
   /** Takes whole lines; stderr if absent. */
   readonly destination?: DestinationStream;
   readonly clock?: Clock;
+  /** Decides, with the terminal, whether the levels of text are coloured; the terminal alone if absent. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
 /** The names of fields whose value is never shown. */
@@ -63,6 +66,7 @@ function pinoLogger(options: LoggerOptions & { readonly destination: Destination
   const clock = options.clock ?? systemClock;
   const isText = options.format === 'auto' ? isatty(2) : options.format === 'text';
   const lines = options.destination;
+  const isColoured = wantsColour(isatty(2), options.environment ?? {});
   return pino(
     {
       level: options.level,
@@ -74,7 +78,7 @@ function pinoLogger(options: LoggerOptions & { readonly destination: Destination
         streamWrite: line => escapeHarmful(line.replace(URL_CREDENTIALS, `://${CENSOR}@`)),
       },
     },
-    isText ? { write: line => lines.write(textLine(line)) } : lines,
+    isText ? { write: line => lines.write(textLine(line, isColoured)) } : lines,
   );
 }
 
@@ -106,13 +110,19 @@ function secretPaths(): string[] {
   );
 }
 
-/** Turns a line of JSON into readable text, so that both formats are redacted by the same code. */
-function textLine(json: string): string {
+/** Turns a line of JSON into readable text, so that both formats are redacted by the same code; colours come last. */
+function textLine(json: string, isColoured: boolean): string {
   const { time, level, msg, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const shown = Object.entries(fields).map(([name, value]) => ` ${name}=${fieldText(value)}`);
   const text = printableLine(String(msg));
-  return `${String(time)} ${String(level).padEnd(5)} ${text}${shown.join('')}\n`;
+  const style = isColoured ? LEVEL_STYLES[String(level)] : undefined;
+  const word = String(level).padEnd(5);
+  const head = style === undefined ? word : painted(style, word);
+  return `${String(time)} ${head} ${text}${shown.join('')}\n`;
 }
+
+/** Levels that ask for attention. */
+const LEVEL_STYLES: Readonly<Record<string, Style>> = { warn: 'yellow', error: 'red' };
 
 /** Unquoted if that is unambiguous and printable, else as JSON, which also escapes control characters. */
 function fieldText(value: unknown): string {

@@ -22,7 +22,9 @@ export function printableOutput(text: string): string {
 }
 
 /** Bold and colours, as styleText writes them. */
-const STYLES: readonly string[] = ['1', '22', '31', '33', '39'].map(code => `\u001B[${code}m`);
+const STYLES: readonly string[] = ['1', '22', '31', '32', '33', '39'].map(
+  code => `\u001B[${code}m`,
+);
 
 /** JSON text with such characters escaped. */
 export function escapeHarmful(json: string): string {

@@ -1,4 +1,4 @@
-// The agent (service-spec 2.1 to 2.3): sessions, and questions in natural language. Requests are checked before they are
+// The agent (service-spec 2.1 to 2.3): the list of agents, sessions, and questions in natural language. Requests are checked before they are
 // sent; answers are read in both observed shapes. A question is never sent twice: it costs money and changes the
 // conversation.
 
@@ -8,6 +8,16 @@ import { ApiArea } from './api-area.ts';
 import { anyText, kindOf, lenient, problemsOf, someText, textField } from './operations.ts';
 import type { ReadOptions } from './http-client.ts';
 import { refusedRequest, type RequestProblem, type Result } from './service-error.ts';
+
+/** An agent in the service's list. Other fields are left out: they may say how the agent reaches its data. */
+export interface Agent {
+  /** The UUID that the other requests name. */
+  readonly agent_id: string;
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  /** ISO 8601, UTC. */
+  readonly created_at?: string | undefined;
+}
 
 export interface SessionRequest {
   /** UUID of the agent. */
@@ -96,6 +106,18 @@ const session: z.ZodType<Session> = z.looseObject({
 
 const SESSIONS = kindOf('sessions', session);
 
+const agent = z
+  .object({
+    id: anyText,
+    agent_id: anyText,
+    name: anyText,
+    description: anyText,
+    created_at: anyText,
+  })
+  .transform(({ id, agent_id = id, ...rest }) => ({ agent_id, ...rest }))
+  .refine((one): one is typeof one & Agent => one.agent_id !== undefined && one.agent_id !== '');
+const AGENTS = kindOf<Agent>('agents', agent);
+
 /** A row that is not an object is wrapped in one as `value`, so that no part of an answer is lost. */
 const rows = lenient(
   z.array(z.unknown()).transform(all => all.map(one => (isObject(one) ? one : { value: one }))),
@@ -129,6 +151,16 @@ export function chatProblems(request: ChatRequest): readonly RequestProblem[] | 
 }
 
 export class AgentApi extends ApiArea {
+  /** The agents that the key can see. The path was observed; the specification does not name it. */
+  async list({
+    signal,
+  }: ReadOptions = {}): Promise<
+    Result<{ readonly agents: readonly Agent[]; readonly isComplete: boolean }>
+  > {
+    const read = await this.readList(AGENTS, {}, signal, `${this.path}/agent/`);
+    return read.ok ? { ok: true, agents: read.items, isComplete: read.isComplete } : read;
+  }
+
   async createSession(
     request: SessionRequest,
     { signal }: ReadOptions = {},

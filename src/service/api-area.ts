@@ -50,6 +50,7 @@ export class ApiArea {
     { name, read }: Kind<Item>,
     query: Query,
     signal: AbortSignal | undefined,
+    path: string = this.path,
   ): Promise<List<Item>> {
     const items: Item[] = [];
     let isComplete = true;
@@ -58,7 +59,7 @@ export class ApiArea {
     for (let page = 1; ; page++) {
       const paged = page === 1 ? query : { ...query, page };
       const options = { query: paged, signal, isExact: true };
-      const answer = await this.http.requestJson('GET', this.path, options);
+      const answer = await this.http.requestJson('GET', path, options);
       if (!answer.ok) return answer;
       const found = itemsIn(answer.json, name);
       if (found === null)

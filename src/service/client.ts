@@ -18,7 +18,7 @@ import type { Result } from './service-error.ts';
 /** Paths below the base URL, and other details that differ between deployments. */
 export interface ServicePaths extends BackupEndpoints {
   readonly metrics: string;
-  /** `/session` and `/chat` are below it. */
+  /** `/agent/`, `/session` and `/chat` are below it. */
   readonly agent: string;
 }
 

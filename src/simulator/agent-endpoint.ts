@@ -1,4 +1,4 @@
-// The agent: sessions and chat (service-spec 2.1 to 2.3, 4, 5 and 7). It answers every question with the same small
+// The agent: list, sessions and chat (service-spec 2.1 to 2.3, 4, 5 and 7). It answers every question with the same small
 // table and the requested filter, and a greeting with text only. It remembers the questions of a session.
 
 import { z } from 'zod';
@@ -23,6 +23,20 @@ interface Conversation {
 const ROWS = [
   { status: 'open', orders: 42 },
   { status: 'shipped', orders: 1_234 },
+];
+const AGENTS = [
+  {
+    id: '6f1c0de5-1b2c-4d3e-8f90-a1b2c3d44b2a',
+    name: 'sales',
+    description: 'Orders, customers and what they paid',
+    created_at: '2026-01-12T08:30:00Z',
+  },
+  {
+    id: 'c0ffee00-0000-4000-8000-000000000000',
+    name: 'operations',
+    description: null,
+    created_at: '2026-02-02T16:05:00Z',
+  },
 ];
 /** A prompt that gets no data. */
 const GREETING = /^(?:hello|hi|thanks|thank you)\b/iu;
@@ -69,6 +83,7 @@ export function createAgentEndpoint(): Endpoint {
   return request => {
     const { method, path } = request;
     const [resource = '', id = ''] = segmentsOf(path);
+    if (method === 'GET' && resource === 'agent' && id === '') return jsonAnswer(200, AGENTS);
     if (method === 'POST' && path === '/chat') return chat(request);
     if (method === 'POST' && path === '/session') return create(request);
     if (resource !== 'session' || id === '' || (method !== 'GET' && method !== 'DELETE'))

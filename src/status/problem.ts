@@ -76,6 +76,12 @@ export class ProblemBook {
     if (!isPart) this.#since = new Map(problems.map(one => [keyOf(one), one.since]));
     return problems;
   }
+
+  /** How many errors of the last whole report began before this time (RFC 3339, as the reports have it). */
+  errorsSince(before: string): number {
+    return [...this.#since].filter(([key, since]) => key.startsWith('error ') && since < before)
+      .length;
+  }
 }
 
 function keyOf({ severity, cause }: Pick<StatusProblem, 'severity' | 'cause'>): string {

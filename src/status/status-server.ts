@@ -2,6 +2,7 @@
 //
 //   /healthz       200 while the process lives                         open to all
 //   /readyz        200 when ready, else 503 and what is missing        open to all
+//                  with ?strict=1, also 503 while an error lasts
 //   /metrics       the program's own metrics, Prometheus text 0.0.4    by refusalOf()
 //   /status.json   the status report with its problems                 by refusalOf(), and no other site
 //   /              the page, which renders status.json                 by refusalOf(), and no other site
@@ -24,13 +25,15 @@ import { causeText, OperatorError } from '../errors.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Counters, type CountersOf, renderCounters } from '../lib/counters.ts';
+import { formatDuration } from '../lib/format.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
 import { printableJson, printableText } from '../lib/printable.ts';
 import type { Reload } from '../daemon/reload.ts';
 import { PAGE_POLICY, renderMissing, renderPage } from './page.ts';
-import { ProblemBook } from './problem.ts';
+import { counted, ProblemBook } from './problem.ts';
 import { lookAt, renderServicePage, type ServiceLook } from './service-page.ts';
+import { instant } from './times.ts';
 import { reportOf, type StatusReport, waitingForOf, withProblems } from './status-report.ts';
 
 export interface StatusServerOptions {
@@ -46,6 +49,8 @@ export interface StatusServerOptions {
   readonly service: (id: string) => ServiceLook | null | Promise<ServiceLook | null>;
   /** The steps that are missing before /readyz answers 200. */
   readonly waitingFor: () => readonly string[];
+  /** How long an error may last before /readyz?strict=1 fails; asked for each request, like the token. */
+  readonly strictAfterMs: () => number;
   readonly counters: Counters;
   readonly clock: Clock;
   readonly limits?: Partial<typeof STATUS_LIMITS>;
@@ -118,6 +123,7 @@ export function serveStatus(
     service: async id =>
       lookAt(running.daemon, await reportOf(running.daemon, clock, running.lastReload), id),
     waitingFor: () => waitingForOf(running.daemon),
+    strictAfterMs: () => running.daemon.config.status.strictAfterMs,
   });
 }
 
@@ -230,9 +236,10 @@ async function answer(request: IncomingMessage, context: Context): Promise<Answe
   if (request.method !== 'GET' && request.method !== 'HEAD')
     // After closing the connection, the server need not read a body.
     return text(405, 'only GET and HEAD are answered', { allow: 'GET, HEAD', connection: 'close' });
-  const [path = ''] = (request.url ?? '').split('?', 1);
+  const [path = '', query = ''] = (request.url ?? '').split('?');
   if (path === '/healthz') return text(200, 'ok');
-  if (path === '/readyz') return readiness(options.waitingFor());
+  if (path === '/readyz')
+    return readiness(new URLSearchParams(query).get('strict') === '1', context);
   const refusal = refusalOf(request.headers, options);
   if (refusal !== null) return refusal;
   if (path === '/metrics') return ok(METRICS, printableText(renderCounters(options.counters)));
@@ -304,9 +311,18 @@ function failure(error: unknown): Answer {
   return text(500, `cannot show this because of a mistake in the program: ${causeText(error)}`);
 }
 
-function readiness(waitingFor: readonly string[]): Answer {
-  if (waitingFor.length === 0) return text(200, 'ready');
-  return text(503, ['waiting for', ...waitingFor].join('\n  '));
+/**
+ * Strict readiness counts the errors that the last look for problems has found (DATE_MS): a client without a token makes
+ * the server do no work, and learns nothing of what fails.
+ */
+function readiness(isStrict: boolean, { options, book }: Context): Answer {
+  const missing = options.waitingFor();
+  if (missing.length > 0) return text(503, ['waiting for', ...missing].join('\n  '));
+  const afterMs = options.strictAfterMs();
+  const count = isStrict ? book.errorsSince(instant(options.clock.nowMs() - afterMs)) : 0;
+  if (count === 0) return text(200, 'ready');
+  const lasting = `${counted(count, 'error')} for longer than ${formatDuration(afterMs)}`;
+  return text(503, `${lasting}: prom2otlp status shows what to do`);
 }
 
 function page(body: string): Answer {

@@ -42,11 +42,11 @@ async function tail(
     const { pathname, searchParams } = new URL(path, 'http://service');
     const id = searchParams.get('logIds') ?? '';
     if (!pathname.endsWith('/archive')) {
-      const listed = [...service.archives].map(([key, text]) => {
+      const listed = [...service.archives].map(([key, text], index) => {
         const [source = '', archive] = key.split(' ');
         const server = source.split('/')[1];
         const place = { server, serverDataSourceId: source, logType: 'error-log' };
-        const startTime = new Date(NOW).toISOString();
+        const startTime = new Date(NOW + index).toISOString();
         return { id: archive, ...place, size: text.length, startTime };
       });
       response.end(JSON.stringify({ count: listed.length, logs: listed }));
@@ -85,6 +85,41 @@ function linesOf({ out }: Printed): readonly string[] {
 
 const numbered = (count: number, name: string): string[] =>
   Array.from({ length: count }, (_, i) => `${name} ${i}`);
+
+describe('the last lines', () => {
+  test('are those of a server, however many archives have them', async () => {
+    const service = new Service(...numbered(30, 'old'));
+    service.write('db1/orders-0 a2', 'new 0', 'new 1');
+    service.write('db1/orders-1 b1', ...numbered(9, 'other'));
+    const { out } = await tail(service, [], { lines: 3 });
+    const lines = [
+      'orders-0 error-log old 29',
+      'orders-0 error-log new 0',
+      'orders-0 error-log new 1',
+    ];
+    const others = [6, 7, 8].map(n => `orders-1 error-log other ${n}`);
+    expect(out.trim().split('\n')).toEqual([...lines, ...others]);
+    expect(service.downloads).toBe(3);
+  });
+
+  test('of an archive that fails in the middle are not shown until it can be read', async () => {
+    const service = new Service(...numbered(30, 'old'));
+    service.isDamaged = true;
+    const printed = await tail(service, [() => (service.isDamaged = false)], { lines: 2 });
+    expect(linesOf(printed)).toEqual(['old 28', 'old 29']);
+    expect(printed.err).toContain('cannot read the archive a1');
+  });
+
+  test('of an archive that was not needed are shown when it grows', async () => {
+    const service = new Service(...numbered(30, 'old'));
+    service.write('db1/orders-0 a2', 'new');
+    const looks = [
+      () => service.write('db1/orders-0 a2', 'more'),
+      () => service.write(FIRST, 'late'),
+    ];
+    expect(linesOf(await tail(service, looks, { lines: 1 }))).toEqual(['new', 'more', 'late']);
+  });
+});
 
 describe('logs tail --follow', () => {
   test('shows each new line once, and after a failure what came meanwhile', async () => {

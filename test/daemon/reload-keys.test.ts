@@ -126,7 +126,7 @@ test('each key is in use after a reload, or is named as one that needs a restart
     directory.write('c.json', JSON.stringify({ ...BASE, ...change }));
   const file = write({});
   const supervisor = await Supervisor.open({ file, environment: {}, clock });
-  onTestFinished(() => supervisor.daemon.stop(AbortSignal.abort()));
+  onTestFinished(async () => void (await supervisor.daemon.stop(AbortSignal.abort())));
   const { daemon } = supervisor;
   const before = daemon.config;
   const leaves = leavesOf(CONFIG.keys);

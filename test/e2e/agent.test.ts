@@ -140,6 +140,14 @@ describe('the session ends', () => {
   });
 });
 
+test('the list has the id of the agent', async () => {
+  const { code, stdout } = await run(shell.wordsOf('agent list'), SHELL_ENVIRONMENT);
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringContaining('c0ffee00-0000-4000-8000-000000000000'),
+  ]);
+});
+
 test('a question from a pipe and one as an argument give the same, without prompt or progress', async () => {
   const chat = (words: string) => run(shell.wordsOf(`${CHAT} ${words}`), SHELL_ENVIRONMENT);
   const { code, stdout, stderr } = await chat('How many?');

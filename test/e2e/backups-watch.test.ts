@@ -77,7 +77,7 @@ test('once and check --probe report the state of the schedules', async () => {
   rig.simulator.resetFaults();
   expect(refused.stdout).toMatch(/dbpgf10000001 \(orders\) +unknown .*the service refused the key/);
   expect(refused.code).toBe(1);
-  expect(probe.stdout).toMatch(/^backups\n {2}SERVICE +FULL BACKUP/m);
+  expect(probe.stdout).toMatch(/^service  backups of \S+ \(orders\): .*403/m);
   expect(probe.code).toBe(1);
   expect((await run(['check', '--config', file, '--probe'])).code).toBe(0);
   for (const { stdout, stderr } of [once, refused, probe])

@@ -1,7 +1,8 @@
 // The daemon in a separate process, between the simulated service and a receiver.
 
 import { describe, expect, test } from 'vitest';
-import { useRig } from '../support/rig.ts';
+import { findClosedPort } from '../support/http-server.ts';
+import { configFor, useRig } from '../support/rig.ts';
 import { run, tempDirectory, until } from '../support/program.ts';
 
 const CANARY = 'canary-5f1d0c9b';
@@ -20,6 +21,59 @@ describe('run', () => {
     const { stdout, stderr } = await daemon.stop();
     expect(new Set(rig.receiver.points.map(point => point.metric)).size).toBe(166);
     expect(stdout + stderr).not.toContain(CANARY);
+  });
+
+  test('status shows what the daemon does, and what fails; --strict waits until it lasts', async () => {
+    using directory = tempDirectory();
+    const listen = `127.0.0.1:${await findClosedPort()}`;
+    const file = directory.write(
+      'prom2otlp.yaml',
+      configFor(rig.simulator, {
+        status: { listen, token: CANARY, strict_after: '1s' },
+        otlp: { endpoint: rig.receiver.url },
+      }),
+    );
+    const daemon = rig.run(file);
+    const ask = (words: string) => run([...words.split(' '), '--config', file]);
+    await daemon.ready();
+    await until('it is ready', async () => (await ask('health')).code === 0);
+    await until('points are accepted', async () => (await ask('status')).code === 0);
+    const well = await ask('status');
+    expect(well.stdout).toMatch(/^Data flows\n.* up · [^]*^Accepted +[\d,]+ points/m);
+    rig.simulator.setFaults({ status: 500 });
+    await until('it shows an error', async () => (await ask('status')).code === 1);
+    const failing = await ask('status --format json');
+    expect(JSON.parse(failing.stdout)).toMatchObject({ problems: [{ severity: 'error' }] });
+    await until('it has lasted', async () => (await ask('health --strict')).code === 1);
+    expect((await ask('health')).code).toBe(0);
+    rig.simulator.resetFaults();
+    const { stdout, stderr } = await daemon.stop();
+    expect(stdout + stderr + well.stdout + failing.stdout).not.toContain(CANARY);
+    expect(await ask('status')).toMatchObject({ code: 1, stdout: '' });
+  });
+
+  test('the last line of the log says what is kept for the next start', async () => {
+    using directory = tempDirectory();
+    rig.receiver.behave = () => 503;
+    const daemon = rig.run(
+      config({ logs: { enabled: true }, queue: { directory: directory.path } }),
+    );
+    await daemon.shows('logs wait', ({ queue }) =>
+      queue.some(({ signal, rows }) => signal === 'logs' && rows > 0),
+    );
+    const { stderr } = await daemon.stop();
+    rig.receiver.behave = () => 200;
+    const { left, kept } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as {
+      left: number;
+      kept: string;
+    };
+    expect(left).toBeGreaterThan(0);
+    const [, requests] =
+      /: requests that wait: ([\d,]+); targets with series: 1; services with a position in their logs: 4$/.exec(
+        kept,
+      ) ?? [];
+    expect(kept).toContain(`in ${directory.path}: `);
+    expect(Number(requests?.replace(',', ''))).toBeGreaterThan(0);
   });
 
   test('a service that does not answer holds up neither a reload nor the stop', async () => {
@@ -93,7 +147,7 @@ describe('own telemetry', () => {
     const daemon = rig.run(config({ telemetry: { interval: '1s' } }));
     await until('its first numbers', () => own().length > 0);
     const { stderr } = await daemon.stop();
-    expect(stderr).toMatch(/"left":0,"msg":"stopped"/);
+    expect(stderr).toMatch(/"left":0,"kept":"nothing: [^"]*","msg":"stopped"/);
     const names = new Set(own().map(({ metric }) => metric));
     expect([...names]).toEqual(
       expect.arrayContaining([

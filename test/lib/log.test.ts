@@ -32,6 +32,27 @@ test('text: time, level, message and the fields, quoted where they would be ambi
   ]);
 });
 
+test('text: the levels that ask for attention are coloured for a terminal, and nowhere else', () => {
+  const linesFor = (format: 'json' | 'text', environment: Record<string, string>): string => {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => void lines.push(line) };
+    const options = { level: 'info', format, destination, clock: new FakeClock() } as const;
+    const logger = createLogger({ ...options, environment });
+    logger.info({}, 'a');
+    logger.warn({}, 'b');
+    logger.error({}, 'c');
+    return lines.join('').replaceAll('2026-03-04T09:00:00.000Z ', '');
+  };
+  const plain = 'info  a\nwarn  b\nerror c\n';
+  // FORCE_COLOR stands for a terminal.
+  expect(linesFor('text', { FORCE_COLOR: '1' })).toBe(
+    'info  a\n\u001b[33mwarn \u001b[39m b\n\u001b[31merror\u001b[39m c\n',
+  );
+  expect(linesFor('text', {})).toBe(plain);
+  expect(linesFor('text', { NO_COLOR: '1' })).toBe(plain);
+  expect(linesFor('json', { FORCE_COLOR: '1' })).toBe(linesFor('json', {}));
+});
+
 test('neither form has characters that control a terminal', () => {
   const [json, text] = [capture('json'), capture('text')];
   for (const { logger } of [json, text]) logger.info({ reason: 'a\u009B2J\u202Eb' }, 'x');

@@ -49,6 +49,7 @@ function serve(report: () => StatusReport): Promise<StatusServer> {
     report,
     service: id => lookOf(report(), id),
     waitingFor: () => [],
+    strictAfterMs: () => 1,
   });
 }
 

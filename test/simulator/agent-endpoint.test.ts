@@ -8,6 +8,16 @@ const AGENT = 'c0ffee00-0000-4000-8000-000000000000';
 
 const open = callerOf.bind(null, createAgentEndpoint);
 
+test('the list has agents with ids, with and without the slash', () => {
+  const call = open();
+  const { status, value } = call('GET', '/agent/');
+  expect([status, value]).toEqual([
+    200,
+    expect.arrayContaining([expect.objectContaining({ id: AGENT })]),
+  ]);
+  expect(call('GET', '/agent')).toMatchObject({ status, value });
+});
+
 describe('a session', () => {
   test('2.1, 4: is created from an agent_id; the answer has its id, that agent and its time', () => {
     const { status, value } = open()('POST', '/session', { agent_id: AGENT });

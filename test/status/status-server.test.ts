@@ -13,11 +13,13 @@ import {
   type StatusServer,
   type StatusServerOptions,
 } from '../../src/status/status-server.ts';
+import type { StatusReport } from '../../src/status/status-report.ts';
 import { ask as askUrl, type Question } from '../support/ask.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { lookOf, sampleReport } from './sample-report.ts';
 
 const TOKEN = 'canary-5f1c2a9be07d';
+const MINUTE_MS = 60_000;
 
 interface Running extends AsyncDisposable {
   readonly server: StatusServer;
@@ -36,6 +38,7 @@ async function start(changes: Partial<StatusServerOptions> = {}): Promise<Runnin
     report: () => sampleReport(),
     service: id => lookOf(sampleReport(), id),
     waitingFor: () => [],
+    strictAfterMs: () => MINUTE_MS,
     counters,
     clock: systemClock,
     ...changes,
@@ -125,6 +128,30 @@ test('liveness and readiness differ', async () => {
   });
   waitingFor = [];
   expect(await ask(running, '/readyz')).toMatchObject({ status: 200, body: 'ready\n' });
+});
+
+test('strict readiness fails while an error lasts too long, and names nothing without a token', async () => {
+  const clock = new FakeClock();
+  let queueTrouble: string | null = 'the disk is full';
+  const report = (): StatusReport =>
+    sampleReport({ reportedAt: new Date(clock.nowMs()).toISOString(), queueTrouble });
+  await using running = await start({ clock, report, token: () => new ConfigSecret(TOKEN) });
+  const strict = (): Promise<Answer> => ask(running, '/readyz?strict=1');
+  // The server itself looks for problems, twice a minute.
+  await clock.advance(30_000);
+  expect((await strict()).status).toBe(200);
+  await clock.advance(60_000);
+  expect((await strict()).status).toBe(200);
+  await clock.advance(1);
+  expect(await strict()).toMatchObject({
+    status: 503,
+    body: '1 error for longer than 1 min: prom2otlp status shows what to do\n',
+  });
+  for (const path of ['/readyz', '/readyz?strict=0'])
+    expect(await statusOf(running, path)).toBe(200);
+  queueTrouble = null;
+  await clock.advance(30_000);
+  expect((await strict()).status).toBe(200);
 });
 
 describe('a close look at one service', () => {

@@ -5,11 +5,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
+import { Daemon } from '../../src/daemon/daemon.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { Counters } from '../../src/lib/counters.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Batch } from '../../src/model/batch.ts';
 import { openQueue } from '../../src/pipeline/queue/open-queue.ts';
+import { serveStatus } from '../../src/status/status-server.ts';
 import type { RecordedRequest } from './http-server.ts';
 import { logsBatch, metricsBatch } from './otlp-requests.ts';
 import { HASTY_CLOCK, type ServiceShell, SHELL_KEY } from './service-shell.ts';
@@ -17,6 +19,8 @@ import type { Printed } from './verb-context.ts';
 
 const START_MS = Date.UTC(2026, 2, 4, 9);
 const MINUTE_MS = 60_000;
+/** How long `cycle` waits for a back end that takes nothing. */
+const CYCLE_MS = 500;
 
 /** Stands still unless the transcript lets time pass; waits take as long as they do for the other tests of verbs. */
 export class StageClock implements Clock {
@@ -55,6 +59,10 @@ export interface Stage {
   readonly received: RecordedRequest[];
   /** How many requests to the simulator `requests` has shown. */
   shown: number;
+  /** The daemon that the transcript has started; null before. */
+  daemon: Daemon | null;
+  /** Ends what the transcript has started. */
+  readonly ends: (() => Promise<void>)[];
 }
 
 type Command = (
@@ -123,6 +131,23 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   /** Lets minutes pass. */
   wait: ({ clock }, minutes) => {
     clock.forward(Number(minutes) * MINUTE_MS);
+    return {};
+  },
+  /** `daemon FILE`: starts the daemon of a configuration with its status server; `cycle` has it scrape and send once. */
+  daemon: async (stage, file) => {
+    const { clock } = stage;
+    const config = loadConfig({ file, environment: { KEY: SHELL_KEY } });
+    const daemon = await Daemon.open({ config, clock, logger: silentLogger });
+    const status = await serveStatus({ daemon, lastReload: null }, clock);
+    stage.daemon = daemon;
+    stage.ends.push(async () => {
+      await daemon.stop(AbortSignal.abort());
+      await status.close();
+    });
+    return {};
+  },
+  cycle: async ({ daemon }) => {
+    await daemon?.cycle(CYCLE_MS, CYCLE_MS);
     return {};
   },
   /** Shows the requests to the simulated service since the last time. */

@@ -10,15 +10,16 @@
 //     [1]                      the exit code, unless it is 0
 //
 // Each file has a directory, a simulated service ($SERVICE, also the address of verbs that are given none), another
-// server ($OTHER) and a clock of its own; $RANDOM is the last random id that was printed. Besides prom2otlp one can type
-// COMMANDS (support/transcript-stage.ts), and FILTERS after a pipe; COLUMNS makes stdout a terminal. A mistake (exit 2)
-// must not have sent a request, and no output may hold a secret (support/service-shell.ts).
+// server ($OTHER), a free address for a daemon ($DAEMON) and a clock of its own; $RANDOM is the last random id that was
+// printed. Besides prom2otlp one can type COMMANDS (support/transcript-stage.ts), and FILTERS after a pipe; COLUMNS makes
+// stdout a terminal. A mistake (exit 2) must not have sent a request, and no output may hold a secret
+// (support/service-shell.ts).
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startFaultySimulator } from '../support/faulty-simulator.ts';
-import { startHttpServer } from '../support/http-server.ts';
+import { findClosedPort, startHttpServer } from '../support/http-server.ts';
 import { ServiceShell, SHELL_ENVIRONMENT, SHELL_KEY } from '../support/service-shell.ts';
 import { COMMANDS, type Stage, StageClock } from '../support/transcript-stage.ts';
 import type { Printed } from '../support/verb-context.ts';
@@ -26,7 +27,7 @@ import type { Printed } from '../support/verb-context.ts';
 const ROOT = join(import.meta.dirname, '../..');
 /** A pod: there, a localhost in the configuration is no reason for a warning, on whatever machine the tests run. */
 const ENVIRONMENT = { ...SHELL_ENVIRONMENT, KUBERNETES_SERVICE_HOST: '10.0.0.1' };
-const ADDRESSES = ['SERVICE', 'OTHER', 'DIRECTORY', 'LOCALHOST', 'HOST'];
+const ADDRESSES = ['SERVICE', 'OTHER', 'DIRECTORY', 'LOCALHOST', 'HOST', 'DAEMON'];
 
 test.each(globSync('*/*.txt', { cwd: import.meta.dirname }).sort())('%s', async name => {
   const file = join(import.meta.dirname, name);
@@ -52,14 +53,17 @@ async function play(text: string): Promise<string> {
     ['DIRECTORY', shell.files.path],
     ['LOCALHOST', simulator.url.replace('127.0.0.1', 'localhost')],
     ['HOST', new URL(simulator.url).host],
+    ['DAEMON', `127.0.0.1:${await findClosedPort()}`],
   ]);
-  const stage: Stage = { shell, clock, variables, answers, received: other.requests, shown: 0 };
+  const nothing = { shown: 0, daemon: null, ends: [] };
+  const stage: Stage = { shell, clock, variables, answers, received: other.requests, ...nothing };
   const home = process.cwd();
   process.chdir(shell.files.path);
   try {
     return await playLines(stage, text.split('\n'));
   } finally {
     process.chdir(home);
+    for (const end of stage.ends) await end();
     await simulator.close();
   }
 }
@@ -108,6 +112,7 @@ function settle({ variables }: Stage, line: string): string {
       return '$RANDOM';
     })
     .replace(/prom2otlp \S+ \(node v[^)]*\)/, 'prom2otlp <version>')
+    .replace(/(?<=prom2otlp )\d\S*(?=,)|(?<="version": ")[^"]+/, '<version>')
     .replace(/saves .* KiB(?= \()/, 'saves <size>')
     .replace(/[\d.]+ \w+(?= on disk)|(?<="diskBytes": )\d+/, '<size>')
     .replace(/(?<=\.zip: )\d+ B$/, '<size>')
