@@ -159,7 +159,7 @@ export function pullFindings({ pulls }: Pick<PullStatus, 'pulls'>): readonly Fin
     const advice = { message: `${what}: ${first.message}`, hint: HINTS[reason] ?? sentence(hint) };
     const title = `${words} {since}: ${what}`;
     return group.map(({ failingSinceAt: since, lastAttemptAt: lastSeen }) =>
-      problem('error', words, advice, { cause, title, since, lastSeen }),
+      problem('error', words, advice, { cause, title, headline: words, since, lastSeen }),
     );
   });
 }
@@ -171,7 +171,7 @@ function whatFails(pulls: readonly PullReportStatus[]): string {
     .map(([kind, parts]) => {
       const count = parts.reduce((sum, part) => sum + part.serviceCount, 0);
       const whose = count === 1 ? (parts[0]?.firstService ?? '') : counted(count, 'service');
-      const text = whose === before ? kind : `${kind} of ${whose}`;
+      const text = whose === before || count === 0 ? kind : `${kind} of ${whose}`;
       before = whose;
       return text;
     })
@@ -198,15 +198,15 @@ export function pullProblems({
     ({ state, lastError }) => state === 'failed' && !known.has(lastError ?? ''),
   );
   const found = failed.map(({ service, type, lastError }) => {
-    const message = lastError ?? 'cannot be pulled';
-    const hint = 'The service keeps the logs; the daemon retries.';
+    const why = lastError ?? 'cannot be pulled';
+    const message = `${why}; the service keeps the logs, and the daemon retries`;
     const about = { cause: `logs: ${lastError ?? ''}` };
-    return problem('error', subjectOf(service, type), { message, hint }, about);
+    return problem('error', subjectOf(service, type), { message, hint: '' }, about);
   });
   for (const { at, service, type, archive, reason } of logs?.givenUp ?? []) {
     const advice = {
-      message: `the archive ${archive} was given up: ${reason}`,
-      hint: 'Its records may be missing; a gap record in the back end reports it.',
+      message: `the archive ${archive} was given up: ${reason}; its records may be missing`,
+      hint: 'Look for its gap record in the back end.',
     };
     const shared = `archives were given up: ${reason}`;
     const about = { cause: `given up: ${reason}`, shared, since: at, lastSeen: at };
@@ -274,20 +274,21 @@ function readingSection(report: PullStatus & Reported): Html {
   return section('Reading', 'what is asked of the service, and how that goes', rows);
 }
 
-const PARTITION_TONES = { waiting: 'good', pulling: 'busy', failed: 'bad' } as const;
+const PARTITION_TONES = { waiting: 'good', pulling: 'good', failed: 'bad' } as const;
 
 type PartitionReport = Shown<PartitionStatus>;
 
-/** One line of the table: a log, or all logs of a healthy service. */
+/** One line of the table: a log, or all logs of a service that are well, or fail alike. */
 interface LogLine extends PartitionReport {
   readonly logCount: number;
 }
 
 function logLines(partitions: readonly PartitionReport[]): readonly LogLine[] {
-  return [...Map.groupBy(partitions, ({ service }) => service).values()].flatMap(logs => {
+  const keyOf = ({ service, state, lastError }: PartitionReport): string =>
+    `${service} ${String(state === 'failed')} ${lastError ?? ''}`;
+  return [...Map.groupBy(partitions, keyOf).values()].flatMap(logs => {
     const [first] = logs;
-    const isWell = logs.every(({ state, lastError }) => state !== 'failed' && lastError === null);
-    if (first === undefined || !isWell) return logs.map(log => ({ ...log, logCount: 1 }));
+    if (first === undefined) return [];
     const done = logs.map(({ doneUntil }) => doneUntil).filter(at => at !== null);
     return [
       {
@@ -315,9 +316,14 @@ function logsSection(
       : table(
           isClose ? partitions.map(log => ({ ...log, logCount: 1 })) : logLines(partitions),
           [
-            column('Service', ({ service }) => nameOf(service), 'head'),
-            column('Log', ({ type, source, logCount }) =>
-              logCount > 1 ? `${formatCount(logCount)} logs` : html`${type}${faint(source)}`,
+            ...(isClose
+              ? []
+              : [column<LogLine>('Service', ({ service }) => nameOf(service), 'head')]),
+            column(
+              'Log',
+              ({ type, source, logCount }) =>
+                logCount > 1 ? `${formatCount(logCount)} logs` : html`${type}${faint(source)}`,
+              isClose ? 'head' : null,
             ),
             column('State', ({ state }) => badge(PARTITION_TONES[state], state)),
             column('Done until', ({ doneUntil }) => age(report, doneUntil)),
@@ -327,8 +333,9 @@ function logsSection(
           ],
           {
             id: 'logs',
-            noun: 'service',
-            toneOf: ({ state }) => (state === 'failed' ? 'bad' : 'good'),
+            noun: isClose ? 'log' : 'service',
+            isLean: isClose,
+            toneOf: ({ state }) => PARTITION_TONES[state],
           },
         );
   const progress = catchUp.map(
@@ -375,7 +382,7 @@ function backupsSection(
           ? badge('none', 'unknown')
           : isFullScheduled
             ? badge('good', 'scheduled')
-            : badge('bad', 'none scheduled'),
+            : badge('warn', 'none scheduled'),
       ),
       countColumn('Schedules', ({ scheduleCount }) => scheduleCount),
       column('Next', ({ nextFullRunAt }) => age(report, nextFullRunAt)),

@@ -46,6 +46,7 @@ test('a report and its problems are one document', () => {
         message: 'a key has no effect',
         hint: '',
         title: 'prom2otlp: a key has no effect, since 09:30:00',
+        headline: 'Note: prom2otlp',
         cause: 'prom2otlp: a key has no effect',
         since: secondsAgo(0),
         lastSeen: secondsAgo(0),

@@ -71,6 +71,9 @@ function sampleSlots(): StatusReport['timeline']['slots'] {
           durationMs: 150 + index,
           failures: index === 60 ? 1 : 0,
           queued: 0,
+          made: (index - 29) * 1216,
+          accepted: (index - 29) * 1210,
+          lost: 0,
         },
   );
 }
@@ -165,6 +168,7 @@ export function sampleService(
     isSourceStale: false,
     lostUptimes: 0,
     families: { engine: 540, proxy: 62 },
+    ownSeries: 6,
     droppedByReason: {},
     ...changes,
   };
