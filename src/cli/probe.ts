@@ -408,11 +408,12 @@ async function probeBackups(
   { clock, out, stop }: VerbContext,
 ): Promise<boolean> {
   const rows: BackupsRow[] = [];
-  const paths = config.backups.endpoints;
+  const { endpoints: paths, restorable } = config.backups;
   for (const { api, services } of planTargets(config)) {
     const client = new ServiceClient({ http: clients.get(api), paths });
     for (const service of services) {
-      const asked = { client, serviceId: service.id, before: null, clock, signal: stop };
+      const { id: serviceId } = service;
+      const asked = { client, serviceId, restorable, before: null, clock, signal: stop };
       const read = await readBackups(asked);
       const known = read.ok ? read.known : null;
       rows.push({ service, known, error: read.ok ? read.backupsError : read.error });
