@@ -2,6 +2,7 @@
 // of src declare next to the code that counts. A new counter needs no entry here; a new group needs
 // one, and a test finds a missing one.
 
+import { DIGEST_COUNTERS } from '../src/logs/digests/digests.ts';
 import { BACKUP_COUNTERS } from '../src/backups/service-backups.ts';
 import { OWN_TELEMETRY_COUNTERS } from '../src/daemon/own-telemetry.ts';
 import { PROCESS_COUNTERS } from '../src/daemon/process-counters.ts';
@@ -27,7 +28,7 @@ const SECTIONS: Readonly<Record<string, readonly CounterGroup[]>> = {
   'Pages, samples and points': [PAGE_COUNTERS, ATTRIBUTE_COUNTERS],
   'The queue': [QUEUE_COUNTERS, FILE_COUNTERS, FORECAST_COUNTERS],
   Sending: [SEND_COUNTERS],
-  Logs: [LOG_COUNTERS],
+  Logs: [LOG_COUNTERS, DIGEST_COUNTERS],
   'Backup schedules': [BACKUP_COUNTERS],
   'The status address': [STATUS_COUNTERS],
   'The configuration': [RELOAD_COUNTERS, DISCOVERY_COUNTERS],

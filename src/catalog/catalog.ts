@@ -18,10 +18,10 @@ export interface CatalogEntry {
   readonly isGuess: boolean;
   /** UCUM; `1` is never sent. */
   readonly unit: string;
-  /** Labels besides the five common ones. */
+  /** Labels besides the common ones. */
   readonly labels: readonly string[];
   readonly description: string;
-  /** Name of the series that dates this counter's start; null for other types. */
+  /** Name of the series that dates this counter's start; null if there is none, and for other types. */
   readonly uptimeSeries: string | null;
   /** The type that the service's page declares; `unknown` if it was never observed. */
   readonly declared: 'counter' | 'gauge' | 'untyped' | 'unknown';
@@ -50,7 +50,8 @@ export type CatalogTable = readonly CatalogEntry[];
 
 /** One series: its name without the table's prefix, and how it differs from the table's default. */
 type Row = Pick<CatalogEntry, 'name' | 'type' | 'unit' | 'description'> & Partial<Common>;
-type Common = Pick<CatalogEntry, 'declared'> & Partial<Pick<CatalogEntry, 'labels' | 'isGuess'>>;
+type Common = Pick<CatalogEntry, 'declared'> &
+  Partial<Pick<CatalogEntry, 'labels' | 'isGuess' | 'uptimeSeries'>>;
 type RowConstructor = (
   name: string,
   unit: string,

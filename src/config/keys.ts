@@ -335,6 +335,16 @@ export const LOG_TYPES: readonly string[] = [
   'proxy-log',
 ];
 
+const digests = block({
+  isEnabled: key('enabled', flag(), false).about(`
+    Send sums of slow queries by digest: executions, seconds, rows and bytes of each server.`),
+  top: key('top', integer({ min: 1, max: 1000 }), 50).about(`
+    The digests of a server that cost most in the last hour have series of their own. All others
+    are \`other\`.`),
+  trackedMax: key('max_tracked', integer({ min: 1, max: 10_000 }), 2000).about(`
+    Digests of a server to remember; statements of further ones count to \`other\`.`),
+});
+
 const slowQuery = block({
   traceIds: key('trace_ids', flag(), true).about(`
     Read trace id, span id and flags from the comment \`/*traceparent='00-…'*/\` that an application
@@ -342,6 +352,7 @@ const slowQuery = block({
   commentKeys: key('comment_keys', list(text({ expected: 'the key of a comment' })), []).about(`
     Further keys of these comments to send, each as \`prom2otlp.query.KEY\`: for example
     [tracestate, application, route]. Their values are not redacted.`),
+  digests: key('digests', digests).about('Slow queries as metrics, by the form of the statement.'),
 });
 
 /** The formats of lines, named like the types that have them by default; `lines` is one record per line. */

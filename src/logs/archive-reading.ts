@@ -225,10 +225,13 @@ class ArchiveReading {
     const { partition, id, state } = this.#archive;
     const { entries } = state;
     const done = Object.hasOwn(entries, entry.name) ? (entries[entry.name] ?? null) : null;
+    this.#writer.countFrom = done?.countedBytes ?? 0;
     if (await this.#readEntryFrom(entry, done)) return;
     this.#pull.meter.rewritten(partition, id);
     // The open record may be missing from the new content.
     if (done !== null) this.#writer.addOpen(done, entry.name);
+    // What was counted before counts no more.
+    this.#writer.countFrom = Math.max(done?.bytes ?? 0, this.#writer.countFrom);
     await this.#readEntryFrom(entry, null, true);
   }
 
@@ -307,6 +310,10 @@ class ArchiveWriter {
   readonly #archive: KnownArchive;
   #floorMs: number;
   #chunk: Chunk;
+  /** The records of the chunk that the digests count. */
+  #counted: ParsedRecord[] = [];
+  /** Records that begin before this byte of their entry were counted when it was read with other content. */
+  countFrom = 0;
 
   constructor(pull: Pull, archive: KnownArchive) {
     const { partition, state } = archive;
@@ -338,7 +345,7 @@ class ArchiveWriter {
   add(records: readonly ParsedRecord[], entryName: string): void {
     const { partition, id, name } = this.#archive;
     const { service, source, type } = partition;
-    const { meter } = this.#pull;
+    const { meter, digests } = this.#pull;
     const place = uidPlace([service.id, source, type, id, entryName]);
     for (const record of records) {
       if (record.timeMs < this.#floorMs) {
@@ -348,6 +355,7 @@ class ArchiveWriter {
       if (record.marks !== 0) meter.marks(partition, record.marks);
       const uid = recordUid(place, record.firstOffset, record);
       this.#chunk.add(record, uid, entryName === '' ? name : entryName);
+      if (digests !== null && record.firstOffset >= this.countFrom) this.#counted.push(record);
     }
   }
 
@@ -355,13 +363,16 @@ class ArchiveWriter {
   addOpen(progress: EntryProgress, entryName: string): ReturnType<typeof savedReader> {
     const reader = this.#pull.readerOf(this.#archive.partition.type);
     reader.restore(progress.reader);
+    this.countFrom = progress.countedBytes ?? 0;
     this.add(reader.flush(), entryName);
     return savedReader(reader.save());
   }
 
   /** Commits the added records, and the progress within the entry. */
-  async commitEntry(entryName: string, progress: EntryProgress): Promise<void> {
+  async commitEntry(entryName: string, read: EntryProgress): Promise<void> {
     const { state } = this.#archive;
+    const isCountedBefore = this.countFrom > read.bytes;
+    const progress = isCountedBefore ? { ...read, countedBytes: this.countFrom } : read;
     await this.commit({ ...state, entries: { ...state.entries, [entryName]: progress } });
   }
 
@@ -370,19 +381,24 @@ class ArchiveWriter {
    * only goes to the ledger, which stores it with the next commit.
    */
   async commit(state: ArchiveState): Promise<void> {
-    const { ledger, meter, sink } = this.#pull;
+    const { api, digests, ledger, meter, sink } = this.#pull;
     const { partition } = this.#archive;
     ledger.setArchive(this.#archive, state);
     const { count } = this.#chunk;
     if (count === 0) return;
-    await commit(this.#pull, { batches: [this.#chunk.end()] });
+    const counted = await digests?.count(partition, this.#counted, api.overMs());
+    if (counted === null) throw new PullEnded({ kind: 'failed' });
+    const { batches = [], state: sums = [] } = counted ?? {};
+    await commit(this.#pull, { batches: [this.#chunk.end(), ...batches], state: sums });
     meter.records(partition, 'queued', count);
     this.#chunk = sink.chunk(partition);
+    this.#counted = [];
   }
 
   /** Forgets the records added since the last commit. */
   drop(): void {
     this.#chunk = this.#pull.sink.chunk(this.#archive.partition);
+    this.#counted = [];
   }
 }
 

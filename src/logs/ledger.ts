@@ -11,6 +11,7 @@ import { bug } from '../errors.ts';
 import type { StateChange, StateKind } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { type ArchiveState, isBehind, newArchive } from './archive-state.ts';
+import { DIGESTS } from './digests/digests.ts';
 import { type Cursor, startCursor } from './cursor.ts';
 import { type Descriptor, type Partition, partitionKey } from './item.ts';
 import { ARCHIVES_STATE, SERVICE_STATE, STATE_KIND, stateBlob } from './stored-state.ts';
@@ -21,7 +22,12 @@ const PARTITIONS_MAX = 10_000;
 /** The changes that delete the stored state of a service's logs. */
 export async function forgetLogs(queue: Queue, service: ServiceConfig): Promise<StateChange[]> {
   const ledger = await Ledger.load(queue, { services: [service], start: startCursor(0) });
-  return ledger?.removal() ?? [];
+  const sums = (ledger?.partitions ?? []).map(partition => ({
+    kind: DIGESTS.kind,
+    key: partitionKey(partition),
+    blob: null,
+  }));
+  return [...(ledger?.removal() ?? []), ...sums];
 }
 
 /** Deletes what versions with `logs.shape: records` have stored. Returns the number of blobs. */

@@ -13,6 +13,7 @@ import type { ServiceClients } from '../service/clients.ts';
 import { LogsApi } from '../service/logs-api.ts';
 import type { ServiceResource } from '../pipeline/encode/identity.ts';
 import { LogSink } from './chunk.ts';
+import { Digests } from './digests/digests.ts';
 import { Downloads } from './downloads.ts';
 import { createLineReader } from './formats/reader.ts';
 import { dropRecordsState } from './ledger.ts';
@@ -66,6 +67,7 @@ export class Logs {
         recordBytesMax: limits.recordBytes,
       });
     this.meter = meter;
+    const createDigests = digestsOf(options);
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
     this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
       const client = clients.get(api);
@@ -82,8 +84,13 @@ export class Logs {
       const { serviceCount: otherServiceCount } = otherShards;
       const items = { pointers: logsApi.pointers, services, otherServiceCount, types };
       const pulled = new PulledApi({ api: logsApi, items, report, meter, random });
-      const attributes = attributeLimit(config.otlp, 'logs', counters);
-      const sink = new LogSink({ queue, clock, meter, attributeLimit: attributes, resourceOf });
+      const sink = new LogSink({
+        queue,
+        clock,
+        meter,
+        attributeLimit: attributeLimit(config.otlp, 'logs', counters),
+        resourceOf,
+      });
       return new LogPuller({
         config: config.logs,
         api: pulled,
@@ -94,6 +101,7 @@ export class Logs {
         queue,
         schedule: new PullSchedule(schedule, id),
         isSharded: config.shard.count > 1,
+        createDigests,
       });
     });
   }
@@ -110,4 +118,26 @@ export class Logs {
   pull(signal: AbortSignal, isPatient = true): Promise<readonly PullEnd[]> {
     return Promise.all(this.pullers.map(puller => puller.pull(signal, isPatient)));
   }
+}
+
+/** How a puller makes its digests. */
+function digestsOf({ config, queue, counters, resourceOf }: LogsOptions): () => Digests | null {
+  const { digests } = config.logs.slowQuery;
+  const attributeLimits = {
+    metrics: attributeLimit(config.otlp, 'metrics', counters),
+    logs: attributeLimit(config.otlp, 'logs', counters),
+  };
+  return () => {
+    if (!digests.isEnabled) return null;
+    return new Digests({
+      queue,
+      counters,
+      limits: { top: digests.top, tracked: digests.trackedMax },
+      isDelta: config.otlp.temporality === 'delta',
+      isRedacting: config.logs.redactLiterals,
+      attributeLimits,
+      prefixOf: ({ id }) => (config.metrics.namespace === 'prefix' ? `${id}.` : ''),
+      resourceOf,
+    });
+  };
 }

@@ -7,11 +7,13 @@ import type { LogsConfig } from '../config/config.ts';
 import { type Clock, MINUTE_MS } from '../lib/clock.ts';
 import { backoffMs } from '../lib/hold-off.ts';
 import type { Batch } from '../model/batch.ts';
+import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import type { Result, ServiceError } from '../service/service-error.ts';
 import type { LogPage, LogQuery, LogsApi } from '../service/logs-api.ts';
 import type { LogSink } from './chunk.ts';
 import type { Span } from './cursor.ts';
+import type { Digests } from './digests/digests.ts';
 import type { Downloads } from './downloads.ts';
 import type { Gap } from './gap.ts';
 import type { ItemContext } from './item.ts';
@@ -33,6 +35,8 @@ export interface PullContext {
 
 export interface Pull extends PullContext {
   readonly ledger: Ledger;
+  /** Null unless `logs.slow_query.digests` is on. */
+  readonly digests: Digests | null;
 }
 
 /** How a pull ended. `stopped` and `failed` (the store) leave the rest to the next pull. */
@@ -69,16 +73,21 @@ export function goOnUnlessStopped({ signal }: PulledApi): void {
   if (signal.aborted) throw new PullEnded({ kind: 'stopped' });
 }
 
-/** Stores batches, a record for each gap, and all changes of the ledger in one step. */
+/** Stores batches and their state, a record for each gap, and all changes of the ledger in one step. */
 export async function commit(
-  pull: Pull,
+  pull: Omit<Pull, 'digests'>,
   {
     batches = [],
     gaps = [],
-  }: { readonly batches?: readonly Batch[]; readonly gaps?: readonly Gap[] },
+    state: more = [],
+  }: {
+    readonly batches?: readonly Batch[];
+    readonly gaps?: readonly Gap[];
+    readonly state?: readonly StateChange[];
+  },
 ): Promise<void> {
   const { api, sink, ledger, meter } = pull;
-  const state = ledger.changes();
+  const state = [...ledger.changes(), ...more];
   const all = [...batches, ...gaps.map(gap => sink.gapBatch(gap))];
   if (all.length + state.length === 0) return;
   const result = await sink.store(all, state, api.signal);

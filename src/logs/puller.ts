@@ -6,6 +6,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { ownError, type ServiceError } from '../service/service-error.ts';
 import { isBehind } from './archive-state.ts';
+import type { Digests } from './digests/digests.ts';
 import { firstStartMs, startCursor } from './cursor.ts';
 import { trackGap } from './gap.ts';
 import { Ledger, oldestBehind } from './ledger.ts';
@@ -33,6 +34,8 @@ export interface LogPullerOptions extends PullContext {
   readonly schedule: PullSchedule;
   /** True when other processes read the logs of other services. */
   readonly isSharded: boolean;
+  /** New digests, which read their sums from the queue; null unless `logs.slow_query.digests` is on. */
+  readonly createDigests: () => Digests | null;
 }
 
 export class LogPuller {
@@ -40,6 +43,8 @@ export class LogPuller {
   readonly #options: LogPullerOptions;
   /** Null before the first pull and after a failed commit. */
   #ledger: Ledger | null = null;
+  /** Has the same life as the ledger. */
+  #digests: Digests | null = null;
   /** How the last pull ended; null before the first. */
   lastEnd: PullEnd | null = null;
 
@@ -87,8 +92,11 @@ export class LogPuller {
   }
 
   async #pull(): Promise<PullEnd> {
-    this.#ledger ??= await this.#open();
-    return await pullArchives({ ...this.#options, ledger: this.#ledger });
+    if (this.#ledger === null) {
+      this.#ledger = await this.#open();
+      this.#digests = this.#options.createDigests();
+    }
+    return await pullArchives({ ...this.#options, ledger: this.#ledger, digests: this.#digests });
   }
 
   /** Reads the ledger. New tracks begin at logs.first_start. */

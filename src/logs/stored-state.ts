@@ -19,6 +19,8 @@ export interface EntryProgress {
   /** LineReader.save(), and its CRC-32: only the reader knows its form. Earlier versions did not store the sum. */
   readonly reader: string;
   readonly readerSum?: number | undefined;
+  /** Up to which byte the digests have counted it with earlier content, if that is beyond `bytes`. */
+  readonly countedBytes?: number | undefined;
 }
 
 export interface ArchiveState {
@@ -110,6 +112,7 @@ const ARCHIVE = z.object({
         hasTail: z.boolean(),
         reader: z.string(),
         readerSum: count.optional(),
+        countedBytes: count.optional(),
       })
       .refine(({ reader, readerSum }) => readerSum === undefined || crc32(reader) === readerSum),
   ),

@@ -19,6 +19,9 @@ import {
 /** The role of a process, which decides which series it has. */
 export type ServerRole = 'single' | 'primary' | 'replica' | 'member' | 'node' | 'proxy';
 
+/** The series of a service as a whole, which have no labels of a server. */
+export const SERVICE_SERIES: ReadonlySet<string> = new Set(['engine_service_status']);
+
 export type Labels = Readonly<Record<string, string>>;
 
 /** One series of a server: its name, how it moves, and its own labels. */
@@ -49,7 +52,13 @@ function tables(...names: readonly string[]): readonly CatalogEntry[] {
 }
 
 // Each table is named by one of its series.
-const ENGINE = ['engine_global_status_uptime', 'engine_global_variables_read_only', 'engine_up'];
+const HOST = ['engine_server_cpu', 'engine_service_status'];
+const ENGINE = [
+  'engine_global_status_uptime',
+  'engine_global_variables_read_only',
+  'engine_up',
+  ...HOST,
+];
 const EXPORTER = 'process_resident_memory_bytes';
 
 const ENTRIES: Readonly<Record<ServerRole, readonly CatalogEntry[]>> = {
@@ -62,9 +71,12 @@ const ENTRIES: Readonly<Record<ServerRole, readonly CatalogEntry[]>> = {
     'engine_multimaster_status_info',
     EXPORTER,
   ),
-  node: CATALOG.filter(
-    ({ name, family }) => family === 'dist' || family === 'process' || name === 'engine_up',
-  ),
+  node: [
+    ...CATALOG.filter(
+      ({ name, family }) => family === 'dist' || family === 'process' || name === 'engine_up',
+    ),
+    ...tables(...HOST),
+  ],
   proxy: CATALOG.filter(({ family }) => family === 'proxy' || family === 'process'),
 };
 
@@ -107,6 +119,7 @@ function labelsOf({ name, labels }: CatalogEntry, { serviceId, others }: Place):
   const uuid = hexOf(serviceId).replace(/^(.{8})(.{4})(.{4})(.{4})/u, '$1-$2-$3-$4-');
   const known: Labels = {
     id: 'split-service',
+    disk_purpose: 'data',
     // As from the exporter: the other labels of an unnamed connection are empty.
     master_host: others[0] ?? 'elsewhere',
     wsrep_cluster_state_uuid: uuid,
@@ -219,6 +232,31 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     capacity_disk_system_usage_ratio: level(0.62, 0.02, 1e-6, 'disk'),
     capacity_disk_total_usage_percent: level(64, 2, 0.01, 'disk'),
     rebalancer_underprotected_slices: constant(0),
+  }),
+  // Two processors, and well below all limits. What the volume has in use and what is free add up.
+  ...under('engine_server_', {
+    cpu: level(0.36, 0.24, 0.001),
+    cpu_system_seconds_total: grows(0.18, 0.01),
+    cpu_user_seconds_total: grows(0.54, 0.01),
+    spec_cpu_period: constant(100_000),
+    memory_cache: level(0.7 * GIB, -0.15 * GIB, PAGE, 'memory'),
+    memory_rss: level(2.4 * GIB, 0.15 * GIB, PAGE, 'memory'),
+    resident_memory_bytes: level(2.4 * GIB, 0.15 * GIB, PAGE, 'memory'),
+    virtual_memory_bytes: level(4.5 * GIB, 0.2 * GIB, PAGE, 'memory'),
+    spec_memory_limit_bytes: constant(4 * GIB),
+    fs_reads_total: grows(14),
+    fs_writes_total: grows(85),
+    fs_reads_bytes_total: grows(14 * PAGE),
+    fs_writes_bytes_total: grows(85 * PAGE),
+    volume_stats_available_bytes: level(42 * GIB, -2 * GIB, PAGE, 'volume'),
+    volume_stats_capacity_bytes: constant(100 * GIB),
+    volume_stats_used_bytes: level(58 * GIB, 2 * GIB, PAGE, 'volume'),
+    network_receive_bytes_total: grows(48_000),
+    network_receive_errors_total: grows(0.00001),
+    network_receive_packets_dropped_total: grows(0.0004),
+    network_transmit_bytes_total: grows(650_000),
+    network_transmit_errors_total: grows(0.00001),
+    network_transmit_packets_dropped_total: grows(0.0001),
   }),
   proxy_uptime_seconds: uptime(),
   proxy_threads_count: constant(4),

@@ -3,7 +3,7 @@
 // always agree, so a test can compute the data that it must receive.
 
 import { hashText, loadSeconds, loadWave, type Moment, type Shape } from './load.ts';
-import { type Labels, rowsOf, type ServerRole } from './series.ts';
+import { type Labels, rowsOf, SERVICE_SERIES, type ServerRole } from './series.ts';
 import { bug } from '../errors.ts';
 import { DAY_MS } from '../lib/clock.ts';
 
@@ -21,7 +21,7 @@ export interface SimulatedService {
   readonly servers: readonly SimulatedServer[];
 }
 
-/** The topologies in turn. The first four services have all 160 series of the specification. */
+/** The topologies in turn. The first four services have all series of the catalog. */
 export function demoServices(count: number = TOPOLOGIES.length): readonly SimulatedService[] {
   return Array.from({ length: count }, (_, index) => {
     const round = Math.floor(index / TOPOLOGIES.length);
@@ -53,7 +53,7 @@ const TOPOLOGIES: readonly (readonly [
 /** One series. A benchmark may have a million, so series share the data of their server and row. */
 export interface SimulatedSeries {
   readonly name: string;
-  /** Its own labels, beside the five that every sample of its server has (`labelsOf` gives them all). */
+  /** Its own labels, beside the common ones (`labelsOf` gives them all). */
   readonly own: Labels;
   readonly service: SimulatedService;
   readonly server: SimulatedServer;
@@ -64,12 +64,15 @@ export interface SimulatedSeries {
 
 /** All labels of a series, sorted by name. */
 export function labelsOf(series: SimulatedSeries): (readonly [name: string, value: string])[] {
-  const { own, service, server } = series;
-  const all: Labels = {
-    ...own,
-    namespace: service.id,
+  const { name, own, service, server } = series;
+  const ofServer: Labels = {
     server_name: server.name,
     server_type: server.role === 'proxy' ? 'proxy' : 'engine',
+  };
+  const all: Labels = {
+    ...own,
+    ...(SERVICE_SERIES.has(name) ? {} : ofServer),
+    namespace: service.id,
     service_name: service.name,
     topology_type: service.topology,
   };
@@ -77,15 +80,16 @@ export function labelsOf(series: SimulatedSeries): (readonly [name: string, valu
 }
 
 export function seriesOf(service: SimulatedService, seed: number): SimulatedSeries[] {
-  return service.servers.flatMap(server => {
+  return service.servers.flatMap((server, index) => {
     const others = service.servers.filter(other => other !== server).map(({ name }) => name);
-    return rowsOf({ role: server.role, serviceId: service.id, others }).map(
-      ([name, shape, own]) => {
+    const rows = rowsOf({ role: server.role, serviceId: service.id, others });
+    return rows
+      .filter(([name]) => index === 0 || !SERVICE_SERIES.has(name))
+      .map(([name, shape, own]) => {
         const identity = shape.key ?? [name, ...Object.values(own)].join(' ');
         const hash = hashText(`${service.id} ${server.name} ${identity}`, seed);
         return { name, own, service, server, shape, hash };
-      },
-    );
+      });
   });
 }
 

@@ -1,6 +1,7 @@
 // Differences between pages and catalog are reported when they change.
 import { describe, expect, test } from 'vitest';
 import { type DriftReport, reportDrift } from '../../src/daemon/drift-report.ts';
+import { HOST_TABLES } from '../../src/catalog/host.ts';
 import { Target } from '../support/target.ts';
 
 const PAGE = [
@@ -10,7 +11,7 @@ const PAGE = [
   'engine_global_status_queries_count 1',
   'engine_dist_stats_connections 1',
   'engine_dist_staengine_dist_Com_select 1',
-  'engine_server_cpu 1',
+  'engine_server_new 1',
 ].join('\n');
 
 describe('drift', () => {
@@ -28,7 +29,7 @@ describe('drift', () => {
       mangled: 1,
     });
     const engine = drift?.families.get('engine');
-    expect(engine?.appeared).toEqual({ count: 1, items: ['engine_server_cpu'] });
+    expect(engine?.appeared).toEqual({ count: 1, items: ['engine_server_new'] });
     expect(engine?.vanished.items).toContain('engine_security_users_without_passwords');
     expect(engine?.contradicted.items).toEqual([
       { name: 'engine_global_status_queries', declared: 'histogram' },
@@ -72,6 +73,19 @@ describe('drift', () => {
     const gone = driftOf(target, 120, PAGE.replace('engine_info_schema_table_size 1\n', ''));
     expect(gone?.added).toMatchObject({ appeared: 0, vanished: 1 });
     expect(driftOf(target, 180, PAGE)?.added).toMatchObject({ appeared: 0, vanished: 0 });
+  });
+
+  test('B: the series of newer deployments are known, and a proxy that lacks its uptime is reported once', () => {
+    const names = HOST_TABLES.flat().map(({ name }) => name);
+    const page = (value: number): string =>
+      [...names, 'proxy_up', 'proxy_modules', 'proxy_service_connections']
+        .map(name => `${name} ${value}`)
+        .join('\n');
+    const target = new Target();
+    const drift = driftOf(target, 0, page(1));
+    expect(drift?.added).toEqual({ appeared: 0, vanished: 1, contradicted: 0, mangled: 0 });
+    expect(drift?.families.get('proxy')?.vanished.items).toEqual(['proxy_uptime_seconds']);
+    expect(driftOf(target, 60, page(2))).toBeNull();
   });
 
   test('B: strict mode does not use the catalog', () => {

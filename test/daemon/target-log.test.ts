@@ -1,6 +1,7 @@
 // The log lines about a target's pages are bounded, whatever the pages hold.
 
 import { expect, test } from 'vitest';
+import { HOST_TABLES } from '../../src/catalog/host.ts';
 import { ThrottledLog } from '../../src/lib/log.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { Target as PlannedTarget } from '../../src/pipeline/collect/plan-targets.ts';
@@ -47,3 +48,37 @@ test('refused series are told by family and count, never by the value of a label
   expect(lines[0]).toMatchObject({ samples: 4, families: { b: 3, c: 1 } });
   expect(JSON.stringify(lines)).not.toContain('secret');
 });
+
+test('F6: a page without the uptime of its proxy is not told; one that has lost it is', () => {
+  const ofServer = 'namespace="local",service_name="s",server_name';
+  const pages = (lines: (minute: number) => readonly string[]): string[] =>
+    Array.from({ length: 10 }, (_, minute) =>
+      [
+        `engine_global_status_uptime{${ofServer}="db-0"} ${1000 + 60 * minute}`,
+        ...HOST_TABLES.flat().map(({ name }) => `${name}{${ofServer}="db-0"} ${minute + 1}`),
+        ...PROXY_NAMES.map(name => `proxy_${name}{${ofServer}="p-0",id="0"} ${minute + 1}`),
+        ...lines(minute),
+      ]
+        .map(line => `${line} @${60 * minute}\n`)
+        .join(''),
+    );
+  expect(PROXY_NAMES).toHaveLength(13);
+  expect(
+    logged(
+      {},
+      pages(() => []),
+    ),
+  ).toEqual([]);
+  const uptime = (minute: number): string[] =>
+    minute < 3 ? [`proxy_uptime_seconds{${ofServer}="p-0"} ${500 + 60 * minute}`] : [];
+  const lost = logged({}, pages(uptime));
+  expect(new Set(lost.map(({ service }) => service))).toEqual(new Set(['local']));
+  expect(lost[0]).toMatchObject({ level: 'warn', lostUptimes: 1 });
+});
+
+/** The series of a proxy on the pages of newer deployments, which lack its uptime. */
+const PROXY_NAMES = [
+  'modules server_connections service_connections threads_count threads_current_descriptors',
+  'threads_errors threads_event_queue_length threads_hangups threads_max_queue_time threads_reads',
+  'threads_stack_size threads_total_descriptors threads_writes',
+].flatMap(line => line.split(' '));

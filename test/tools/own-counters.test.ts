@@ -22,6 +22,15 @@ for (const [, name = '', labels = ''] of backupGauges)
     [...labels.matchAll(/\w+/g)].map(([label]) => label),
   );
 
+/** So do the sums of slow queries: docs/use/logs.md has their table. */
+const QUERY_ROW = /^\| `(prom2otlp_slow_query_\w+)` \|/gm;
+const querySums = [...read('docs/use/logs.md').matchAll(QUERY_ROW)].map(([, name = '']) => name);
+for (const name of querySums) {
+  const parts = name.endsWith('_total') ? [''] : ['', '_bucket', '_count', '_sum'];
+  for (const part of parts)
+    labelsByName.set(name + part, ['server_name', 'digest', 'db_query_summary', 'le']);
+}
+
 test('docs/operate/telemetry.md is current (`node tools/telemetry-docs.ts` writes it)', () => {
   expect(telemetryDocument()).toBe(read('docs/operate/telemetry.md'));
 });
@@ -32,6 +41,7 @@ test('the list has every metric that the sources name', () => {
   const names = new Set(named.map(([, name = '']) => name));
   expect(names.size).toBeGreaterThan(50);
   expect(backupGauges).toHaveLength(9);
+  expect(querySums).toHaveLength(7);
   expect([...names].filter(name => !labelsByName.has(name))).toEqual([]);
 });
 

@@ -11,6 +11,7 @@ import {
 
 const OF = 'job=~"$service"';
 const SERVER = '{{job}} {{server_name}}';
+const VOLUME = `${SERVER} {{disk_purpose}}`;
 
 /** The current value of each server. */
 function now(metric: string, legend: string = SERVER): Query {
@@ -129,6 +130,64 @@ const engine: readonly Panel[] = [
   panel('Up for', 's', now('engine_global_status_uptime')),
 ];
 
+const host: readonly Panel[] = [
+  states(
+    'The service and its servers are active',
+    now('engine_service_status', '{{job}}'),
+    now('engine_service_server_status'),
+    now('engine_service_server_network_status', `${SERVER} network`),
+  ),
+  panel('Processor in use', 'percentunit', now('engine_server_cpu')),
+  panel(
+    'Processors at work',
+    'short',
+    speed('engine_server_cpu_user_seconds_total', 'server_name', `${SERVER} programs`),
+    speed('engine_server_cpu_system_seconds_total', 'server_name', `${SERVER} kernel`),
+  ),
+  panel(
+    'Memory, and how much there may be',
+    'bytes',
+    now('engine_server_resident_memory_bytes'),
+    now('engine_server_memory_cache', `${SERVER} page cache`),
+    now('engine_server_spec_memory_limit_bytes', `${SERVER} limit`),
+  ),
+  panel('Disk in use', 'percentunit', {
+    expr: `engine_server_volume_stats_used_bytes{${OF}} / engine_server_volume_stats_capacity_bytes{${OF}}`,
+    legend: VOLUME,
+  }),
+  panel('Free disk', 'bytes', now('engine_server_volume_stats_available_bytes', VOLUME)),
+  panel(
+    'Disk accesses a second',
+    'iops',
+    speed('engine_server_fs_reads_total', 'server_name', `${SERVER} read`),
+    speed('engine_server_fs_writes_total', 'server_name', `${SERVER} written`),
+  ),
+  panel(
+    'Disk traffic',
+    'Bps',
+    speed('engine_server_fs_reads_bytes_total', 'server_name', `${SERVER} read`),
+    speed('engine_server_fs_writes_bytes_total', 'server_name', `${SERVER} written`),
+  ),
+  panel(
+    'Network of the container',
+    'Bps',
+    speed('engine_server_network_receive_bytes_total', 'server_name', `${SERVER} in`),
+    speed('engine_server_network_transmit_bytes_total', 'server_name', `${SERVER} out`),
+  ),
+  panel(
+    'Packets lost a second',
+    'pps',
+    ...['receive', 'transmit'].flatMap(way => [
+      speed(`engine_server_network_${way}_errors_total`, 'server_name', `${SERVER} ${way} errors`),
+      speed(
+        `engine_server_network_${way}_packets_dropped_total`,
+        'server_name',
+        `${SERVER} ${way} drops`,
+      ),
+    ]),
+  ),
+];
+
 const multimaster: readonly Panel[] = [
   panel('Cluster size', 'short', member('engine_global_status_wsrep_cluster_size')),
   states('In the primary part of the cluster', member('engine_global_status_wsrep_cluster_status')),
@@ -235,6 +294,7 @@ export const services: DashboardSpec = {
   variable: { name: 'service', label: 'Service', metric: 'scrape_body_size_bytes', key: 'job' },
   rows: [
     { title: 'Overview', panels: overview },
+    { title: 'Host', panels: host },
     { title: 'Engine', panels: engine },
     { title: 'Multimaster', panels: multimaster },
     { title: 'Distributed', panels: dist },
