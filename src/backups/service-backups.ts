@@ -23,7 +23,7 @@ import type { Queue } from '../pipeline/queue/queue.ts';
 import { JITLESS } from '../service/operations.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/service-error.ts';
-import { RESTORABLE_TYPES } from '../config/keys.ts';
+import { RESTORABLE_TYPES } from '../config/backup-words.ts';
 import { type BackupEvent, backupEvents } from './backup-events.ts';
 import {
   type KnownBackups,
@@ -307,7 +307,7 @@ const SAVED: z.ZodType<KnownBackups> = z.object({
   ),
   types: z.array(z.string()),
   finishedAtMs: z.record(z.string(), z.number()),
-  // Absent from what version 1.0 stored.
+  // Absent from what earlier builds have stored.
   window: z.object({ startMs: z.number(), endMs: z.number() }).nullable().default(null),
   restorable: z.array(z.string()).default([...RESTORABLE_TYPES]),
   readAtMs: z.number(),

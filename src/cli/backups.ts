@@ -1,7 +1,7 @@
 // `backups`: lists and creates backup schedules, and encodes the credentials of buckets.
 
 import type { FileHandle } from 'node:fs/promises';
-import { BACKUP_TYPES } from '../config/keys.ts';
+import { BACKUP_TYPES } from '../config/backup-words.ts';
 import { encodeCredentials } from '../service/credentials-file.ts';
 import { type Schedule, scheduleProblems, type ScheduleRequest } from '../service/backups-api.ts';
 import type { Result } from '../service/service-error.ts';

@@ -1,7 +1,7 @@
 // `restores`: restores database services from backups in buckets, and shows restores.
 
 import type { Config } from '../config/config.ts';
-import { RESTORE_METHODS } from '../config/keys.ts';
+import { RESTORE_METHODS } from '../config/backup-words.ts';
 import {
   type Restore,
   restoreOnce,

@@ -5,6 +5,7 @@
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import { BACK_END_NAMES } from './back-ends.ts';
+import { RESTORABLE_TYPES, RESTORE_METHODS } from './backup-words.ts';
 import {
   block,
   key,
@@ -519,19 +520,6 @@ export const otlp = block({
   tls: key('tls', otlpTls).about(`
     Certificates for the connection to the back end. Set both cert and key, or none.`),
 });
-
-/** The types of backups that were seen on deployments. The specification names only the first. */
-export const BACKUP_TYPES: readonly string[] = [
-  'full',
-  'incremental',
-  'binarylog',
-  'dump',
-  'snapshot',
-];
-/** Those that restore by themselves. */
-export const RESTORABLE_TYPES: readonly string[] = ['full', 'snapshot', 'dump'];
-/** The tools that make a backup: a physical one and a logical one. */
-export const RESTORE_METHODS: readonly string[] = ['enginebackup', 'enginedump'];
 
 const backups = block({
   isEnabled: key('enabled', flag(), false).about('Read backup schedules.'),
