@@ -463,11 +463,18 @@ async function probeBackups(
 ): Promise<boolean> {
   const rows: BackupsRow[] = [];
   let isGood = true;
-  const paths = config.backups.endpoints;
+  const { endpoints: paths, restorable } = config.backups;
   for (const target of planTargets(config)) {
     const client = new ServiceClient({ http: clients.get(target.api), paths });
     for (const service of target.services) {
-      const asked = { client, serviceId: service.id, before: null, clock, signal: stop };
+      const asked = {
+        client,
+        serviceId: service.id,
+        restorable,
+        before: null,
+        clock,
+        signal: stop,
+      };
       const read = await readBackups(asked);
       if (read.ok) rows.push({ service, known: read.known, error: read.backupsError });
       else causes.add(failureOf('backups', target, read.error));

@@ -48,7 +48,7 @@ export class Logs {
   constructor(options: LogsOptions) {
     this.#options = options;
     const { config, clients, queue, clock, counters, logger, resourceOf } = options;
-    const { endpoints, types, limits, schedule } = config.logs;
+    const { endpoints, types, formats, limits, schedule } = config.logs;
     const { createReader = createLineReader, random = Math.random } = options;
     const isPulled = (service: string, type: string): boolean =>
       config.services.some(({ id }) => id === service) &&
@@ -57,7 +57,7 @@ export class Logs {
     const downloads = new Downloads(clock, config.queue.directory, limits);
     const readerOf = (type: string): LineReader =>
       createReader({
-        type,
+        type: formats[type] ?? type,
         timezone: config.logs.sourceTimezone,
         isRedacting: config.logs.redactLiterals,
         comments: {

@@ -1,7 +1,7 @@
 // Logs and backup schedules in /status.json and on the page. For each field, this file has its
 // declaration, its source, its problems and its place on the page.
 
-import { nextFullRunMs } from '../backups/known-backups.ts';
+import { newestRestorableMs, nextRestorableRunMs } from '../backups/known-backups.ts';
 import type { ServiceBackups } from '../backups/service-backups.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
@@ -57,10 +57,10 @@ export interface ServiceBackupsReport {
   readonly name: string;
   /** True if the last attempt to read the schedules succeeded; null before the first. */
   readonly isUp: boolean | null;
-  readonly isFullScheduled: boolean | null;
+  readonly isRestorableScheduled: boolean | null;
   readonly scheduleCount: number | null;
-  readonly nextFullRunAt: string | null;
-  readonly lastFullFinishedAt: string | null;
+  readonly nextRestorableRunAt: string | null;
+  readonly newestRestorableAt: string | null;
   readonly readAt: string | null;
   readonly lastError: string | null;
   /** What to do about the error; '' if there is none. */
@@ -101,15 +101,15 @@ export function pullStatus(daemon: Daemon, nowMs: number): PullStatus {
 
 function backupsOfService(backups: ServiceBackups, nowMs: number): ServiceBackupsReport {
   const { service, isUp, known, error } = backups;
-  const nextMs = known === null ? null : nextFullRunMs(known, nowMs);
+  const nextMs = known === null ? null : nextRestorableRunMs(known, nowMs);
   return {
     service: service.id,
     name: service.name,
     isUp,
-    isFullScheduled: known === null ? null : nextMs !== null,
+    isRestorableScheduled: known === null ? null : nextMs !== null,
     scheduleCount: known?.schedules.length ?? null,
-    nextFullRunAt: instantOrNull(nextMs),
-    lastFullFinishedAt: instantOrNull(known?.finishedAtMs['full'] ?? null),
+    nextRestorableRunAt: instantOrNull(nextMs),
+    newestRestorableAt: instantOrNull(known && newestRestorableMs(known)),
     readAt: instantOrNull(known?.readAtMs ?? null),
     lastError: error?.message ?? null,
     hint: error?.hint ?? '',
@@ -219,19 +219,21 @@ export function pullProblems({
 }
 
 function backupProblems(backups: ServiceBackupsReport): readonly Finding[] {
-  const { name, isFullScheduled, lastError, hint } = backups;
+  const { name, isRestorableScheduled, lastError, hint } = backups;
   const subject = `backups of ${name}`;
   const found: Finding[] = [];
   if (lastError !== null) {
     const advice = { message: lastError, hint: sentence(hint) };
     found.push(problem('error', subject, advice, { cause: `backups: ${lastError}` }));
   }
-  if (isFullScheduled === false) {
+  if (isRestorableScheduled === false) {
     const advice = {
-      message: 'no full backup is scheduled',
+      message: 'no backup that restores is scheduled',
       hint: 'prom2otlp backups schedules create creates a schedule.',
     };
-    found.push(problem('warning', subject, advice, { cause: 'no full backup is scheduled' }));
+    found.push(
+      problem('warning', subject, advice, { cause: 'no backup that restores is scheduled' }),
+    );
   }
   return found;
 }
@@ -377,16 +379,16 @@ function backupsSection(
     services,
     [
       column('Service', ({ name, service }) => html`${name}${faint(service)}`, 'head'),
-      column('Full backup', ({ isFullScheduled }) =>
-        isFullScheduled === null
+      column('Backup that restores', ({ isRestorableScheduled }) =>
+        isRestorableScheduled === null
           ? badge('none', 'unknown')
-          : isFullScheduled
+          : isRestorableScheduled
             ? badge('good', 'scheduled')
             : badge('warn', 'none scheduled'),
       ),
       countColumn('Schedules', ({ scheduleCount }) => scheduleCount),
-      column('Next', ({ nextFullRunAt }) => age(report, nextFullRunAt)),
-      column('Last', ({ lastFullFinishedAt }) => age(report, lastFullFinishedAt)),
+      column('Next', ({ nextRestorableRunAt }) => age(report, nextRestorableRunAt)),
+      column('Last', ({ newestRestorableAt }) => age(report, newestRestorableAt)),
       column(
         'Last error',
         ({ lastError }) =>
@@ -397,10 +399,13 @@ function backupsSection(
     {
       id: 'backups',
       noun: 'service',
-      toneOf: ({ isUp, isFullScheduled }) =>
-        isUp === false ? 'bad' : isFullScheduled === false ? 'warn' : 'good',
+      toneOf: ({ isUp, isRestorableScheduled }) =>
+        isUp === false ? 'bad' : isRestorableScheduled === false ? 'warn' : 'good',
     },
   );
   const next = nextLine('Next look', nextReadAt, report);
-  return section('Backups', 'whether the schedules of the service make full backups', [rows, next]);
+  return section('Backups', 'whether the schedules of the service make backups that restore', [
+    rows,
+    next,
+  ]);
 }

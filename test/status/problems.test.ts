@@ -359,10 +359,10 @@ test.each<[what: string, changes: Partial<StatusReport>]>([
       backups: {
         services: [
           sampleBackups(),
-          sampleBackups({ name: 'a', isFullScheduled: false }),
+          sampleBackups({ name: 'a', isRestorableScheduled: false }),
           sampleBackups({
             name: 'b',
-            isFullScheduled: null,
+            isRestorableScheduled: null,
             lastError: 'cannot read',
             hint: 'look',
           }),
