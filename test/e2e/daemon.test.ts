@@ -19,7 +19,7 @@ describe('run', () => {
     const families = ['dist', 'engine', 'multimaster', 'process', 'proxy'];
     expect(Object.keys(target?.drift ?? {}).sort()).toEqual(families);
     const { stdout, stderr } = await daemon.stop();
-    expect(new Set(rig.receiver.points.map(point => point.metric)).size).toBe(166);
+    expect(new Set(rig.receiver.points.map(point => point.metric)).size).toBe(191);
     expect(stdout + stderr).not.toContain(CANARY);
   });
 

@@ -73,7 +73,7 @@ function points(bytes: Buffer = Buffer.alloc(0)): readonly OtlpPoint[] {
 }
 
 function expectWhole(bytes: Buffer | undefined): void {
-  expect(new Set(points(bytes).map(({ metric }) => metric)).size).toBe(166);
+  expect(new Set(points(bytes).map(({ metric }) => metric)).size).toBe(191);
 }
 
 describe('over HTTP', () => {
