@@ -118,7 +118,7 @@ export function readOne<Item>(json: unknown, { name, read }: Kind<Item>): Item |
  * The answer itself, the list at its member, or the only list in the answer. A member that is null is an empty list if the
  * answer counts none.
  */
-function itemsIn(json: unknown, name: string): readonly unknown[] | null {
+export function itemsIn(json: unknown, name: string): readonly unknown[] | null {
   if (Array.isArray(json)) return json;
   const members = membersOf(json);
   if (Array.isArray(members[name])) return members[name];

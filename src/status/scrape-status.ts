@@ -20,6 +20,7 @@ import { printableUrl } from '../lib/printable.ts';
 import type { Family } from '../model/metric.ts';
 import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../model/series-table.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
+import type { ServiceFacts } from '../service/inventory-api.ts';
 import { isDrop } from './account-report.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
@@ -86,10 +87,28 @@ export interface ServiceReport extends Omit<ServiceOutcome, 'configIndex' | 'isU
   readonly name: string;
   /** null before the first scrape, and if metrics are not read. */
   readonly isUp: boolean | null;
+  /** What the service's own list says; null where it says nothing. */
+  readonly inventory: InventoryReport | null;
   /** Series that are sent, per family. */
   readonly families: Readonly<Partial<Record<Family, number>>>;
   /** Samples of the last page that made no point, by reason. */
   readonly droppedByReason: Readonly<Record<string, number>>;
+}
+
+interface InventoryReport
+  extends Pick<
+    ServiceFacts,
+    | 'status'
+    | 'isStopped'
+    | 'provider'
+    | 'region'
+    | 'tier'
+    | 'topology'
+    | 'version'
+    | 'size'
+    | 'nodes'
+  > {
+  readonly isInMaintenance: boolean;
 }
 
 interface UnconfiguredReport {
@@ -114,6 +133,7 @@ export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
     services: config.services.map(({ id, name }) => ({
       id,
       name,
+      inventory: inventoryOf(daemon, id),
       ...(found.get(id) ?? { ...NO_OUTCOME, families: {}, droppedByReason: {} }),
     })),
     unconfigured: unconfigured.slice(0, UNCONFIGURED_SHOWN_MAX),
@@ -150,6 +170,15 @@ function stateOf({ scrapeCount, lastReason }: TargetStatus): TargetReport['state
   return lastReason === 'auth' ? 'auth' : 'down';
 }
 
+function inventoryOf({ inventory }: Daemon, id: string): InventoryReport | null {
+  const facts = inventory?.factsOf(id) ?? null;
+  if (inventory === null || facts === null) return null;
+  const { status, isStopped, provider, region, tier, topology, version, size, nodes } = facts;
+  const isInMaintenance = inventory.isInMaintenance(id);
+  const made = { provider, region, tier, topology, version, size, nodes };
+  return { status, isStopped, isInMaintenance, ...made };
+}
+
 /** Before the first scrape. */
 const NO_OUTCOME: Omit<ServiceOutcome, 'id' | 'isUp' | 'configIndex'> & { readonly isUp: null } = {
   isUp: null,
@@ -166,7 +195,7 @@ const NO_OUTCOME: Omit<ServiceOutcome, 'id' | 'isUp' | 'configIndex'> & { readon
 function servicesOf(
   { target, services, reads, table }: TargetLog,
   isBrief: boolean,
-): readonly (readonly [id: string, report: Omit<ServiceReport, 'id' | 'name'>])[] {
+): readonly (readonly [id: string, report: Omit<ServiceReport, 'id' | 'name' | 'inventory'>])[] {
   const families = isBrief ? [] : familiesByService(table);
   const dropped = Map.groupBy(
     reads.filter(({ outcome }) => isDrop(outcome)),
@@ -227,6 +256,12 @@ export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
     message: 'it has more bad lines than metrics.bad_share allows',
     hint: 'Save the page and run prom2otlp show decode on it.',
   },
+};
+
+/** While the inventory has a maintenance, to be absent is no error. */
+const IN_MAINTENANCE: Advice = {
+  message: 'it is in maintenance, and not on the page',
+  hint: 'Wait for the end of the maintenance.',
 };
 
 /** By the reason why samples made no point. Reasons that the configuration asks for are not problems. */
@@ -335,11 +370,15 @@ function serviceProblems({ targets, services }: ScrapeStatus): readonly Finding[
   // All services of a failed target are down: the problem of the target is enough.
   const targetReasons = new Set(targets.map(target => target.lastReason));
   return services.flatMap(service => {
-    const { name, isUp, reason, isSourceStale, lostUptimes } = service;
-    const isAlone = isUp === false && !targetReasons.has(reason);
+    const { name, isUp, reason, inventory, isSourceStale, lostUptimes } = service;
+    const isAlone = isUp === false && reason !== 'stopped' && !targetReasons.has(reason);
+    const isMaintained = reason === 'absent' && inventory?.isInMaintenance === true;
     const advice = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
+    const down = isMaintained
+      ? problem('warning', name, IN_MAINTENANCE, { cause: 'maintenance' })
+      : problem('error', name, advice, { cause: `down: ${reason}` });
     return [
-      ...(isAlone ? [problem('error', name, advice, { cause: `down: ${reason}` })] : []),
+      ...(isAlone ? [down] : []),
       ...(isSourceStale ? [problem('warning', name, SOURCE_STALE, { cause: 'source stale' })] : []),
       ...(lostUptimes > 0 ? [problem('warning', name, UPTIME_LOST, { cause: 'uptime' })] : []),
       ...dropWarnings(service),
@@ -465,17 +504,23 @@ function droppedCell({ badLines, droppedByReason }: ServiceReport): HtmlValue {
   return [countText(dropped + badLines), reasons === null ? null : html`<small>${reasons}</small>`];
 }
 
-function serviceState({ isUp, reason, isSourceStale }: ServiceReport): Html {
+function serviceState({ isUp, reason, inventory, isSourceStale }: ServiceReport): Html {
   if (isUp === null) return badge('busy', 'waiting');
+  if (reason === 'stopped') return badge('none', 'stopped');
+  const isMaintained = inventory?.isInMaintenance === true;
+  if (!isUp && isMaintained) return html`${badge('warn', 'down')}<small>maintenance</small>`;
   if (!isUp) return html`${badge('bad', 'down')}<small>${reason}</small>`;
+  if (isMaintained) return html`${badge('good', 'up')}<small>maintenance</small>`;
   return isSourceStale
     ? html`${badge('warn', 'up')}<small>not moving</small>`
     : badge('good', 'up');
 }
 
-function serviceTone({ isUp, isSourceStale, badLines }: ServiceReport): Tone {
+function serviceTone(service: ServiceReport): Tone {
+  const { isUp, reason, inventory, isSourceStale, badLines } = service;
   if (isUp === null) return 'busy';
-  if (!isUp) return 'bad';
+  if (reason === 'stopped') return 'none';
+  if (!isUp) return inventory?.isInMaintenance === true ? 'warn' : 'bad';
   return isSourceStale || badLines > 0 ? 'warn' : 'good';
 }
 
