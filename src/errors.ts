@@ -51,11 +51,50 @@ export function bug(what: string): never {
   throw new Error(`BUG: ${what}`);
 }
 
-/** The text of any caught value, with the cause's text if that adds information. */
+/** The text of any caught value, with the cause's text if that adds information, as steadyText() has it. */
 export function causeText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = (error as NodeJS.ErrnoException).code;
-  const text = error.message === '' ? (code ?? error.name) : error.message;
+  const text = steadyText(error.message === '' ? (code ?? error.name) : error.message);
   const cause = error.cause instanceof Error ? causeText(error.cause) : '';
   return cause === '' || text.includes(cause) ? text : `${text}: ${cause}`;
+}
+
+/** What differs each time that a system or a library reports one cause, and what to put instead. */
+const UNSTEADY: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  // OpenSSL surrounds the cause with a thread, numbers, libraries and source lines.
+  [/\S*:error:\w+:[^:]*:[^:]*:([^:]*):\S+:\d+:.*/, '$1'],
+  // Names may have many addresses, and each connection has a port of its own.
+  [/ - Local \([^)]*\)/, ''],
+  [/\b(connect E[A-Z]+) (?:[\d.]+|[\da-f:]+):\d+\b/g, '$1'],
+  [/attempted address(?:es)?: [^)]*, timeout/, 'timeout'],
+  [/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)/g, ''],
+];
+
+/** The words of a cause without times, addresses and ports that change: one cause is one line. */
+export function steadyText(text: string): string {
+  return UNSTEADY.reduce((words, [pattern, instead]) => words.replace(pattern, instead), text);
+}
+
+export const MORE_FILES =
+  'let this process open more files: `ulimit -n`, or LimitNOFILE in a systemd unit';
+const FREE_SPACE = 'free space on its disk';
+const MAY_NOT = 'give this user the right, or run it as the user that has it';
+
+const SYSTEM_REMEDIES: Readonly<Record<string, string>> = {
+  EMFILE: MORE_FILES,
+  ENFILE: 'let the system open more files: `sysctl fs.file-max`',
+  ENOLCK: 'use a local disk: this one, perhaps of a network, gives no locks',
+  EROFS: 'its disk is mounted read-only: mount it for writing, or name another directory',
+  EACCES: MAY_NOT,
+  EPERM: MAY_NOT,
+  ENOSPC: FREE_SPACE,
+  EDQUOT: `${FREE_SPACE}, or raise the quota of this user`,
+};
+
+/** What to do about an error of the operating system; null if the code alone does not say it. */
+export function systemRemedy(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return SYSTEM_REMEDIES[code] ?? systemRemedy(error.cause);
 }

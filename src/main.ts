@@ -7,7 +7,7 @@ import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { openOutput, paint } from './cli/output.ts';
 import type { Verb } from './cli/verb.ts';
 import { readRequest } from './cli/verbs.ts';
-import { causeText, OperatorError, formatMistake } from './errors.ts';
+import { causeText, formatMistake, MORE_FILES, OperatorError } from './errors.ts';
 import { Bell } from './lib/bell.ts';
 import { systemClock } from './lib/clock.ts';
 import { compileWell } from './lib/footprint.ts';
@@ -81,6 +81,12 @@ function fail(error: unknown): Promise<void> {
     for (const line of lines) output.err.line(paint(output.err, 'red', line));
     leaveReason(lines);
     return end(error.isTransient ? notNow : 2);
+  }
+  if (error instanceof Error && 'code' in error && error.code === 'EMFILE') {
+    const line = `cannot go on: ${causeText(error)}; ${MORE_FILES}`;
+    output.err.line(line);
+    leaveReason([line]);
+    return end(1);
   }
   const isBug = error instanceof Error && error.message.startsWith('BUG:');
   const stack = error instanceof Error ? (error.stack ?? error.message) : causeText(error);

@@ -38,7 +38,7 @@ export class Backups {
     const { config, clients, queue, clock, logger, resourceOf } = options;
     const counters = options.counters.of(BACKUP_COUNTERS);
     const log = new ThrottledLog(logger, clock);
-    const { intervalMs } = config.backups;
+    const { intervalMs, restorable } = config.backups;
     const prefixOf = (id: string): string =>
       config.metrics.namespace === 'prefix' ? `${id}.` : '';
     this.watchers = planTargets(config).map(({ id, name, services, api }) => {
@@ -52,6 +52,7 @@ export class Backups {
         client: http,
         clock,
         holdOff: AFTER_REFUSAL,
+        intervalMs,
       });
       const readings = services.map(
         service =>
@@ -63,6 +64,7 @@ export class Backups {
             log,
             service,
             intervalMs,
+            restorable,
             owner: () => ({ ...resourceOf(service), prefix: prefixOf(service.id) }),
           }),
       );

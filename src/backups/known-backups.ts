@@ -20,6 +20,10 @@ export interface KnownBackups {
   readonly types: readonly string[];
   /** The end of the newest successful backup of each type. */
   readonly finishedAtMs: Readonly<Record<string, number>>;
+  /** The times to which the service can be restored; null if it tells none. */
+  readonly window: { readonly startMs: number; readonly endMs: number } | null;
+  /** The types that restore by themselves, as configured when it was read. */
+  readonly restorable: readonly string[];
   /** When the schedules were read (wall clock). */
   readonly readAtMs: number;
 }
@@ -27,12 +31,20 @@ export interface KnownBackups {
 /** The most types: they come from the service, and each has its own series. Further ones count as `other`. */
 const TYPES_MAX = 16;
 const OTHER_TYPE = 'other';
-/** The type that the specification names. */
-export const FULL = 'full';
 
-/** When the next full backup begins; null if none is scheduled. */
-export function nextFullRunMs(known: KnownBackups, nowMs: number): number | null {
-  return nextRuns(outlooksOf(known, nowMs)).get(FULL) ?? null;
+/** When the next backup that restores begins; null if none is scheduled. */
+export function nextRestorableRunMs(known: KnownBackups, nowMs: number): number | null {
+  const next = nextRuns(outlooksOf(known, nowMs));
+  const times = known.restorable.flatMap(type => next.get(type) ?? []);
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+/** The newest state that restores: the end of a backup of such a type, or of the window; null if unknown. */
+export function newestRestorableMs(known: KnownBackups): number | null {
+  const { restorable, finishedAtMs, window } = known;
+  const ends = restorable.flatMap(type => finishedAtMs[type] ?? []);
+  if (window !== null) ends.push(window.endMs);
+  return ends.length === 0 ? null : Math.max(...ends);
 }
 
 /** The next run of each type that has one. */
@@ -43,10 +55,14 @@ export function nextRuns(outlooks: readonly ScheduleOutlook[]): ReadonlyMap<stri
   return next;
 }
 
-/** The types that have series: `full` first, then known types, then new ones. */
-export function addTypes(types: readonly string[], found: Iterable<string>): readonly string[] {
-  const all = new Set([FULL, ...types]);
-  for (const type of found) if (all.size < TYPES_MAX || all.has(type)) all.add(type);
+/** The types that have series: the first that restores, then known types, then new ones. One that restores always has. */
+export function addTypes(
+  types: readonly string[],
+  found: Iterable<string>,
+  restorable: readonly string[],
+): readonly string[] {
+  const all = new Set([...restorable.slice(0, 1), ...types]);
+  for (const type of found) if (all.size < TYPES_MAX || restorable.includes(type)) all.add(type);
   return [...all];
 }
 
@@ -129,13 +145,15 @@ function nextRun(
 
 export type BackupsRead = Result<{
   readonly known: KnownBackups;
-  /** Why the backups could not be listed; null if they could, or if the service has no such list. */
+  /** Why the backups or the window could not be read; null if they could, or if the service has no such thing. */
   readonly backupsError: ServiceError | null;
 }>;
 
 export interface ReadBackupsOptions {
-  readonly client: Pick<ServiceClient, 'schedules' | 'backups'>;
+  readonly client: Pick<ServiceClient, 'schedules' | 'backups' | 'restores'>;
   readonly serviceId: string;
+  /** The types that restore by themselves. */
+  readonly restorable: readonly string[];
   readonly before: KnownBackups | null;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -154,6 +172,7 @@ const AHEAD_MS_MAX = HOUR_MS;
 
 export async function readBackups(options: ReadBackupsOptions): Promise<BackupsRead> {
   const { client, serviceId, before, clock, signal } = options;
+  const restorable = options.restorable.map(typeWord);
   const query = { service_id: serviceId, signal };
   const listed = await client.schedules.list(query);
   if (!listed.ok) return listed;
@@ -171,7 +190,7 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
   const backupsError = backupsErrorOf(backups, serviceId);
   const finished = backups.ok ? finishedOf(backups.backups) : [];
   const found = [...schedules.map(({ type }) => type), ...finished.map(([type]) => type)];
-  const types = addTypes(before?.types ?? [], found);
+  const types = addTypes(before?.types ?? [], found, restorable);
   // A list may lack the newest backup: it failed, it is not whole, or the backup was deleted after its time. Nothing is
   // known where the service has no such list.
   const hasNone = !backups.ok && backupsError === null;
@@ -183,8 +202,29 @@ export async function readBackups(options: ReadBackupsOptions): Promise<BackupsR
     const counted = typeAmong(types, type);
     newest[counted] = Math.max(endMs, newest[counted] ?? endMs);
   }
-  const known = { schedules, types, finishedAtMs: newest, readAtMs: clock.nowMs() };
-  return { ok: true, known, backupsError };
+  const looked = await readWindow(options, limitMs);
+  const { window } = looked;
+  const readAtMs = clock.nowMs();
+  const known = { schedules, types, finishedAtMs: newest, window, restorable, readAtMs };
+  return { ok: true, known, backupsError: backupsError ?? looked.error };
+}
+
+/** The window; the last one if it cannot be read. A refusal means that the service, or this key, has no look-up. */
+async function readWindow(
+  { client, serviceId, before, signal }: ReadBackupsOptions,
+  limitMs: number,
+): Promise<Pick<KnownBackups, 'window'> & { readonly error: ServiceError | null }> {
+  const looked = await client.restores.window(serviceId, { signal });
+  if (!looked.ok) {
+    const { status = 0, kind } = looked.error;
+    const isAbsent = status >= 400 && status < 500 && kind !== 'rate' && status !== 401;
+    if (isAbsent) return { window: null, error: null };
+    return { window: before?.window ?? null, error: looked.error };
+  }
+  const startMs = timeOf(looked.window?.start_time);
+  const endMs = timeOf(looked.window?.end_time);
+  const isUsable = startMs !== null && endMs !== null && startMs <= endMs && endMs <= limitMs;
+  return { window: isUsable ? { startMs, endMs } : null, error: null };
 }
 
 function backupsErrorOf(

@@ -23,10 +23,12 @@ import type { Queue } from '../pipeline/queue/queue.ts';
 import { JITLESS } from '../service/operations.ts';
 import type { ServiceClient } from '../service/client.ts';
 import type { ServiceError } from '../service/service-error.ts';
+import { RESTORABLE_TYPES } from '../config/backup-words.ts';
 import { type BackupEvent, backupEvents } from './backup-events.ts';
 import {
-  FULL,
   type KnownBackups,
+  newestRestorableMs,
+  nextRestorableRunMs,
   nextRuns,
   outlooksOf,
   readBackups,
@@ -43,6 +45,8 @@ interface ServiceBackupsOptions {
   readonly log: ThrottledLog;
   /** How often it is read. */
   readonly intervalMs: number;
+  /** The types of backups that restore by themselves. */
+  readonly restorable: readonly string[];
   /** The current resource of the service, the same as for its metrics. */
   readonly owner: () => Omit<GaugeOwner, 'scope'>;
 }
@@ -90,9 +94,9 @@ export class ServiceBackups {
 
   /** Reads the service once. Returns the error if it could not be read, else null. */
   async read(signal: AbortSignal): Promise<ServiceError | null> {
-    const { client, clock, counters, log } = this.#options;
+    const { client, clock, counters, log, restorable } = this.#options;
     const { id } = this.service;
-    const asked = { client, serviceId: id, before: this.#known, clock, signal };
+    const asked = { client, serviceId: id, restorable, before: this.#known, clock, signal };
     const read = await readBackups(asked);
     if (!read.ok) {
       if (read.error.kind !== 'aborted') this.fail(read.error);
@@ -107,10 +111,7 @@ export class ServiceBackups {
     this.#known = read.known;
     counters.reads.add(1, 'ok');
     if (read.backupsError !== null)
-      this.#warn(
-        read.backupsError,
-        'cannot read the list of backups: their age follows the last list',
-      );
+      this.#warn(read.backupsError, 'cannot read the backups: their age follows the last answer');
     await this.#report(read.known);
     return null;
   }
@@ -209,10 +210,10 @@ function scheduleGauges(known: KnownBackups, nowMs: number): readonly Gauge[] {
   return [
     gauge('prom2otlp_backup_schedules', 'Backup schedules.', '', countPoints(outlooks, shown)),
     gauge(
-      'prom2otlp_backup_full_scheduled',
-      '1 when a full backup will run by an active schedule, else 0.',
+      'prom2otlp_backup_restorable_scheduled',
+      '1 when a backup that restores will run by an active schedule, else 0.',
       '',
-      [{ attributes: [], value: next.has(FULL) ? 1 : 0 }],
+      [{ attributes: [], value: nextRestorableRunMs(known, nowMs) === null ? 0 : 1 }],
     ),
     gauge(
       'prom2otlp_backup_next_run_timestamp_seconds',
@@ -232,7 +233,30 @@ function scheduleGauges(known: KnownBackups, nowMs: number): readonly Gauge[] {
       's',
       pointsByType(Object.entries(known.finishedAtMs), endMs => (nowMs - endMs) / 1000),
     ),
+    gauge(
+      'prom2otlp_backup_restorable_age_seconds',
+      'The age of the newest state that restores.',
+      's',
+      onePoint(newestRestorableMs(known), endMs => (nowMs - endMs) / 1000),
+    ),
+    gauge(
+      'prom2otlp_backup_window_start_timestamp_seconds',
+      'The oldest time to which the service can be restored, as Unix time.',
+      's',
+      onePoint(known.window?.startMs ?? null, ms => ms / 1000),
+    ),
+    gauge(
+      'prom2otlp_backup_window_end_timestamp_seconds',
+      'The newest time to which the service can be restored, as Unix time.',
+      's',
+      onePoint(known.window?.endMs ?? null, ms => ms / 1000),
+    ),
   ];
+}
+
+/** No point if the time is unknown. */
+function onePoint(timeMs: number | null, valueOf: (ms: number) => number): readonly GaugePoint[] {
+  return timeMs === null ? [] : [{ attributes: [], value: valueOf(timeMs) }];
 }
 
 /** A point for each type in each state, 0 if there is none. */
@@ -283,6 +307,9 @@ const SAVED: z.ZodType<KnownBackups> = z.object({
   ),
   types: z.array(z.string()),
   finishedAtMs: z.record(z.string(), z.number()),
+  // Absent from what earlier builds have stored.
+  window: z.object({ startMs: z.number(), endMs: z.number() }).nullable().default(null),
+  restorable: z.array(z.string()).default([...RESTORABLE_TYPES]),
   readAtMs: z.number(),
 });
 

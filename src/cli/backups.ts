@@ -1,17 +1,13 @@
 // `backups`: lists and creates backup schedules, and encodes the credentials of buckets.
 
 import type { FileHandle } from 'node:fs/promises';
+import { BACKUP_TYPES } from '../config/backup-words.ts';
 import { encodeCredentials } from '../service/credentials-file.ts';
-import {
-  type Schedule,
-  scheduleProblems,
-  type ScheduleRequest,
-  scheduleWarnings,
-} from '../service/backups-api.ts';
+import { type Schedule, scheduleProblems, type ScheduleRequest } from '../service/backups-api.ts';
 import type { Result } from '../service/service-error.ts';
-import { nextFullRunMs } from '../backups/known-backups.ts';
+import { newestRestorableMs, nextRestorableRunMs } from '../backups/known-backups.ts';
 import type { ServiceBackups } from '../backups/service-backups.ts';
-import { paint, withProgress } from './output.ts';
+import { withProgress } from './output.ts';
 import {
   ACCESS_OPTIONS,
   credentialsFromFile,
@@ -28,6 +24,7 @@ import {
   tellNone,
   withService,
 } from './service-access.ts';
+import { confirmWord, FORCE_OPTION } from './confirm.ts';
 import { ageOf, renderTable, type Rows } from './table.ts';
 import { choice, file, required, text } from './options.ts';
 import {
@@ -44,7 +41,9 @@ import {
 const CREATE_OPTIONS = {
   ...ACCESS_OPTIONS,
   'service-id': required(SERVICE_OPTION),
-  type: required(text('full', 'the type of backup; the service names no other', ['full'])),
+  type: required(
+    text('TYPE', 'the type of backup, a word of the service such as full', BACKUP_TYPES),
+  ),
   schedule: required(
     text('CRON', 'five fields (minute, hour, day, month, weekday) in UTC, or the word once'),
   ),
@@ -52,6 +51,7 @@ const CREATE_OPTIONS = {
   'credentials-file': file(
     'the credentials of that bucket, plain or encoded (see backups credentials encode)',
   ),
+  force: FORCE_OPTION,
   format: FORMAT_OPTION,
 };
 const ENCODE_OPTIONS = {
@@ -161,9 +161,13 @@ function schedulesCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext
     request = { ...request, external_storage: { bucket: { path: bucket, credentials } } };
   }
   refuseProblems(command, scheduleProblems(request), OPTION_OF_FIELD);
-  return withService(call, context, async ({ client }) => {
-    for (const warning of scheduleWarnings(request))
-      context.err.line(paint(context.err, 'yellow', `warning: ${warning}`));
+  return withService(call, context, async ({ client, config }) => {
+    const known = [...new Set([...BACKUP_TYPES, ...config.backups.restorable])];
+    await confirmWord(
+      { command, option: '--type', word: backup_type, known },
+      values.force,
+      context,
+    );
     const creation = client.schedules.create(request, { signal: context.stop });
     const result = await withProgress(context, 'creating the schedule', creation);
     if (!result.ok) {
@@ -225,16 +229,16 @@ export function backupsTable(
   labelOf: (id: string) => string,
   nowMs: number,
 ): string {
-  const head = ['SERVICE', 'FULL BACKUP', 'SCHEDULES', 'NEXT', 'LAST', 'REASON'];
+  const head = ['SERVICE', 'RESTORABLE', 'SCHEDULES', 'NEXT', 'LAST', 'REASON'];
   const rows = services.map(({ service, known, error }) => {
-    const nextMs = known === null ? null : nextFullRunMs(known, nowMs);
-    const full = nextMs === null ? 'none scheduled' : 'scheduled';
+    const nextMs = known === null ? null : nextRestorableRunMs(known, nowMs);
+    const scheduled = nextMs === null ? 'none scheduled' : 'scheduled';
     return [
       labelOf(service.id),
-      known === null ? 'unknown' : full,
+      known === null ? 'unknown' : scheduled,
       known === null ? '-' : String(known.schedules.length),
       ageOf(nextMs, nowMs),
-      ageOf(known?.finishedAtMs['full'] ?? null, nowMs),
+      ageOf(known && newestRestorableMs(known), nowMs),
       error?.message ?? '',
     ];
   });

@@ -25,8 +25,6 @@ export function likelyMistakes(
     );
   if (scheme === 'http:' && !isLoopbackHost(hostname))
     found.push('plain http to another machine: most such back ends want https');
-  if (scheme === 'https:' && /wrong version number|EPROTO|packet length/i.test(reason))
-    found.push('the other side speaks plain http: use http://');
   if (isRefused) {
     const needs = profileOf(backend)?.needs.filter(({ signal }) => signal === undefined) ?? [];
     const what = needs.map(need => need.what).join(', ') || 'the token';

@@ -10,6 +10,7 @@ import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { Counters } from '../lib/counters.ts';
 import { formatBytes, formatDuration } from '../lib/format.ts';
 import { silentLogger, ThrottledLog } from '../lib/log.ts';
+import { didYouMean } from '../lib/nearest.ts';
 import { printableLine, printableUrl } from '../lib/printable.ts';
 import { type Descriptor, readDescriptor } from '../logs/item.ts';
 import { ENOUGH, isOfList, listPages } from '../logs/list.ts';
@@ -69,8 +70,9 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
     for (const [reason, those] of Map.groupBy(derived.services, service => service.reason))
       if (reason !== '')
         context.out.line(`  ${listOf(those.map(({ id }) => labelOf(id)))}: ${reason}`);
-    for (const line of [...unconfiguredLines(translation, config), ...driftLines(translation)])
-      context.out.line(`  ${line}`);
+    const absent = derived.services.filter(({ reason }) => reason === 'absent').map(({ id }) => id);
+    const lines = [...unconfiguredLines(translation, config, absent), ...driftLines(translation)];
+    for (const line of lines) context.out.line(`  ${line}`);
     if (derived.services.some(({ isUp, reason }) => !isUp && reason !== 'stopped')) isGood = false;
     if (config.auto !== null && derived.services.length === 0) isGood = false;
   }
@@ -219,7 +221,12 @@ function serviceTable(
   return renderTable([head, ...rows]);
 }
 
-function unconfiguredLines({ table }: Translation, { auto, services }: Config): readonly string[] {
+/** `absent`: ids that are configured and not on the page. */
+function unconfiguredLines(
+  { table }: Translation,
+  { auto, services }: Config,
+  absent: readonly string[],
+): readonly string[] {
   // The key of one target may also see services of another target.
   const configured = new Set(services.map(({ id }) => id));
   const ids = table.services
@@ -229,7 +236,11 @@ function unconfiguredLines({ table }: Translation, { auto, services }: Config): 
   if (ids.length === 0) return [];
   const shown = ids.slice(0, 10).map(id => (id === '' ? '(no namespace)' : printableLine(id)));
   const cause = auto === null ? 'not configured' : 'left out by services: auto';
-  return [`on the page but ${cause}: ${shown.join(', ')}${ids.length > 10 ? ', …' : ''}`];
+  const meant = absent.flatMap(id => {
+    const question = didYouMean(id, ids.map(printableLine));
+    return question === '' ? [] : [`${id} is not on the page: ${question}`];
+  });
+  return [`on the page but ${cause}: ${shown.join(', ')}${ids.length > 10 ? ', …' : ''}`, ...meant];
 }
 
 function driftLines({ table, derive }: Translation): readonly string[] {
@@ -477,11 +488,18 @@ async function probeBackups(
 ): Promise<boolean> {
   const rows: BackupsRow[] = [];
   let isGood = true;
-  const paths = config.backups.endpoints;
+  const { endpoints: paths, restorable } = config.backups;
   for (const target of planTargets(config)) {
     const client = new ServiceClient({ http: clients.get(target.api), paths });
     for (const service of target.services) {
-      const asked = { client, serviceId: service.id, before: null, clock, signal: stop };
+      const asked = {
+        client,
+        serviceId: service.id,
+        restorable,
+        before: null,
+        clock,
+        signal: stop,
+      };
       const read = await readBackups(asked);
       if (read.ok) rows.push({ service, known: read.known, error: read.backupsError });
       else causes.add(failureOf('backups', target, read.error));

@@ -1,10 +1,9 @@
 // `restores`: restores database services from backups in buckets, and shows restores.
 
-import { createInterface } from 'node:readline/promises';
 import type { Config } from '../config/config.ts';
+import { RESTORE_METHODS } from '../config/backup-words.ts';
 import {
   type Restore,
-  RESTORE_METHODS,
   restoreOnce,
   restoreProblems,
   type RestoreRequest,
@@ -28,7 +27,8 @@ import {
   withService,
 } from './service-access.ts';
 import { labelsOf, type Rows } from './table.ts';
-import { choice, file, required, text } from './options.ts';
+import { ask, canAsk, confirmWord, FORCE_OPTION } from './confirm.ts';
+import { file, required, text } from './options.ts';
 import { action, type Call, usageError, type Verb, type VerbContext } from './verb.ts';
 
 const CREATE_OPTIONS = {
@@ -37,7 +37,11 @@ const CREATE_OPTIONS = {
   key: required(text('PATH', `the backup's path in the bucket`)),
   bucket: required(text('ADDRESS', 'the bucket: gs://NAME or s3://NAME')),
   method: required(
-    choice(RESTORE_METHODS, 'the tool that made it: enginebackup is physical, enginedump logical'),
+    text(
+      'METHOD',
+      'the tool that made it: enginebackup is physical, enginedump logical, or a word of your service',
+      RESTORE_METHODS,
+    ),
   ),
   'credentials-file': required(
     file('the credentials of the bucket, plain or encoded (see backups credentials encode)'),
@@ -47,6 +51,7 @@ const CREATE_OPTIONS = {
     'ID',
     `the service's id once more. Without it, a terminal asks for the id; a script must pass it`,
   ),
+  force: FORCE_OPTION,
   format: FORMAT_OPTION,
 };
 
@@ -108,6 +113,13 @@ const OPTION_OF_FIELD: Readonly<Record<string, string>> = {
 function restoresCreate(call: Call<typeof CREATE_OPTIONS>, context: VerbContext): Promise<number> {
   const request = requestOf(call);
   return withService(call, context, async ({ client, config }) => {
+    const { command, values } = call;
+    const known = config.backups.methods;
+    await confirmWord(
+      { command, option: '--method', word: values.method, known },
+      values.force,
+      context,
+    );
     await confirm(call, context);
     const { clock, stop: signal } = context;
     const onNews = (line: string): void => tellMeanwhile(context, line);
@@ -148,32 +160,13 @@ async function confirm(
       command,
       `--yes-erase ${confirmed} is not the service that is restored: ${warning}`,
     );
-  const { input, screen } = terminal;
-  if (input.isTTY !== true || screen.isTTY !== true)
+  if (!canAsk(terminal))
     throw usageError(command, `${warning}: confirm it with --yes-erase ${serviceId}`);
   err.line(`${warning}, and puts the backup in its place.`);
   const typed = await ask(terminal, `Type ${serviceId} to go on: `, stop);
   if (typed === serviceId) return;
   const cause = typed === null ? 'it was stopped' : 'that is not the id of the service';
   throw usageError(command, `${cause}: nothing was sent`);
-}
-
-/** The typed text; null after Ctrl-C, Ctrl-D or `stop`. */
-async function ask(
-  { input, screen }: VerbContext['terminal'],
-  question: string,
-  stop: AbortSignal,
-): Promise<string | null> {
-  const lines = createInterface({ input, output: screen, terminal: true });
-  const left = new Promise<null>(resolve => {
-    lines.once('close', () => resolve(null));
-  });
-  // Ctrl-C and `stop` reject the question, Ctrl-D leaves it open.
-  const asked = lines.question(question, { signal: stop }).catch(() => null);
-  const typed = await Promise.race([asked, left]);
-  lines.close();
-  if (typed === null) screen.write('\n');
-  return typed?.trim() ?? null;
 }
 
 // `restores list` and `restores show`: restores and their progress.

@@ -169,10 +169,10 @@ const TONES: Readonly<Partial<Record<Verdict['tone'], 'red' | 'yellow' | 'green'
 
 function printStatus(out: TextSink, document: StatusDocument): void {
   const { version, state, startedAt, reportedAt, problems } = document;
-  const { tone, title, evidence } = verdictOf(document);
+  const { tone, title, detail, evidence } = verdictOf(document);
   const upFor = formatAge(Date.parse(reportedAt) - Date.parse(startedAt));
   const colour = TONES[tone];
-  for (const line of wrap(title, out.columns))
+  for (const line of wrap(detail === '' ? title : `${title}: ${detail}`, out.columns))
     out.line(colour === undefined ? line : paint(out, colour, line));
   for (const line of wrap(evidence, out.columns)) out.line(line);
   out.line(`prom2otlp ${printableLine(version)}, ${state}, started ${upFor}`);

@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
-import { causeText, OperatorError } from '../errors.ts';
+import { causeText, OperatorError, systemRemedy } from '../errors.ts';
 import type { Bell } from '../lib/bell.ts';
 import type { Clock } from '../lib/clock.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -128,8 +128,8 @@ export function cannotWrite(
   const { code } = error as Partial<NodeJS.ErrnoException>;
   const cause = code === 'EEXIST' ? 'it exists' : causeText(error);
   const message = `cannot write ${JSON.stringify(path)}: ${cause}`;
-  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
-  const remedy = isFull ? `free space on its disk, or ${hint}` : hint;
+  const known = systemRemedy(error);
+  const remedy = known === null ? hint : `${known}, or ${hint}`;
   return new OperatorError([{ message, hint: remedy }], { cause: error });
 }
 

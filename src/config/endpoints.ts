@@ -1,7 +1,7 @@
 // The keys that say what the service's API looks like: paths below base_url, names of parameters, JSON pointers into
 // answers. Their defaults are also those of the typed client, which other programs use without a configuration.
 
-import { block, key, readAlone, type Key, type ValueOf } from './declare.ts';
+import { block, key, orNull, readAlone, type Key, type ValueOf } from './declare.ts';
 import { urlPath } from './http-kinds.ts';
 import { choice, integer, text } from './kinds.ts';
 import { bug } from '../errors.ts';
@@ -85,6 +85,8 @@ export const backupEndpoints = block({
   backups: key('backups', urlPath(), '/backup/v1/backups').about('Lists backups.'),
   restores: key('restores', urlPath(), '/backup/v1/restores').about(`
     Lists restores and takes new ones.`),
+  lookup: key('lookup', orNull(urlPath()), null).about(`
+    Tells the point-in-time window of a service. null: /pointintime/lookup below restores.`),
   restoreKey: key('restore_key', choice(['key', 'id']), 'key').about(`
     The member of a new restore that holds the backup's path in the bucket: key or id.`),
 });

@@ -2,11 +2,13 @@
 // value of every key. Secrets and the results of references stay hidden.
 
 import { isLoopbackHost } from '../lib/loopback.ts';
+import { nearest } from '../lib/nearest.ts';
 import { withoutUrlSecrets } from '../lib/printable.ts';
 import type { Signal } from '../model/batch.ts';
+import { BACKUP_TYPES, RESTORE_METHODS } from './backup-words.ts';
 import { type Config, isUsed } from './config.ts';
 import { isBlock, kindAt, readAt, type Kind, type Violation } from './declare.ts';
-import { CONFIG, metrics, otlp } from './keys.ts';
+import { CONFIG, LOG_TYPES, metrics, otlp } from './keys.ts';
 import type { Layered } from './layers.ts';
 import { isPlainMap, isSet, pathText, valueAt, type KeyPath } from './paths.ts';
 import { profileWarnings } from './profile.ts';
@@ -35,6 +37,7 @@ export function warningsOf(
     ...defaultEndpointWarnings(judgement, signal),
     ...baseUrlWarnings(given),
     ...autoWarnings(given),
+    ...wordWarnings(given),
     ...resourceWarnings(judgement),
     ...(isUsed(judgement.config, signal) ? profileWarnings(given, signal) : []),
     ...scalarsOf(given, []).flatMap(([path, value]) => scalarWarnings(path, value)),
@@ -124,6 +127,29 @@ function autoWarnings(root: unknown): Violation[] {
   const path = ['services', 'auto', 'gone_after'];
   const problem = `a service that is missing from one or two pages is gone: gone_after is shorter than three intervals (${formatDuration(3 * intervalMs)})`;
   return [{ path, problem, hint: 'lengthen it' }];
+}
+
+/** Words of the service that are near to a usual one: perhaps a typing mistake, but only the service knows its words. */
+function wordWarnings(root: unknown): Violation[] {
+  const formats = valueAt(root, ['logs', 'formats']);
+  const types = [...LOG_TYPES, ...(isPlainMap(formats) ? Object.keys(formats) : [])];
+  return [
+    ...nearWords(root, ['logs', 'types'], types),
+    ...nearWords(root, ['backups', 'restorable'], BACKUP_TYPES),
+    ...nearWords(root, ['backups', 'methods'], RESTORE_METHODS),
+  ];
+}
+
+function nearWords(root: unknown, path: KeyPath, known: readonly string[]): Violation[] {
+  const words = valueAt(root, path);
+  if (!Array.isArray(words)) return [];
+  return words.flatMap((word: unknown, index) => {
+    if (typeof word !== 'string' || known.includes(word)) return [];
+    const near = nearest(word, known);
+    if (near === undefined) return [];
+    const problem = `${JSON.stringify(word)} is near to the usual word ${JSON.stringify(near)}`;
+    return [{ path: [...path, index], problem, hint: 'correct it, unless your service says so' }];
+  });
 }
 
 /** Before 0.1.0, the variable added its attributes to the databases, unless their entries had them. */

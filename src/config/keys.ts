@@ -5,6 +5,7 @@
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import { BACK_END_NAMES } from './back-ends.ts';
+import { RESTORABLE_TYPES, RESTORE_METHODS } from './backup-words.ts';
 import {
   block,
   key,
@@ -359,6 +360,13 @@ const slowQuery = block({
   digests: key('digests', digests).about('Slow queries as metrics, by the form of the statement.'),
 });
 
+/** The formats of lines, named like the types that have them by default; `lines` is one record per line. */
+const LOG_FORMATS = [...LOG_TYPES, 'lines'];
+
+function judgeLogType(type: string): Refusal | undefined {
+  return type.trim() === '' ? { problem: 'a type of logs has a name' } : undefined;
+}
+
 const logs = block({
   isEnabled: key('enabled', flag(), false).about('Pull logs.'),
   schedule: key('schedule', schedule(), '5m').about(`
@@ -366,6 +374,9 @@ const logs = block({
     "*/10 * * * *".`),
   types: key('types', list(text({ expected: 'the name of a log type' })), LOG_TYPES).about(`
     The types of logs to pull. An empty list means all types that the service has.`),
+  formats: key('formats', mapOf(judgeLogType, choice(LOG_FORMATS)), {}).about(`
+    The formats of types that your service calls otherwise: {db-errors: error-log}. A type has the
+    format of its own name, or lines: one record per line.`),
   firstStart: key('first_start', startPoint(), '1h').about(`
     Where the first start of all begins: this long before now, \`beginning\`, or a time such as
     2026-03-01T00:00:00Z. Later starts continue where the previous one ended.`),
@@ -518,6 +529,16 @@ const backups = block({
   isEnabled: key('enabled', flag(), false).about('Read backup schedules.'),
   intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '15m').about(`
     The interval between reads.`),
+  restorable: key(
+    'restorable',
+    list(text({ expected: 'the name of a type of backups' })),
+    RESTORABLE_TYPES,
+  ).about(`
+    The types of backups that restore by themselves, in your service's words. The alerts and the
+    status page are about these.`),
+  methods: key('methods', list(text({ expected: 'the name of a method' })), RESTORE_METHODS).about(`
+    The methods that your service's restores take, for completion and against typing mistakes. Another
+    word is sent as it is.`),
   endpoints: key('endpoints', backupEndpoints).about(`
     The shape of the backup API, also for the verbs \`backups\` and \`restores\`. Change these
     keys only if your service's API differs. Paths are below base_url.`),

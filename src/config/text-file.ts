@@ -44,6 +44,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ENOTDIR: 'there is no such file',
   EACCES: 'this user may not read it',
   EPERM: 'this user may not read it',
+  EMFILE: 'this process may open no more files (`ulimit -n`, or LimitNOFILE in a systemd unit)',
   EISDIR: 'it is a directory',
   ENAMETOOLONG: 'the path is too long',
   ERR_INVALID_ARG_VALUE: 'the path holds a null character',

@@ -2,8 +2,9 @@
 // logged at once, a lasting failure through a throttle.
 
 import type { ThrottledLog } from '../lib/log.ts';
+import { didYouMean } from '../lib/nearest.ts';
 import type { Problem, SeriesLimit } from '../model/page.ts';
-import { SeriesTable } from '../model/series-table.ts';
+import { OUTCOME, OUTCOME_NAMES, SeriesTable } from '../model/series-table.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import type { DeriveReport, ServiceOutcome } from '../pipeline/derive/derive.ts';
@@ -179,6 +180,15 @@ export class TargetLog {
     this.#log.warn(key, { ...fields, hint }, message);
   }
 
+  /** The services on the page that no entry names, whether they are sent or not. */
+  get #strangers(): readonly string[] {
+    const sent = this.services.filter(({ configIndex }) => configIndex < 0);
+    const unsent = this.reads.filter(
+      ({ outcome }) => outcome === OUTCOME_NAMES[OUTCOME.unconfigured],
+    );
+    return [...sent.map(({ id }) => id), ...unsent.map(({ service }) => service)];
+  }
+
   /** A line for each configured service; one line for all others, which may be any number. */
   #reportServices(servicesBefore: readonly ServiceOutcome[]): void {
     for (const { id, lostUptimes } of this.services)
@@ -195,8 +205,11 @@ export class TargetLog {
           { service: id },
           'the service is stopped: it has no series, and is not down',
         );
-      else
-        this.#log.plain.warn({ service: id, reason }, 'the service is down on a page that is good');
+      else {
+        const hint = reason === 'absent' ? didYouMean(id, this.#strangers) : '';
+        const said = { service: id, reason, ...(hint === '' ? {} : { hint }) };
+        this.#log.plain.warn(said, 'the service is down on a page that is good');
+      }
     }
     const others = changed.filter(
       ({ configIndex, reason }) => configIndex < 0 && reason !== '' && reason !== 'stopped',

@@ -12,6 +12,7 @@ import { Scraper, scrapeReport, type ScrapeResult } from '../pipeline/collect/sc
 import type { Target } from '../pipeline/collect/plan-targets.ts';
 import { deriveOptions, entriesOf, SeriesBudget } from '../pipeline/derive/options.ts';
 import type { ResourceIdentity, ServiceResource } from '../pipeline/encode/identity.ts';
+import type { PointState } from '../pipeline/queue/account.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
 import type { PipelineTarget, Translation } from '../pipeline.ts';
@@ -20,7 +21,7 @@ import type { Discovery } from './discovery.ts';
 import { reportDrift } from './drift-report.ts';
 import type { Inventory } from './inventory.ts';
 import type { TargetLog } from './target-log.ts';
-import type { Timeline } from './timeline.ts';
+import type { PointSums, Timeline } from './timeline.ts';
 
 export interface TargetContext {
   readonly config: Config;
@@ -29,7 +30,7 @@ export interface TargetContext {
     readonly counters: Counters;
     readonly clients: ServiceClients;
     readonly buffers: BodyBufferPool;
-    readonly queue: Pick<Queue, 'size'>;
+    readonly queue: Pick<Queue, 'size' | 'account'>;
   };
   /** Shared by all targets. */
   readonly budget: SeriesBudget;
@@ -91,9 +92,16 @@ export function pipelineTarget(
         durationMs: lastDurationMs ?? 0,
         isFailed: reason !== '',
         queued: parts.queue.size('metrics').points,
+        sums: () => pointSums(parts.queue.account.total()),
       });
     },
   };
+}
+
+function pointSums(total: ReadonlyMap<string, number>): PointSums {
+  const get = (state: PointState): number => total.get(`point/${state}`) ?? 0;
+  const lost = get('rejected') + get('set_aside') + get('evicted');
+  return { made: get('made'), accepted: get('accepted'), lost };
 }
 
 function serverOf({ baseUrl }: ApiConfig): ResourceIdentity['server'] {

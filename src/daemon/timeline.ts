@@ -1,5 +1,5 @@
 // The recent history for the time lines of the status page: samples, the longest scrape, failures and the points in the
-// queue. In: one note per scrape. A slot is one round: it ends when one of its targets is scraped again. So each slot
+// queue, and the sums of the account, from which rates are made. In: one note per scrape. A slot is one round: it ends when one of its targets is scraped again. So each slot
 // has every target at most once, however late a scrape is. The number of slots, and so the memory, is fixed. Nothing is
 // saved.
 
@@ -15,9 +15,19 @@ interface ScrapeNote {
   readonly isFailed: boolean;
   /** Points in the queue at that time. */
   readonly queued: number;
+  /** The sums of the account at that time. Asked for once per slot, because it adds up all services. */
+  readonly sums: () => PointSums;
 }
 
-interface TimelineSlot {
+/** Points since the queue was created. */
+export interface PointSums {
+  readonly made: number;
+  readonly accepted: number;
+  /** Refused for good, or evicted from the queue. */
+  readonly lost: number;
+}
+
+interface TimelineSlot extends PointSums {
   /** The time of its first scrape, RFC 3339. */
   readonly at: string;
   /** Sums over the scrapes in the slot, but the largest `durationMs` and `queued`. */
@@ -37,11 +47,11 @@ export class Timeline {
   readonly #slots: TimelineSlot[] = [];
   readonly #targets = new Set<string>();
 
-  note({ target, atMs, samples, durationMs, isFailed, queued }: ScrapeNote): void {
+  note({ target, atMs, samples, durationMs, isFailed, queued, sums }: ScrapeNote): void {
     if (this.#slots.length === 0 || this.#targets.has(target)) {
       this.#targets.clear();
       const at = new Date(atMs).toISOString();
-      this.#slots.push({ at, samples: 0, durationMs: 0, failures: 0, queued: 0 });
+      this.#slots.push({ at, samples: 0, durationMs: 0, failures: 0, queued: 0, ...sums() });
       if (this.#slots.length > TIMELINE_SLOTS) this.#slots.shift();
     }
     this.#targets.add(target);

@@ -18,6 +18,16 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
+/** The first two candidates that one slip of a finger makes of the word, as a question; '' if there is none. */
+export function didYouMean(word: string, candidates: readonly string[]): string {
+  const distance = (candidate: string): number =>
+    editDistance(word.toLowerCase(), candidate.toLowerCase());
+  const near = candidates
+    .filter(candidate => distance(candidate) <= 1)
+    .sort((a, b) => distance(a) - distance(b));
+  return near.length === 0 ? '' : `did you mean ${near.slice(0, 2).join(' or ')}?`;
+}
+
 /** `baseUrl`, `base-url` and `BASE_URL` are all `baseurl`. */
 function simplify(word: string): string {
   return word.toLowerCase().replaceAll(/[-_\s]/g, '');

@@ -55,6 +55,12 @@ export class PullSchedule {
     this.#place = digestOf(id) / 2 ** 32;
   }
 
+  /** The time between two runs; of a cron expression, the next two after `nowMs` (wall clock). */
+  everyMs(nowMs: number): number {
+    const [first, second] = this.#cron?.nextRuns(2, new Date(nowMs)) ?? [];
+    return first && second ? second.getTime() - first.getTime() : this.#intervalMs;
+  }
+
   /** The time from `nowMs` (wall clock) to the first run. */
   firstMs(nowMs: number): number {
     if (this.#cron !== null) return this.nextMs(nowMs, nowMs);

@@ -2,7 +2,7 @@
 // progress. The next try continues from the last commit. An archive that is broken in five tries is given up for its size:
 // counted, and reported as a gap.
 
-import { causeText } from '../errors.ts';
+import { causeText, systemRemedy } from '../errors.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { SpoolFile } from '../lib/spool-file.ts';
 import { ownError, type Result, type ServiceError } from '../service/service-error.ts';
@@ -137,7 +137,8 @@ class ArchiveReading {
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     const { directory } = this.#pull.downloads;
     const message = `cannot use a file in ${directory}: ${causeText(error)}`;
-    const hint = 'check the disk of queue.directory, or of the temporary directory without one';
+    const usual = 'check the disk of queue.directory, or of the temporary directory without one';
+    const hint = systemRemedy(error) ?? usual;
     return { ok: false, error: ownError('not_stored', message, hint) };
   }
 

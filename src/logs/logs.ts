@@ -48,7 +48,7 @@ export class Logs {
   constructor(options: LogsOptions) {
     this.#options = options;
     const { config, clients, queue, clock, counters, logger, resourceOf } = options;
-    const { endpoints, types, limits, schedule } = config.logs;
+    const { endpoints, types, formats, limits, schedule } = config.logs;
     const { createReader = createLineReader, random = Math.random } = options;
     const isPulled = (service: string, type: string): boolean =>
       config.services.some(({ id }) => id === service) &&
@@ -57,7 +57,7 @@ export class Logs {
     const downloads = new Downloads(clock, config.queue.directory, limits);
     const readerOf = (type: string): LineReader =>
       createReader({
-        type,
+        type: formats[type] ?? type,
         timezone: config.logs.sourceTimezone,
         isRedacting: config.logs.redactLiterals,
         comments: {
@@ -70,6 +70,7 @@ export class Logs {
     const createDigests = digestsOf(options);
     const targets = planTargets(config).filter(({ services }) => services.length > 0);
     this.pullers = targets.map(({ id, name, services, otherShards, api }) => {
+      const timing = new PullSchedule(schedule, id);
       const client = clients.get(api);
       const logsApi = new LogsApi(client, endpoints, 'logs');
       const report = clients.report(api, {
@@ -80,6 +81,7 @@ export class Logs {
         client,
         clock,
         holdOff: AFTER_REFUSAL,
+        intervalMs: timing.everyMs(clock.nowMs()),
       });
       const { serviceCount: otherServiceCount } = otherShards;
       const items = { pointers: logsApi.pointers, services, otherServiceCount, types };
@@ -99,7 +101,7 @@ export class Logs {
         downloads,
         readerOf,
         queue,
-        schedule: new PullSchedule(schedule, id),
+        schedule: timing,
         isSharded: config.shard.count > 1,
         createDigests,
       });

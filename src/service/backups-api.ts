@@ -26,7 +26,7 @@ export interface Schedule {
   readonly id?: number | string | undefined;
   readonly service_id?: string | undefined;
   readonly service_name?: string | undefined;
-  /** `full`, or a type that is not in the specification. */
+  /** `full`, or another word of the service. */
   readonly type?: string | undefined;
   readonly status?: string | undefined;
   readonly message?: string | undefined;
@@ -40,7 +40,7 @@ export interface Schedule {
 }
 
 export interface ScheduleRequest {
-  /** The specification names only `full`. */
+  /** A word of the service: it decides which it takes. */
   readonly backup_type: string;
   /** A cron expression of five fields with one blank between them, or the word `once`. */
   readonly schedule: string;
@@ -88,12 +88,6 @@ export function scheduleProblems(request: ScheduleRequest): readonly RequestProb
   return problemsOf(scheduleRequest, request);
 }
 
-/** Warnings about a valid request: a backup type that the specification does not name. */
-export function scheduleWarnings({ backup_type: type }: ScheduleRequest): readonly string[] {
-  if (type === 'full') return [];
-  return [`${JSON.stringify(type)} is not a known backup type, only "full" is; it is sent anyway`];
-}
-
 const SCHEDULES = kindOf('schedules', schedule);
 
 export class SchedulesApi extends ApiArea {
@@ -132,6 +126,14 @@ export interface Backup {
   /** Bytes. */
   readonly storage_bytes?: number | undefined;
   readonly backup_size?: number | undefined;
+  readonly disk_size_bytes?: number | undefined;
+  /** The tool that made it. */
+  readonly method?: string | undefined;
+  readonly server_pod?: string | undefined;
+  /** The id of the full backup that an incremental one continues. */
+  readonly reference_full_backup?: string | number | undefined;
+  /** In a bucket of the customer. */
+  readonly is_external_storage?: boolean | undefined;
 }
 
 export interface BackupQuery extends OwnedQuery {
@@ -147,6 +149,11 @@ const backup: z.ZodType<Backup> = z.looseObject({
   end_time: anyText,
   storage_bytes: anyNumber,
   backup_size: anyNumber,
+  disk_size_bytes: anyNumber,
+  method: anyText,
+  server_pod: anyText,
+  reference_full_backup: anyId,
+  is_external_storage: lenient(z.boolean()),
 });
 
 const BACKUPS = kindOf('backups', backup);

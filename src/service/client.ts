@@ -56,7 +56,7 @@ export class ServiceClient {
     this.logs = new LogsApi(http);
     this.schedules = new SchedulesApi(http, paths.schedules);
     this.backups = new BackupsApi(http, paths.backups);
-    this.restores = new RestoresApi(http, paths.restores, paths.restoreKey);
+    this.restores = new RestoresApi(http, paths);
     this.agent = new AgentApi(http, paths.agent);
     this.inventory = new InventoryApi(http, paths.inventory);
   }

@@ -68,9 +68,9 @@ export class ServiceClients {
 
   /** Shows these reports in the gauges, instead of the former ones, whose state they take over. */
   follow(former: ServiceClients | null): void {
-    const before = new Map(former?.reports.map(report => [partOf(report.options), report]));
+    const before = new Map(former?.reports.map(report => [report.name, report]));
     for (const report of this.reports) {
-      const same = before.get(partOf(report.options));
+      const same = before.get(report.name);
       if (same !== undefined) report.continue(same);
     }
     followPulls(this.#options.counters, this.reports);
@@ -110,10 +110,6 @@ export class ServiceClients {
     this.#keys.set(identity, key);
     return key;
   }
-}
-
-function partOf({ kind, id }: Pick<PullReportOptions, 'kind' | 'id'>): string {
-  return `${kind} ${id}`;
 }
 
 function digest(parts: unknown): string {

@@ -17,7 +17,7 @@ import {
   type ZstdDecompress,
 } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { causeText } from '../errors.ts';
+import { causeText, systemRemedy } from '../errors.ts';
 import type { BodyBuffer } from '../lib/body-buffer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Link } from './connection.ts';
@@ -302,7 +302,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #failStorage(cause: Error): void {
-    this.#fail({ reason: 'not_stored', detail: causeText(cause) });
+    const hint = systemRemedy(cause) ?? undefined;
+    this.#fail({ reason: 'not_stored', detail: causeText(cause), hint });
   }
 
   #failTooLarge(): void {

@@ -44,9 +44,9 @@ export const scheduleExpression: z.ZodType<string> = textField(text => {
   return `expected a cron expression of five fields such as "0 3 * * *", or once, got ${shown(text)}: ${problem}`;
 });
 
-/** The address of a bucket, without a path. */
+/** The address of a bucket, without a path; some deployments require the slash at its end, so it is sent as it is. */
 export const bucketAddress: z.ZodType<string> = textField(text => {
-  const [scheme = '', name = '', ...rest] = text.split(/:\/\/|\//);
+  const [scheme = '', name = '', ...rest] = text.replace(/\/$/, '').split(/:\/\/|\//);
   if (!/^(?:s3|gs):\/\//.test(text))
     return `expected s3://NAME or gs://NAME, got ${shown(text)}${/^(?:s3|gs)$/i.test(scheme) ? ': the scheme is in lower case' : ''}`;
   if (rest.length > 0)

@@ -40,7 +40,7 @@ export interface PullStatus extends Readonly<PullTimes> {
   readonly reason: string;
   readonly message: string;
   readonly hint: string;
-  /** True if the service refuses the key to all. With the reason `auth` alone, the key lacks a right for this part. */
+  /** True if the key is refused to all. With the reason `auth` alone it lacks a right for this part. */
   readonly isKeyRefused: boolean;
 }
 
@@ -53,6 +53,8 @@ export interface PullReportOptions {
   readonly client: Pick<ServiceHttp, 'host' | 'isKeyNew'>;
   readonly clock: Clock;
   readonly holdOff: HoldOffOptions;
+  /** How often it is due. */
+  readonly intervalMs: number;
 }
 
 /** The problem of an answer with a status of success, such as `limit_samples`. */
@@ -68,10 +70,11 @@ export class PullReport {
   readonly #key: KeyHold | null;
   /** The last failure; null after a success. */
   #error: ServiceError | BadContent | null = null;
-  /** True if the last refusal was about the key itself. */
-  #isKeyRefused = false;
   /** The failure before the running attempt, which may succeed in part and fail again for the same reason. */
   #former: { readonly reason: string; readonly sinceAtMs: number | null } | null = null;
+  /** When the running or last attempt of run() began, and when the key was last accepted; monotonic. */
+  #startedMs = Infinity;
+  #acceptedMs = -Infinity;
   #times: PullTimes = {
     lastAttemptAtMs: null,
     lastSuccessAtMs: null,
@@ -84,14 +87,17 @@ export class PullReport {
     this.options = options;
     this.#holdOff = new HoldOff(options.holdOff);
     this.#key = key;
-    key?.add(options.holdOff.dueEveryMs ?? 0);
   }
 
   /** Takes over the state of the same part before a reload. */
   continue(former: PullReport): void {
     this.#error = former.#error;
-    this.#isKeyRefused = former.#isKeyRefused;
     this.#times = { ...former.#times };
+  }
+
+  /** Unique among all parts. */
+  get name(): string {
+    return `${this.options.kind} ${this.options.id}`;
   }
 
   get status(): PullStatus {
@@ -109,7 +115,7 @@ export class PullReport {
       reason: this.#reason,
       message: error?.message ?? '',
       hint: error?.hint ?? '',
-      isKeyRefused: this.#isRefused && this.#isKeyRefused,
+      isKeyRefused: this.#isRefused && this.#key?.isAccepted === false,
     };
   }
 
@@ -127,6 +133,7 @@ export class PullReport {
     await this.#wait(this.#isRefused ? 0 : schedule.firstMs(clock.nowMs()), stop);
     while (!stop.aborted) {
       const startedMs = clock.nowMs();
+      this.#startedMs = clock.monotonicMs();
       this.#times.nextAttemptAtMs = null;
       const { state, reason, failingSinceAtMs: sinceAtMs } = this.status;
       this.#former = state === 'failed' ? { reason, sinceAtMs } : null;
@@ -150,8 +157,9 @@ export class PullReport {
 
   /** Notes that the service has accepted the key. */
   answered(): void {
+    this.#acceptedMs = this.options.clock.monotonicMs();
     this.#holdOff.clear();
-    this.#key?.succeeded();
+    this.#key?.succeeded(this.name, this.options.intervalMs);
   }
 
   /** Notes that a request has succeeded. */
@@ -175,11 +183,16 @@ export class PullReport {
     this.#times.lastAttemptAtMs = clock.nowMs();
     this.#note(error);
     const failure = 'kind' in error ? error : null;
-    const isForAll = failure?.reason === 'auth' && this.#key !== null && this.#key.refused(failure);
-    this.#isKeyRefused = isForAll;
+    const isForAll = failure?.reason === 'auth' && this.#isForAll(failure);
     if (failure === null || isForAll) this.#holdOff.clear();
     else if (attempt !== undefined)
       this.#holdOff.note(failure, attempt.isRefused, attempt.startedMs, clock.monotonicMs());
+  }
+
+  /** In an attempt in which other requests succeeded, only a 401 is about the key. */
+  #isForAll(refusal: ServiceError): boolean {
+    const isInPart = refusal.status !== 401 && this.#acceptedMs >= this.#startedMs;
+    return !isInPart && this.#key?.refused(this.name, refusal) === true;
   }
 
   #note(error: ServiceError | BadContent): void {
@@ -202,7 +215,6 @@ export class PullReport {
     }
     // A part that was not refused itself fails as well while it is held.
     if (refusal !== null && !this.#isRefused) this.#note(refusal);
-    this.#isKeyRefused ||= refusal !== null;
     return held;
   }
 

@@ -3,7 +3,8 @@
 
 import * as z from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import { ApiArea, type OwnedQuery, readOne } from './api-area.ts';
+import { membersOf } from '../lib/json.ts';
+import { ApiArea, itemsIn, type OwnedQuery, readOne } from './api-area.ts';
 import {
   anyId,
   anyText,
@@ -14,6 +15,7 @@ import {
   problemsOf,
   secretText,
   serviceId,
+  someText,
 } from './operations.ts';
 import { secretsIn } from './credentials-file.ts';
 import type { ReadOptions, ServiceHttp } from './http-client.ts';
@@ -24,19 +26,16 @@ import {
   type Result,
 } from './service-error.ts';
 
-/** The tool that made the backup: a physical one or a logical one. */
-export const RESTORE_METHODS = ['enginebackup', 'enginedump'] as const;
-export type RestoreMethod = (typeof RESTORE_METHODS)[number];
-
 export interface RestoreRequest {
   /** The database service to restore into. Its data is erased. */
   readonly service_id: string;
   /** The path of the backup in the bucket. */
   readonly key: string;
   readonly external_source: {
-    /** `gs://NAME` or `s3://NAME`. */
+    /** `gs://NAME` or `s3://NAME`, with or without a slash at the end. */
     readonly bucket: string;
-    readonly method: RestoreMethod;
+    /** The tool that made the backup, in a word of the service: it decides which it takes. */
+    readonly method: string;
     /** Base64 of one of the two formats of section 2.6: see `encodeCredentials`. */
     readonly credentials: string;
     /** Only for an encrypted backup. */
@@ -59,12 +58,21 @@ export interface Restore {
 
 export type RestoreQuery = OwnedQuery;
 
+/** The times to which a service can be restored. */
+export interface RestoreWindow {
+  readonly [field: string]: unknown;
+  readonly service_id?: string | undefined;
+  /** RFC 3339, as is the end. */
+  readonly start_time: string;
+  readonly end_time: string;
+}
+
 const restoreRequest: z.ZodType = z.strictObject({
   service_id: serviceId,
   key: objectPath,
   external_source: z.strictObject({
     bucket: bucketAddress,
-    method: z.enum(RESTORE_METHODS, { error: `expected ${RESTORE_METHODS.join(' or ')}` }),
+    method: someText,
     credentials: encodedCredentials,
     encryption_key: secretText.optional(),
   }),
@@ -79,20 +87,40 @@ const restore: z.ZodType<Restore> = z.looseObject({
   created_at: anyText,
 });
 
+const restoreWindow: z.ZodType<RestoreWindow> = z.looseObject({
+  service_id: anyText,
+  start_time: z.string(),
+  end_time: z.string(),
+});
+
 /** The problems of a request, or null. `create` checks them before it sends anything. */
 export function restoreProblems(request: RestoreRequest): readonly RequestProblem[] | null {
   return problemsOf(restoreRequest, request);
 }
 
 const RESTORES = kindOf('restores', restore);
+const WINDOWS = kindOf('windows', restoreWindow);
+
+export interface RestorePaths {
+  readonly restores: string;
+  readonly lookup: string | null;
+  readonly restoreKey: 'key' | 'id';
+}
 
 export class RestoresApi extends ApiArea {
   readonly #keyMember: 'key' | 'id';
+  readonly #lookupPath: string;
 
-  /** `keyMember`: the service's name for the member `key`. */
-  constructor(http: ServiceHttp, path: string, keyMember: 'key' | 'id') {
-    super(http, path);
-    this.#keyMember = keyMember;
+  /** `restoreKey`: the service's name for the member `key`. */
+  constructor(http: ServiceHttp, paths: RestorePaths) {
+    super(http, paths.restores);
+    this.#keyMember = paths.restoreKey;
+    this.#lookupPath = paths.lookup ?? this.#below('/pointintime/lookup');
+  }
+
+  /** The configured path may have a query. */
+  #below(rest: string): string {
+    return this.path.replace(/(?=\?|$)/, rest);
   }
 
   /** All restores that the key can see, or those into one service. */
@@ -107,14 +135,29 @@ export class RestoresApi extends ApiArea {
     id: string | number,
     { signal }: ReadOptions = {},
   ): Promise<Result<{ readonly restore: Restore }>> {
-    // The configured path may have a query.
-    const path = this.path.replace(/(?=\?|$)/, `/${encodeURIComponent(String(id))}`);
+    const path = this.#below(`/${encodeURIComponent(String(id))}`);
     const options = { signal, isPlain: false, isExact: true };
     const answer = await this.http.requestJson('GET', path, options);
     if (!answer.ok) return answer;
     const found = readOne(answer.json, RESTORES);
     if (found !== null) return { ok: true, restore: found };
     return this.unreadable('read the restore', 'is no JSON object', answer.status);
+  }
+
+  /** The point-in-time window of one service; null if the answer has none. Many deployments have no such look-up. */
+  async window(
+    id: string,
+    { signal }: ReadOptions = {},
+  ): Promise<Result<{ readonly window: RestoreWindow | null }>> {
+    const options = { query: { service_id: id }, signal, isExact: true };
+    const answer = await this.http.requestJson('GET', this.#lookupPath, options);
+    if (!answer.ok) return answer;
+    // One window, one by each service's id, or a list of windows.
+    const { json } = answer;
+    const candidates = [json, membersOf(json)[id], ...(itemsIn(json, WINDOWS.name) ?? [])];
+    const windows = candidates.map(one => readOne(one, WINDOWS));
+    const own = windows.find(one => one !== null && (one.service_id ?? id) === id);
+    return { ok: true, window: own ?? null };
   }
 
   /**

@@ -3,7 +3,7 @@
 // In: a status, or an error of undici or Node. Out: a ServiceError whose texts contain no key, no header's value and no
 // whole body.
 
-import { causeText } from '../errors.ts';
+import { causeText, MORE_FILES } from '../errors.ts';
 import { membersOf, parseJson } from '../lib/json.ts';
 import { parseRetryAfter, RETRY_AFTER_MS_MAX } from '../lib/retry-after.ts';
 import type { Redact } from './redact.ts';
@@ -120,6 +120,8 @@ export type Phase = 'connect' | 'head' | 'body';
 export interface Fault {
   readonly reason: RequestReason;
   readonly detail?: string | undefined;
+  /** What to do, instead of the reason's usual hint. */
+  readonly hint?: string | undefined;
   /** The service may have executed the request; if absent, the reason decides. */
   readonly mayBeDone?: boolean;
   /** Our own deadline has passed; without this, the reason comes from the other side or the system. */
@@ -265,7 +267,7 @@ const REASONS = {
 
 /** The error of a request, or of a refusal to send it. */
 export function requestError(
-  { reason, detail, mayBeDone }: Fault,
+  { reason, detail, hint: own, mayBeDone }: Fault,
   request: { readonly method: string; readonly address: string },
   facts: AnswerFacts,
 ): ServiceError {
@@ -274,11 +276,17 @@ export function requestError(
   const error = {
     reason,
     message: `cannot ${method.toLowerCase()} ${address}: ${cause}${detail === undefined ? '' : ` (${detail})`}`,
-    hint: `${hint}${keyNewsOf(facts.isKeyChanged)}`,
+    hint: `${own ?? hint}${wantsTls(reason, address)}${keyNewsOf(facts.isKeyChanged)}`,
     ...facts,
     isOutcomeUnknown: (mayBeDone ?? usual.mayBeDone ?? false) && method !== 'GET',
   };
   return kind === 'bad_request' ? { kind, problems: [], ...error } : { kind, ...error };
+}
+
+/** A port for TLS closes a plain connection without a word. */
+function wantsTls(reason: RequestReason, address: string): string {
+  const isPlain = reason === 'reset' && address.startsWith('http:');
+  return isPlain ? '; it may want https:// in api.base_url' : '';
 }
 
 function keyNewsOf(isKeyChanged: boolean | undefined): string {
@@ -337,10 +345,17 @@ const REASON_OF_CODE: Readonly<Record<string, RequestReason>> = {
 const TLS_CODE = /^ERR_(?:TLS|SSL)_|CERT|^UNABLE_TO_|^CRL_|SIGNATURE/;
 const BROKEN_CODE = /^(?:UND_ERR_SOCKET|ECONNRESET|ECONNABORTED|EPIPE)$/;
 
+/** OpenSSL's words for an answer in plain text. */
+const NO_TLS = /wrong version number|packet length too long/;
+const PLAIN_HINT = 'the port does not use TLS: check scheme and port in api.base_url';
+
 /** The reason for an error of undici, Node's sockets or zlib. */
 export function faultOfError(error: Error, phase: Phase, isProxied: boolean): Fault {
   const reason = reasonOfError(error, phase);
-  return { reason: isProxied ? proxiedReason(reason, phase) : reason, detail: causeText(error) };
+  const detail = causeText(error);
+  const isPlain = reason === 'tls' && NO_TLS.test(detail);
+  const hint = isPlain ? PLAIN_HINT : /\bEMFILE\b/.test(detail) ? MORE_FILES : undefined;
+  return { reason: isProxied ? proxiedReason(reason, phase) : reason, detail, hint };
 }
 
 /** With a proxy, the unreachable host is the proxy. A proxy that requires a password has no separate error code. */

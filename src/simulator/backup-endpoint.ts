@@ -33,6 +33,7 @@ interface State {
 }
 
 const RESTORE_MS = 60_000;
+const LOG_SHIPPED_MS = 60_000;
 const BACKUPS_KEPT = 7;
 const PAGE_SIZE = 20;
 const PAGE_SIZE_MAX = 200;
@@ -52,6 +53,7 @@ export function createBackupEndpoint(services: readonly SimulatedService[]): End
       return third === undefined ? schedules(state, request) : oneSchedule(state, request, third);
     if (first === 'backups' && second === undefined) return backups(state, request);
     if (first !== 'restores') return null;
+    if (second === 'pointintime') return third === 'lookup' ? window(state, request) : null;
     return second === undefined ? restores(state, request) : oneRestore(state, request, second);
   };
 }
@@ -165,7 +167,24 @@ function backupOf(service: SimulatedService, dayMs: number) {
     start_time,
     end_time: new Date(dayMs + 2.2 * 3_600_000).toISOString(),
     storage_bytes: 1_500_000_000 + (dayMs / DAY_MS) * 10_000,
+    disk_size_bytes: 4_500_000_000,
+    method: 'enginebackup',
+    server_pod: `${service.name}-0`,
+    is_external_storage: false,
   };
+}
+
+/** From the end of the oldest backup until a minute ago. */
+function window(state: State, request: EndpointRequest): Answer | null {
+  const { method, query, nowMs } = request;
+  if (method !== 'GET') return null;
+  const service_id = query.get('service_id');
+  const service = state.services.find(({ id }) => id === service_id);
+  if (service === undefined) return errorAnswer(404, 'No such service', request);
+  const oldestDay = Math.floor(nowMs / DAY_MS) - (BACKUPS_KEPT - 1);
+  const start_time = backupOf(service, oldestDay * DAY_MS).end_time;
+  const end_time = new Date(nowMs - LOG_SHIPPED_MS).toISOString();
+  return jsonAnswer(200, { service_id, start_time, end_time });
 }
 
 function restores(state: State, request: EndpointRequest): Answer | null {
@@ -218,7 +237,7 @@ function listed(
 
 const TEXT = z.string('is required').min(1, 'is required');
 const BUCKET = TEXT.regex(
-  /^(?:s3|gs):\/\/[^/\s]+$/u,
+  /^(?:s3|gs):\/\/[^/\s]+\/?$/u,
   'must be s3://<bucket_name> or gs://<bucket_name>',
 );
 const SCHEDULE = TEXT.regex(

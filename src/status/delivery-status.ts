@@ -105,11 +105,16 @@ function senderProblems(report: DeliveryStatus & Reported): readonly Finding[] {
     const to = more.length === 0 ? first.endpoint : (URL.parse(first.endpoint)?.origin ?? '');
     const subject = `${signals} to ${to}`;
     const advice = {
-      message: first.lastError ?? 'the back end does not accept',
-      hint: `${senders.map(sender => waitingText(sender, report)).join('; ')}.`,
+      message: [
+        first.lastError ?? 'the back end does not accept',
+        ...senders.map(sender => waitingText(sender, report)),
+      ].join('; '),
+      hint: 'prom2otlp check --probe asks it once, and says what it answers.',
     };
+    const title = `${subject}: ${first.lastError ?? 'nothing is accepted'}, {since}`;
+    const headline = `back end accepts no ${signals}`;
     return senders.map(({ failingSinceAt: since, lastErrorAt: lastSeen }) =>
-      problem('error', subject, advice, { cause, since, lastSeen }),
+      problem('error', subject, advice, { cause, title, headline, since, lastSeen }),
     );
   });
 }
@@ -141,11 +146,17 @@ const FULL_SOON_MS = 6 * 3_600_000;
 
 /** True while the back end does not accept. */
 export function isFailing({ state }: SenderReport): boolean {
-  return SENDER_TONES[state] === 'bad';
+  return state === 'retrying' || state === 'holding';
+}
+
+/** `warn` while a queue fills: it grows, or is nearly full. */
+export function queueTone(queue: QueueReport | undefined): Tone {
+  if (queue === undefined) return 'good';
+  return isFillingUp(queue) || fullInText(queue.fullInMs) !== '' ? 'warn' : 'good';
 }
 
 /** True while a queue is nearly full, or will be soon. */
-export function isFillingUp({ bytes, roomBytes, fullInMs }: QueueReport): boolean {
+function isFillingUp({ bytes, roomBytes, fullInMs }: QueueReport): boolean {
   const isSoon = fullInMs !== null && fullInMs < FULL_SOON_MS && bytes > roomBytes * SHARE_MIN;
   return bytes > 0 && (isSoon || bytes >= roomBytes * QUEUE_SHARE_WARNED);
 }
@@ -184,16 +195,12 @@ function queueProblems(queue: QueueReport): readonly Finding[] {
   ];
 }
 
-const SENDER_TONES: Readonly<Record<SenderReport['state'], Tone>> = {
-  idle: 'good',
-  sending: 'good',
-  retrying: 'bad',
-  holding: 'bad',
-};
-
 export function backEndSection(report: DeliveryStatus & Reported): Html {
   const queueOf = (sender: SenderReport): QueueReport | undefined =>
     report.queue.find(({ signal }) => signal === sender.signal);
+  // A back end that accepts, but not as fast as the points come.
+  const toneOf = (sender: SenderReport): Tone =>
+    isFailing(sender) ? 'bad' : queueTone(queueOf(sender));
   const rows = table(
     report.senders,
     [
@@ -202,7 +209,7 @@ export function backEndSection(report: DeliveryStatus & Reported): Html {
         ({ signal, endpoint }) => html`${signal}<code class="faint">${endpoint}</code>`,
         'head',
       ),
-      column('State', ({ state }) => badge(SENDER_TONES[state], state)),
+      column('State', sender => badge(toneOf(sender), sender.state)),
       column('Last accepted', ({ lastAcceptedAt }) => age(report, lastAcceptedAt)),
       column('Next attempt', ({ nextAttemptAt }) => age(report, nextAttemptAt)),
       column(
@@ -229,7 +236,7 @@ export function backEndSection(report: DeliveryStatus & Reported): Html {
     {
       id: 'back-end',
       noun: 'signal',
-      toneOf: ({ state }) => SENDER_TONES[state],
+      toneOf,
     },
   );
   return section('Back end', 'points stay in the queue until it accepts them', rows);
@@ -264,7 +271,7 @@ function fill(queue: QueueReport | undefined): HtmlValue {
   if (queue === undefined) return '–';
   const { bytes, roomBytes } = queue;
   const share = roomBytes === 0 ? 0 : bytes / roomBytes;
-  const bar = meterBar(share, isFillingUp(queue) ? 'warn' : 'none');
+  const bar = meterBar(share, queueTone(queue));
   const left = fullInText(queue.fullInMs);
   return html`${formatBytes(bytes)} <span class="faint">of ${formatBytes(roomBytes)}</span>${bar}${left === '' ? null : html`<small>${left}</small>`}`;
 }

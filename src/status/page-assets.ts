@@ -8,21 +8,15 @@
 // the page says since when; it does not show old numbers as if they were new. Without the script nothing is missing but
 // the filter, the sorting, and the values beside the charts.
 
-export const PAGE_STYLE = `
+import { cssVariables, PALETTES } from './palette.ts';
+
+export const PAGE_STYLE: string = `
 :root {
-  color-scheme: light dark;
-  --paper: #f6f7f9; --card: #ffffff; --ink: #1b2330; --faint: #545f6f; --line: #dde2e9;
-  --good: #17703f; --good-paper: #e3f5eb; --warn: #8a5a00; --warn-paper: #fdf0d2;
-  --bad: #b3261e; --bad-paper: #fde7e5; --busy: #2458b8; --busy-paper: #e4ecfb; --bar: #7c9bd6;
-  --shade: rgb(27 35 48 / 0.28);
+  color-scheme: light dark; --shade: rgb(27 35 48 / 0.28);
+  ${cssVariables(PALETTES.light)}
 }
 @media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #12161c; --card: #1a2029; --ink: #e3e8ef; --faint: #97a3b4; --line: #2c3541;
-    --good: #5fd39a; --good-paper: #14301f; --warn: #f0c05a; --warn-paper: #352810;
-    --bad: #ff8f86; --bad-paper: #3d1b19; --busy: #8db4ff; --busy-paper: #1a2a47; --bar: #4a6aa8;
-    --shade: rgb(0 0 0 / 0.75);
-  }
+  :root { --shade: rgb(0 0 0 / 0.75); ${cssVariables(PALETTES.dark)} }
 }
 * { box-sizing: border-box; }
 body {
@@ -44,8 +38,9 @@ th small { color: var(--faint); font-weight: 400; }
 code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, monospace; overflow-wrap: anywhere; }
 .badge {
   display: inline-block; padding: 0 8px; border-radius: 10px; font-size: 12px; line-height: 20px;
-  font-weight: 600; white-space: nowrap; background: var(--line); color: var(--faint);
+  font-weight: 600; white-space: nowrap; background: var(--card); color: var(--faint); box-shadow: inset 0 0 0 1px var(--edge);
 }
+.badge:is(.good, .warn, .bad, .busy) { box-shadow: none; }
 .badge.good { background: var(--good-paper); color: var(--good); }
 .badge.warn { background: var(--warn-paper); color: var(--warn); }
 .badge.bad { background: var(--bad-paper); color: var(--bad); }
@@ -54,10 +49,12 @@ code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, mo
   margin: 14px 0 0; padding: 12px 16px; border-radius: 8px; border-left: 5px solid var(--faint);
   background: var(--card);
 }
-.verdict strong { font-size: 16px; margin-right: 10px; overflow-wrap: anywhere; }
+.verdict strong { font-size: 18px; overflow-wrap: anywhere; }
+.verdict p { margin: 2px 0 0; overflow-wrap: anywhere; }
 .verdict.good { border-color: var(--good); }
 .verdict.warn { border-color: var(--warn); }
 .verdict.bad { border-color: var(--bad); }
+.verdict.busy { border-color: var(--busy); }
 .problems {
   list-style: none; margin: 0; padding: 12px 16px; display: grid; gap: 8px;
   background: var(--card); border: 1px solid var(--line); border-radius: 8px;
@@ -65,35 +62,32 @@ code { font: 12.5px ui-monospace, "Cascadia Mono", "DejaVu Sans Mono", Menlo, mo
 .problems .badge { justify-self: start; }
 .problems li { display: grid; grid-template-columns: 74px 1fr; gap: 0 10px; align-items: start; }
 .problems p { margin: 0; overflow-wrap: anywhere; }
-.problems .do::before { content: "\\2192\\a0"; }
-.flow { display: grid; grid-template-columns: repeat(4, 1fr); gap: 22px; margin: 18px 0 0; padding: 0; list-style: none; }
+.do { margin: 2px 0 0; }
+.do::before { content: "\\2192\\a0"; }
+.flow { display: grid; grid-template-columns: repeat(5, 1fr); gap: 12px; margin: 12px 0 0; padding: 0; list-style: none; }
 .flow li {
-  position: relative; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
+  background: var(--card); border: 1px solid var(--line); border-radius: 8px;
   border-top: 3px solid var(--faint); padding: 10px 14px; min-width: 0;
 }
 .flow .good { border-top-color: var(--good); }
 .flow .warn { border-top-color: var(--warn); }
 .flow .bad { border-top-color: var(--bad); }
 .flow .busy { border-top-color: var(--busy); }
-.flow li + li::before {
-  content: "\\2192"; position: absolute; left: -19px; top: 50%; transform: translateY(-50%);
-  color: var(--faint); font-size: 16px;
-}
 .flow h3 { margin: 0; font-size: 12px; font-weight: 600; color: var(--faint); }
 .flow .number { font-size: 26px; line-height: 1.25; font-weight: 600; letter-spacing: -0.02em; }
-.flow p { margin: 0; color: var(--faint); font-size: 13px; overflow-wrap: anywhere; }
-.lines { display: grid; grid-template-columns: repeat(3, 1fr); gap: 22px; margin: 0; padding: 0; list-style: none; }
+.flow .unit { margin-bottom: 4px; }
+.flow p { margin: 0; color: var(--faint); font-size: 12.5px; overflow-wrap: anywhere; }
+.lines { display: grid; grid-template-columns: repeat(2, 1fr); gap: 12px; margin: 0; padding: 0; list-style: none; }
 .lines li { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; min-width: 0; }
-.lines h3 { margin: 0 0 6px; font-size: 12px; font-weight: 600; color: var(--faint); }
-.lines p { margin: 4px 0 0; color: var(--faint); font-size: 13px; }
-.lines .value { min-height: 1.45em; }
+.lines h3 { margin: 0; font-size: 12px; font-weight: 600; color: var(--faint); }
+.lines .value { margin: 0 0 6px; min-height: 1.45em; font-weight: 600; }
 .plot { display: grid; grid-template-columns: auto 1fr auto; gap: 0 6px; font-size: 11px; color: var(--faint); line-height: 14px; }
 .plot .top { grid-area: 1 / 1; }
 .plot .zero { grid-area: 2 / 1; align-self: end; text-align: right; }
 .plot .line { grid-area: 1 / 2 / 3 / 4; }
 .plot .from { grid-area: 3 / 2; white-space: nowrap; }
 .plot .to { grid-area: 3 / 3; }
-.line { display: block; width: 100%; height: 44px; border-bottom: 1px solid var(--line); }
+.line { display: block; width: 100%; height: 44px; border-bottom: 1px solid var(--edge); }
 .line rect { fill: var(--bar); }
 .line rect:hover, .line rect.at { fill: var(--ink); }
 .line .cut { fill: var(--bar); stroke: var(--ink); stroke-width: 1; stroke-dasharray: 2 2; }
@@ -113,14 +107,22 @@ section > div + div { margin-top: 12px; }
 i { font-style: normal; color: var(--faint); }
 tr.bad > th:first-child { box-shadow: inset 3px 0 var(--bad); }
 tr.warn > th:first-child { box-shadow: inset 3px 0 var(--warn); }
+tr.busy > th:first-child { box-shadow: inset 3px 0 var(--busy); }
+.lean td, .lean tbody th { padding-top: 3px; padding-bottom: 3px; white-space: nowrap; }
+.lean th small { display: inline; margin-left: 8px; }
+.lean tbody th { max-width: 610px; overflow: hidden; text-overflow: ellipsis; }
+.lean th details { display: inline-block; margin: 0 0 0 8px; font-weight: 400; vertical-align: top; }
+.lean th details small { display: block; margin: 0; }
+.shared { margin: 0 0 8px; color: var(--faint); overflow-wrap: anywhere; }
 tr:target > * { background: var(--busy-paper); }
 #account td, #account th { padding-left: 7px; padding-right: 7px; font-size: 13px; }
 #account thead th { white-space: normal; font-size: 12px; }
 #account tbody th { overflow-wrap: anywhere; }
 #tools { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; margin-top: 14px; }
-#tools[hidden], tr[hidden] { display: none; }
+#tools[hidden], tr[hidden],
+.is-filtering :is(.scroll, section:has(table)):not(:has(tbody tr:not([hidden]))) { display: none; }
 #tools input[type=search] {
-  font: inherit; padding: 4px 10px; border: 1px solid var(--line); border-radius: 6px;
+  font: inherit; padding: 4px 10px; border: 1px solid var(--edge); border-radius: 6px;
   background: var(--card); color: inherit; width: 260px; max-width: 60vw;
 }
 th button { all: unset; cursor: pointer; font: inherit; color: inherit; }
@@ -137,22 +139,28 @@ time, .t { white-space: nowrap; }
 .n, td:has(.meter) { white-space: nowrap; }
 .text { overflow-wrap: anywhere; min-width: 160px; }
 .sum > * { font-weight: 600; border-top: 2px solid var(--line); }
-.meter { display: block; height: 5px; border-radius: 3px; background: var(--line); margin-top: 5px; min-width: 90px; }
+.meter { display: block; height: 5px; border-radius: 3px; background: var(--line); margin-top: 5px; min-width: 90px; outline: 1px solid var(--edge); }
 .meter rect { fill: var(--bar); }
 .meter.warn rect { fill: var(--warn); }
-details { margin-top: 10px; }
+section > details, div > details { margin-top: 10px; }
 summary { cursor: pointer; color: var(--faint); }
 .names { columns: 3 240px; margin: 4px 0 10px; padding: 0; list-style: none; }
 footer { color: var(--faint); padding-top: 22px; padding-bottom: 34px; font-size: 13px; }
 #lost { display: none; }
 .is-lost #lost { display: block; }
-.is-lost main { opacity: 0.45; }
+.is-lost main { filter: grayscale(1); }
+@media (max-width: 1100px) {
+  .flow .number { font-size: 20px; }
+}
 @media (max-width: 820px) {
   header, main, footer, #tools, #lost { padding-left: 14px; padding-right: 14px; }
-  .flow { grid-template-columns: repeat(2, 1fr); gap: 12px; }
-  .lines { grid-template-columns: 1fr; gap: 12px; }
-  .flow li + li::before { content: none; }
+  .flow { grid-template-columns: repeat(2, 1fr); gap: 8px; }
+  .lines { gap: 8px; }
+  .flow li, .lines li { padding: 8px 10px; }
+  .flow li:last-child { grid-column: 1 / -1; }
+  .problems li { grid-template-columns: 1fr; }
   #account tbody th { min-width: 120px; }
+  .lean tbody th { max-width: 60vw; min-width: 60vw; white-space: normal; overflow-wrap: anywhere; }
   .text { min-width: 320px; }
 }
 `;
@@ -165,7 +173,28 @@ export const PAGE_SCRIPT: string = `
 'use strict';
 const $ = id => document.getElementById(id);
 let seenAt = new Date();
-let order = {};
+let order = Object.create(null);
+
+// The filter and the order are kept in the address, so that a reload or a sent link shows the same rows.
+function readAddress() {
+  const query = new URLSearchParams(location.search);
+  $('filter').value = query.get('filter') ?? '';
+  $('unhealthy').checked = query.has('problems');
+  order = Object.create(null);
+  for (const text of query.getAll('sort')) {
+    const [id, column, way] = text.split(':');
+    order[id] = { column, isDown: way === 'down' };
+  }
+}
+function writeAddress() {
+  const query = new URLSearchParams();
+  if ($('filter').value !== '') query.set('filter', $('filter').value);
+  if ($('unhealthy').checked) query.set('problems', '1');
+  for (const [id, { column, isDown }] of Object.entries(order))
+    query.append('sort', id + ':' + column + ':' + (isDown ? 'down' : 'up'));
+  const text = query.toString();
+  history.replaceState(null, '', location.pathname + (text === '' ? '' : '?' + text) + location.hash);
+}
 
 function textOf(cell) {
   return cell.dataset.v ?? cell.querySelector('.t')?.title ?? cell.textContent.trim();
@@ -178,12 +207,14 @@ function compare(a, b) {
 function sortAll() {
   for (const [id, { column, isDown }] of Object.entries(order))
     for (const table of $(id)?.querySelectorAll('table') ?? []) {
-      const rows = [...table.tBodies[0].rows].filter(row => row.className !== 'sum');
-      rows.sort((a, b) => compare(textOf(a.cells[column]), textOf(b.cells[column])) * (isDown ? -1 : 1));
-      table.tBodies[0].append(...rows);
       const heads = [...table.tHead.rows[0].cells];
+      const at = heads.findIndex(head => head.textContent === column);
+      if (at < 0) continue;
+      const rows = [...table.tBodies[0].rows].filter(row => row.className !== 'sum');
+      rows.sort((a, b) => compare(textOf(a.cells[at]), textOf(b.cells[at])) * (isDown ? -1 : 1));
+      table.tBodies[0].append(...rows);
       for (const head of heads) head.removeAttribute('aria-sort');
-      heads[column].setAttribute('aria-sort', isDown ? 'descending' : 'ascending');
+      heads[at].setAttribute('aria-sort', isDown ? 'descending' : 'ascending');
     }
 }
 function filterAll() {
@@ -198,6 +229,7 @@ function filterAll() {
     if (!row.hidden) shown++;
   }
   const isFiltering = wanted !== '' || isUnhealthy;
+  document.body.classList.toggle('is-filtering', isFiltering);
   $('found').textContent = isFiltering ? shown + ' of ' + all + ' rows' : '';
   for (const fold of document.querySelectorAll('details:has(table)')) {
     if (isFiltering) {
@@ -237,10 +269,11 @@ document.addEventListener('click', ({ target }) => {
   const head = target.closest?.('thead th');
   if (!head) return;
   const id = head.closest('div[id]').id;
-  const column = head.cellIndex;
+  const column = head.textContent;
   const isDown = order[id]?.column === column ? !order[id].isDown : head.className === 'n';
   order[id] = { column, isDown };
   sortAll();
+  writeAddress();
 });
 document.addEventListener('pointermove', ({ target, clientX }) => {
   const chart = target.closest?.('.line');
@@ -262,13 +295,16 @@ document.addEventListener('keydown', event => {
   event.preventDefault();
   show(chart, chart.querySelector('.at')?.[step] ?? chart.querySelector('.at') ?? chart.lastElementChild);
 });
-$('tools')?.addEventListener('input', filterAll);
-$('tools')?.addEventListener('submit', event => event.preventDefault());
+$('tools').addEventListener('input', () => {
+  filterAll();
+  writeAddress();
+});
+$('tools').addEventListener('submit', event => event.preventDefault());
 
 async function refresh() {
   if (document.hidden || getSelection().type === 'Range') return;
   try {
-    const answer = await fetch(location.pathname + location.search, { signal: AbortSignal.timeout(${REFRESH_MS - 500}) });
+    const answer = await fetch(location.pathname, { signal: AbortSignal.timeout(${REFRESH_MS - 500}) });
     if (!answer.ok) throw new Error(String(answer.status));
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
     for (const fold of document.querySelectorAll('details[id]')) {
@@ -290,8 +326,14 @@ async function refresh() {
     document.body.classList.add('is-lost');
   }
 }
-if ($('tools')) $('tools').hidden = false;
+$('tools').hidden = false;
+readAddress();
 enliven();
+addEventListener('popstate', () => {
+  readAddress();
+  sortAll();
+  filterAll();
+});
 function openTarget() {
   const row = document.getElementById(location.hash.slice(1));
   const fold = row?.closest('details');

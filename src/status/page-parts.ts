@@ -8,7 +8,10 @@ export interface Reported {
   readonly reportedAt: string;
 }
 
-/** The meaning of a colour; `none` has no meaning. */
+/**
+ * The one scale of severity, for pills, rows, cards and bars: `bad`: data is missing or lost. `warn`: data will be lost
+ * soon, or is doubtful. `busy`: not known yet. `none` has no meaning.
+ */
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'none';
 
 /** The most rows that a table shows; /status.json has all. */
@@ -32,6 +35,11 @@ export function age(report: Reported, at: string | null): Html {
 /** A second name, in small letters. */
 export function faint(text: HtmlValue): Html {
   return html`<small class="faint">${text}</small>`;
+}
+
+/** What to do, behind the arrow that marks nothing else; null if there is nothing to do. */
+export function remedy(hint: string): Html | null {
+  return hint === '' ? null : html`<p class="do">${hint}</p>`;
 }
 
 /** A count, faint when it is 0; `–` when it is unknown. */
@@ -87,6 +95,8 @@ interface TableOptions<Item> {
   readonly anchorOf?: (item: Item) => string;
   readonly isSum?: (item: Item) => boolean;
   readonly isWhole?: boolean;
+  /** Rows of one line, for long lists. */
+  readonly isLean?: boolean;
 }
 
 const RANKS: Readonly<Record<Tone, number>> = { bad: 0, warn: 1, busy: 2, none: 3, good: 3 };
@@ -127,7 +137,7 @@ export function table<Item>(
 function plainTable<Item>(
   items: readonly Item[],
   columns: readonly Column<Item>[],
-  { toneOf = () => 'good', anchorOf, isSum = () => false }: TableOptions<Item>,
+  { toneOf = () => 'good', anchorOf, isSum = () => false, isLean = false }: TableOptions<Item>,
 ): Html {
   const titles = columns.map(
     ({ title, style }) =>
@@ -141,7 +151,7 @@ function plainTable<Item>(
     return html`<tr${anchor}${name}>${cells}</tr>
 `;
   });
-  return html`<div class="scroll" tabindex="0"><table><thead><tr>${titles}</tr></thead>
+  return html`<div class="scroll" tabindex="0"><table${isLean ? html` class="lean"` : null}><thead><tr>${titles}</tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 

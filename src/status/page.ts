@@ -3,25 +3,20 @@
 // hashes only: text from a service or a back end could not run even if it were not escaped.
 
 import { hash } from 'node:crypto';
-import { formatAge, formatBytes, formatCount, formatDuration } from '../lib/format.ts';
+import { formatAge, formatCount, formatDuration } from '../lib/format.ts';
 import { accountSection } from './account-report.ts';
-import {
-  backEndSection,
-  fullInText,
-  isFailing,
-  isFillingUp,
-  setAsideSection,
-} from './delivery-status.ts';
+import { backEndSection, setAsideSection } from './delivery-status.ts';
+import { flowBlock, lastAccepted, lastRead, latelySection } from './flow.ts';
 import { html, Html, type HtmlValue } from './html.ts';
 import { PAGE_SCRIPT, PAGE_STYLE, RELOAD_SECONDS } from './page-assets.ts';
-import { age, badge, section, type Tone } from './page-parts.ts';
+import { type Palette, PALETTES } from './palette.ts';
+import { age, badge, remedy, section, type Tone } from './page-parts.ts';
 import { counted, type Severity, shortTime } from './problem.ts';
 import { pullSections } from './pull-status.ts';
 import {
   areMetricsRead,
   discoverySection,
   driftSection,
-  isDown,
   servicesSection,
   targetsSection,
 } from './scrape-status.ts';
@@ -44,19 +39,19 @@ const STATE_TONES: Readonly<Record<StatusReport['state'], Tone>> = {
   stopping: 'warn',
 };
 
-const ICON_COLOURS: Readonly<Record<Tone, string>> = {
-  good: '1a7f4b',
-  warn: 'd08a00',
-  bad: 'b3261e',
-  busy: '2458b8',
-  none: '5d6878',
+const ICON_COLOURS: Readonly<Record<Tone, keyof Palette>> = {
+  good: 'good',
+  warn: 'warn',
+  bad: 'bad',
+  busy: 'busy',
+  none: 'faint',
 };
 
 export function renderPage(document: StatusDocument): string {
   const main = html`${verdictBlock(document)}
 ${flowBlock(document)}
 ${problemsSection(document)}
-${timelineSection(document)}
+${latelySection(document)}
 ${servicesSection(document)}
 ${discoverySection(document)}
 ${targetsSection(document)}
@@ -65,41 +60,61 @@ ${accountSection(document)}
 ${pullSections(document)}
 ${setAsideSection(document)}
 ${driftSection(document.targets)}`;
-  return pageAround(main, document, { name: 'prom2otlp', root: '' });
+  return pageAround(main, document, { name: 'prom2otlp', root: '', filter: 'Filter all rows' });
 }
+
+/** The page for a path that has none. `depth`: the number of folders in the path. */
+export function renderMissing(document: StatusDocument, line: string, depth: number): string {
+  const root = '../'.repeat(Math.min(depth, DEPTH_MAX));
+  const main = html`<div class="verdict none"><strong>Not found</strong><p>${line}</p>
+<p><a href="${root === '' ? './' : root}">To the status page</a></p></div>
+`;
+  const name = html`<a href="${root === '' ? './' : root}">prom2otlp</a>`;
+  return pageAround(main, document, { name, root, filter: null });
+}
+
+/** A deeper path is only found by mistake; its links would lead nowhere. */
+const DEPTH_MAX = 8;
 
 export interface PageFrame {
   readonly name: HtmlValue;
   /** The relative path to the first page. */
-  readonly root: '' | '../';
+  readonly root: string;
+  /** The label of the filter, which says what is filtered; null for a page without tables, which stays as it is. */
+  readonly filter: string | null;
 }
 
 /** A whole document with this content, titled by the verdict. */
 export function pageAround(main: Html, document: StatusDocument, frame: PageFrame): string {
   const { tone, title } = verdictOf(document);
+  const isLive = frame.filter !== null;
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} – prom2otlp</title>
+<title>${isLive ? title : 'Not found'} – prom2otlp</title>
 <link rel="icon" href="${iconOf(tone)}">
 <style>${new Html(PAGE_STYLE)}</style>
-<noscript><meta http-equiv="refresh" content="${RELOAD_SECONDS}"></noscript>
+${isLive ? html`<noscript><meta http-equiv="refresh" content="${RELOAD_SECONDS}"></noscript>` : null}
 </head>
 <body>
 ${header(document, frame)}
-<form id="tools" hidden><label>Filter <input type="search" id="filter" placeholder="service, target or reason" autocomplete="off"></label>
-<label><input type="checkbox" id="unhealthy"> unhealthy only</label> <span id="found" class="faint" aria-live="polite"></span></form>
-<div id="lost" role="alert"><div class="verdict bad"><strong>prom2otlp does not answer</strong> since <span id="lost-since"></span>; the values below are old.</div></div>
-<main>
+${isLive ? toolsOf(frame) : null}<main>
 ${main}
 </main>
 <footer>All times are UTC. Ages are relative to the report; hover over one for the time. For programs: <a href="${frame.root}status.json">status.json</a>.</footer>
-<script>${new Html(PAGE_SCRIPT)}</script>
+${isLive ? html`<script>${new Html(PAGE_SCRIPT)}</script>` : null}
 </body>
 </html>
 `.text;
+}
+
+function toolsOf({ filter }: PageFrame): Html {
+  return html`<form id="tools" hidden><label>${filter} <input type="search" id="filter" autocomplete="off"></label>
+<label><input type="checkbox" id="unhealthy"> with a problem only</label> <span id="found" class="faint" aria-live="polite"></span></form>
+<div id="lost" role="alert"><div class="verdict bad"><strong>prom2otlp does not answer</strong> since <span id="lost-since"></span>; the values below are old.</div></div>
+`;
 }
 
 function header(report: StatusDocument, { name, root }: PageFrame): Html {
@@ -115,7 +130,7 @@ function header(report: StatusDocument, { name, root }: PageFrame): Html {
 }
 
 function iconOf(tone: Tone): string {
-  const circle = `<circle cx="8" cy="8" r="7" fill="#${ICON_COLOURS[tone]}"/>`;
+  const circle = `<circle cx="8" cy="8" r="7" fill="${PALETTES.light[ICON_COLOURS[tone]]}"/>`;
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${circle}</svg>`;
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
@@ -129,7 +144,10 @@ function hashOf(text: string): string {
 /** The state of the whole program in a few words. */
 export interface Verdict {
   readonly tone: Tone;
+  /** Eight words at most. */
   readonly title: string;
+  /** What the title leaves out; '' if that is nothing. */
+  readonly detail: string;
   /** The numbers that support the title. */
   readonly evidence: string;
 }
@@ -141,110 +159,52 @@ const SEVERITY_TONES: Readonly<Record<Severity, Tone>> = {
 };
 
 export function verdictOf(document: StatusDocument): Verdict {
-  const errors = namesOfAll(document, 'error');
-  const warnings = namesOfAll(document, 'warning');
-  const evidence = evidenceOf(document);
-  if (errors !== '') return { tone: 'bad', title: errors, evidence };
-  if (document.state === 'stopping')
-    return { tone: 'warn', title: 'Stopping: the queue is being delivered', evidence };
-  if (document.state === 'starting') {
-    const missing = document.waitingFor.join(', ');
-    const title = missing === '' ? 'Starting' : `Starting: waiting for ${missing}`;
-    return { tone: 'busy', title, evidence };
-  }
-  if (warnings !== '') return { tone: 'warn', title: `Data flows, but ${warnings}`, evidence };
-  if (lastAccepted(document) === null)
-    return { tone: 'busy', title: 'Nothing accepted yet', evidence };
-  const isWaiting = document.pulls.some(({ state }) => state === 'waiting');
-  if (isWaiting) return { tone: 'busy', title: 'Data flows; not all has been read yet', evidence };
-  return { tone: 'good', title: 'Data flows', evidence };
+  return { ...headlineOf(document), evidence: evidenceOf(document) };
 }
 
-/** The title of the first problem of this severity, and the number of the others; '' if there is none. */
-function namesOfAll({ problems }: StatusDocument, severity: Severity): string {
-  const [first, ...more] = problems.filter(problem => problem.severity === severity);
-  if (first === undefined) return '';
-  const title =
-    first.title.length > TITLE_LENGTH ? `${first.title.slice(0, TITLE_LENGTH)}…` : first.title;
+function headlineOf(document: StatusDocument): Omit<Verdict, 'evidence'> {
+  const [error, warning] = (['error', 'warning'] as const).map(severity =>
+    document.problems.filter(problem => problem.severity === severity),
+  );
+  const [first] = error ?? [];
+  if (first !== undefined)
+    return { tone: 'bad', title: first.headline, detail: detailOf(error ?? []) };
+  if (document.state === 'stopping')
+    return { tone: 'warn', title: 'Stopping: the queue is being delivered', detail: '' };
+  if (document.state === 'starting') {
+    const missing = document.waitingFor.join(', ');
+    const detail = missing === '' ? '' : cut(`waiting for ${missing}`);
+    return { tone: 'busy', title: 'Starting', detail };
+  }
+  if (warning !== undefined && warning.length > 0)
+    return { tone: 'warn', title: 'Data flows, with a warning', detail: detailOf(warning) };
+  if (lastAccepted(document) === null)
+    return { tone: 'busy', title: 'Nothing accepted yet', detail: '' };
+  const isWaiting = document.pulls.some(({ state }) => state === 'waiting');
+  const detail = isWaiting ? 'not all has been read yet' : '';
+  return { tone: isWaiting ? 'busy' : 'good', title: 'Data flows', detail };
+}
+
+/** The title of the first problem, and the number of the others. */
+function detailOf([first, ...more]: StatusDocument['problems']): string {
+  const { title: whole = '', headline = '' } = first ?? {};
+  // Some titles begin with the words of the headline.
+  const isRepeated = whole.toLowerCase().startsWith(headline.toLowerCase());
+  const title = cut(isRepeated ? whole.slice(headline.length).trimStart() : whole);
   return more.length === 0 ? title : `${title} – and ${formatCount(more.length)} more`;
 }
 
-const TITLE_LENGTH = 200;
+function cut(text: string): string {
+  return text.length > DETAIL_LENGTH ? `${text.slice(0, DETAIL_LENGTH)}…` : text;
+}
+
+const DETAIL_LENGTH = 200;
 
 export function verdictBlock(document: StatusDocument): Html {
-  const { tone, title, evidence } = verdictOf(document);
-  return html`<div class="verdict ${tone}"><strong>${title}</strong><span class="faint">${evidence}</span></div>
+  const { tone, title, detail, evidence } = verdictOf(document);
+  const more = detail === '' ? null : html`<p>${detail}</p>`;
+  return html`<div class="verdict ${tone}"><strong>${title}</strong>${more}<p class="faint">${evidence}</p></div>
 `;
-}
-
-/** Four numbers from left to right: samples read, points made, points queued, points accepted. */
-function flowBlock(document: StatusDocument): Html {
-  const { targets, services, queue, senders, account } = document;
-  const { samples, points } = account.total;
-  const upCount = targets.filter(({ state }) => state === 'up').length;
-  const slowestMs = Math.max(0, ...targets.map(({ lastDurationMs }) => lastDurationMs ?? 0));
-  const lastPage = lastRead(document);
-  const isDoubtful = services.some(one => one.badLines > 0 || one.isSourceStale);
-  const areRead = areMetricsRead(document);
-  const accepted = lastAccepted(document);
-  const flows = accepted === null ? 'busy' : 'good';
-  return html`<ol class="flow">
-${card(
-  targets.some(isDown) ? 'bad' : !areRead ? 'none' : upCount === targets.length ? 'good' : 'busy',
-  ['Scraped', samples.read, 'samples'],
-  areRead
-    ? [
-        html`${formatCount(upCount)} of ${counted(targets.length, 'target')} up`,
-        lastPage === null
-          ? html`no good page yet`
-          : html`last good page ${age(document, lastPage)}, took ${formatDuration(slowestMs)}`,
-      ]
-    : [html`metrics are not read`],
-)}
-${card(
-  isDoubtful ? 'warn' : points.made > 0 ? 'good' : 'busy',
-  ['Typed', points.made, 'points'],
-  [
-    html`${formatCount(targets.reduce((sum, target) => sum + target.series, 0))} series now`,
-    html`${formatCount(samples.repeated)} repeated, ${formatCount(samples.dropped)} dropped`,
-  ],
-)}
-${card(queue.some(isFillingUp) ? 'warn' : 'good', ['Queued', points.queued, 'points wait'], queuedDetails(document))}
-${card(
-  senders.some(isFailing) ? 'bad' : flows,
-  ['Accepted', points.accepted, 'points'],
-  [
-    accepted === null ? html`none yet` : html`last ${age(document, accepted)}`,
-    html`${formatCount(points.rejected + points.setAside)} refused, ${formatCount(points.evicted)} evicted`,
-  ],
-)}
-</ol>
-`;
-}
-
-function card(
-  tone: Tone,
-  [title, count, unit]: readonly [title: string, count: number, unit: string],
-  details: readonly Html[],
-): Html {
-  const lines = details.map(line => html`<p>${line}</p>`);
-  return html`<li class="${tone}"><h3>${title}</h3><div class="number">${formatCount(count)}</div><p>${unit}</p>${lines}</li>`;
-}
-
-function queuedDetails(document: StatusDocument): readonly Html[] {
-  const { queue } = document;
-  const rows = queue.reduce((sum, { rows }) => sum + rows, 0);
-  const bytes = queue.reduce((sum, { bytes }) => sum + bytes, 0);
-  if (rows === 0) return [html`the queue is empty`];
-  const [oldest = null] = queue.flatMap(({ oldestAt }) => oldestAt ?? []).sort();
-  return [
-    html`${counted(rows, 'request')}, ${formatBytes(bytes)}`,
-    html`oldest ${age(document, oldest)}`,
-    ...queue
-      .map(({ signal, fullInMs }) => ({ signal, left: fullInText(fullInMs) }))
-      .filter(({ left }) => left !== '')
-      .map(({ signal, left }) => html`${signal}: ${left}`),
-  ];
 }
 
 export function problemsSection(document: StatusDocument): Html | null {
@@ -257,9 +217,9 @@ export function problemsSection(document: StatusDocument): Html | null {
       services.length === 0 ? null : html`<p class="faint">${services.join(', ')}${rest}</p>`;
     const isLasting = document.reportedAt === lastSeen;
     return html`
-<li>${badge(SEVERITY_TONES[severity], severity)}<div><p><b>${subject}:</b> ${message}</p>${who}${
-      hint === '' ? null : html`<p class="do">${hint}</p>`
-    }<p class="faint">since ${shortTime(since, document.reportedAt)} (${age(document, since)})${isLasting ? null : html`, last seen ${age(document, lastSeen)}`}</p></div></li>`;
+<li>${badge(SEVERITY_TONES[severity], severity)}<div><p><b>${subject}:</b> ${message}</p>${who}${remedy(
+      hint,
+    )}<p class="faint">since ${shortTime(since, document.reportedAt)} (${age(document, since)})${isLasting ? null : html`, last seen ${age(document, lastSeen)}`}</p></div></li>`;
   });
   const list = html`<ul class="problems">${items}</ul>`;
   return section('Problems', 'one line for each cause, and what to do about it', list);
@@ -275,80 +235,4 @@ function evidenceOf(document: StatusDocument): string {
     ? `${formatCount(upCount)} of ${count} up · last good page ${agoOf(lastRead(document))}`
     : `${count}, metrics are not read`;
   return `${scraped} · last accepted ${agoOf(lastAccepted(document))}`;
-}
-
-/** When metrics were last read successfully. */
-function lastRead({ pulls }: StatusDocument): string | null {
-  const metrics = pulls.filter(({ kind }) => kind === 'metrics');
-  return latest(metrics.map(({ lastSuccessAt }) => lastSuccessAt));
-}
-
-function lastAccepted({ senders }: StatusDocument): string | null {
-  return latest(senders.map(({ lastAcceptedAt }) => lastAcceptedAt));
-}
-
-function latest(times: readonly (string | null)[]): string | null {
-  const known = times.filter(at => at !== null);
-  return known.sort().at(-1) ?? null;
-}
-
-// The time lines: one bar per round of scrapes, as SVG, with its numbers in words. A round with a failed scrape is red. A
-// single bar far above all others is cut, so that the others can be told apart; its title has the value.
-
-type Slot = NonNullable<StatusReport['timeline']['slots'][number]>;
-
-const HEIGHT = 44;
-const BAR = 8;
-const GAP = 2;
-
-/** null before the first scrape. */
-function timelineSection({ timeline, targets }: StatusReport): Html | null {
-  const slots = timeline.slots.filter(slot => slot !== null);
-  if (slots.length === 0) return null;
-  const charts = [
-    chart('Samples', formatCount, slots, slot => slot.samples),
-    chart('Longest scrape', formatDuration, slots, slot => slot.durationMs),
-    // Never red: a failed scrape says nothing about the points that waited.
-    chart(
-      'Points that waited',
-      formatCount,
-      slots.map(slot => ({ ...slot, failures: 0 })),
-      slot => slot.queued,
-    ),
-  ];
-  const round = targets.length === 1 ? 'scrape' : 'round of scrapes';
-  const about = `a bar per ${round}, the newest on the right; red: a scrape failed`;
-  return section('Lately', about, html`<ul class="lines">${charts}</ul>`);
-}
-
-/** A bar more than this many times the second highest is cut: in full, it would flatten the others. */
-const CUT_RATIO = 2;
-
-function chart(
-  title: string,
-  format: (value: number) => string,
-  slots: readonly Slot[],
-  valueOf: (slot: Slot) => number,
-): Html {
-  const values = slots.map(valueOf);
-  const [most = 0, second = 0] = [...values].sort((a, b) => b - a);
-  const top = second > 0 && most > second * CUT_RATIO ? second * 1.25 : most;
-  const words = `last ${format(values.at(-1) ?? 0)}, at most ${format(most)}`;
-  const bars = slots.map((slot, index) => {
-    const value = valueOf(slot);
-    const isFailed = slot.failures > 0;
-    const share = top === 0 ? 0 : Math.min(1, value / top);
-    // One pixel at least: there was a scrape.
-    const height = Math.max(isFailed ? HEIGHT / 4 : 1, share * HEIGHT);
-    const tone = isFailed ? 'bad' : value > top ? 'cut' : '';
-    const failed = isFailed ? `, ${formatCount(slot.failures)} failed` : '';
-    return html`<rect${tone === '' ? null : html` class="${tone}"`} x="${index * BAR}" y="${(HEIGHT - height).toFixed(1)}" width="${BAR - GAP}" height="${height.toFixed(1)}"><title>${slot.at.slice(11, 19)} ${format(value)}${failed}</title></rect>`;
-  });
-  const width = Math.max(slots.length * BAR, BAR * 30);
-  const [first = '', last = ''] = [slots[0], slots.at(-1)].map(slot => slot?.at.slice(11, 16));
-  // While there are few bars, the newest one is not at the right end.
-  const isWhole = slots.length * BAR >= width;
-  const [from, to] = isWhole ? [first, last] : [`${first} to ${last}`, ''];
-  return html`<li><h3>${title}</h3><div class="plot"><span class="top">${format(top)}</span><svg class="line" tabindex="0" viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}: ${words}">${bars}</svg><span class="zero">0</span><span class="from">${from}</span><span class="to">${to}</span></div><p class="value" aria-live="polite">${words}</p></li>
-`;
 }

@@ -16,6 +16,8 @@ export interface StatusProblem {
   readonly hint: string;
   /** The problem in one line, with its time. */
   readonly title: string;
+  /** The problem in HEADLINE_WORDS at most. */
+  readonly headline: string;
   /** Stays the same as long as the problem lasts. */
   readonly cause: string;
   /** RFC 3339; the first and the last time that it was found. */
@@ -39,6 +41,8 @@ export interface Finding extends Pick<StatusProblem, 'severity' | 'subject' | 'm
   readonly shared?: string;
   /** The line for the banner, with `{since}` where the time belongs. */
   readonly title?: string;
+  /** When absent, the severity and the subject. */
+  readonly headline?: string;
   /** RFC 3339; when absent, the time of the first report that has the problem. */
   readonly since?: string | null;
   /** RFC 3339; when absent, the time of the report. */
@@ -99,11 +103,25 @@ function merged(group: readonly Finding[], since: string, reportedAt: string): S
     message,
     hint: first.hint,
     title: title ?? `${subject}: ${message}, since ${time}`,
+    headline: fewWords(first.headline ?? `${first.severity}: ${subject}`),
     cause: first.cause,
     since,
     lastSeen: seen.at(-1) ?? reportedAt,
     services: isAlone ? [] : subjects.slice(0, SUBJECTS_SHOWN_MAX),
   };
+}
+
+const HEADLINE_WORDS = 8;
+const WORD_LENGTH = 60;
+
+/** A sentence of HEADLINE_WORDS at most, each of WORD_LENGTH at most; `…` stands for what was cut. */
+function fewWords(text: string): string {
+  const words = text.split(' ');
+  const few = words
+    .slice(0, HEADLINE_WORDS)
+    .map(word => (word.length > WORD_LENGTH ? `${word.slice(0, WORD_LENGTH)}…` : word))
+    .join(' ');
+  return `${few.charAt(0).toUpperCase()}${few.slice(1)}${words.length > HEADLINE_WORDS ? '…' : ''}`;
 }
 
 /** `14:40:19` in UTC, with the day if it is not the day of the report. */

@@ -1,7 +1,7 @@
 // Logs and backup schedules in /status.json and on the page. For each field, this file has its
 // declaration, its source, its problems and its place on the page.
 
-import { nextFullRunMs } from '../backups/known-backups.ts';
+import { newestRestorableMs, nextRestorableRunMs } from '../backups/known-backups.ts';
 import type { ServiceBackups } from '../backups/service-backups.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
@@ -57,10 +57,10 @@ export interface ServiceBackupsReport {
   readonly name: string;
   /** True if the last attempt to read the schedules succeeded; null before the first. */
   readonly isUp: boolean | null;
-  readonly isFullScheduled: boolean | null;
+  readonly isRestorableScheduled: boolean | null;
   readonly scheduleCount: number | null;
-  readonly nextFullRunAt: string | null;
-  readonly lastFullFinishedAt: string | null;
+  readonly nextRestorableRunAt: string | null;
+  readonly newestRestorableAt: string | null;
   readonly readAt: string | null;
   readonly lastError: string | null;
   /** What to do about the error; '' if there is none. */
@@ -101,15 +101,15 @@ export function pullStatus(daemon: Daemon, nowMs: number): PullStatus {
 
 function backupsOfService(backups: ServiceBackups, nowMs: number): ServiceBackupsReport {
   const { service, isUp, known, error } = backups;
-  const nextMs = known === null ? null : nextFullRunMs(known, nowMs);
+  const nextMs = known === null ? null : nextRestorableRunMs(known, nowMs);
   return {
     service: service.id,
     name: service.name,
     isUp,
-    isFullScheduled: known === null ? null : nextMs !== null,
+    isRestorableScheduled: known === null ? null : nextMs !== null,
     scheduleCount: known?.schedules.length ?? null,
-    nextFullRunAt: instantOrNull(nextMs),
-    lastFullFinishedAt: instantOrNull(known?.finishedAtMs['full'] ?? null),
+    nextRestorableRunAt: instantOrNull(nextMs),
+    newestRestorableAt: instantOrNull(known && newestRestorableMs(known)),
     readAt: instantOrNull(known?.readAtMs ?? null),
     lastError: error?.message ?? null,
     hint: error?.hint ?? '',
@@ -159,7 +159,7 @@ export function pullFindings({ pulls }: Pick<PullStatus, 'pulls'>): readonly Fin
     const advice = { message: `${what}: ${first.message}`, hint: HINTS[reason] ?? sentence(hint) };
     const title = `${words} {since}: ${what}`;
     return group.map(({ failingSinceAt: since, lastAttemptAt: lastSeen }) =>
-      problem('error', words, advice, { cause, title, since, lastSeen }),
+      problem('error', words, advice, { cause, title, headline: words, since, lastSeen }),
     );
   });
 }
@@ -171,7 +171,7 @@ function whatFails(pulls: readonly PullReportStatus[]): string {
     .map(([kind, parts]) => {
       const count = parts.reduce((sum, part) => sum + part.serviceCount, 0);
       const whose = count === 1 ? (parts[0]?.firstService ?? '') : counted(count, 'service');
-      const text = whose === before ? kind : `${kind} of ${whose}`;
+      const text = whose === before || count === 0 ? kind : `${kind} of ${whose}`;
       before = whose;
       return text;
     })
@@ -198,15 +198,15 @@ export function pullProblems({
     ({ state, lastError }) => state === 'failed' && !known.has(lastError ?? ''),
   );
   const found = failed.map(({ service, type, lastError }) => {
-    const message = lastError ?? 'cannot be pulled';
-    const hint = 'The service keeps the logs; the daemon retries.';
+    const why = lastError ?? 'cannot be pulled';
+    const message = `${why}; the service keeps the logs, and the daemon retries`;
     const about = { cause: `logs: ${lastError ?? ''}` };
-    return problem('error', subjectOf(service, type), { message, hint }, about);
+    return problem('error', subjectOf(service, type), { message, hint: '' }, about);
   });
   for (const { at, service, type, archive, reason } of logs?.givenUp ?? []) {
     const advice = {
-      message: `the archive ${archive} was given up: ${reason}`,
-      hint: 'Its records may be missing; a gap record in the back end reports it.',
+      message: `the archive ${archive} was given up: ${reason}; its records may be missing`,
+      hint: 'Look for its gap record in the back end.',
     };
     const shared = `archives were given up: ${reason}`;
     const about = { cause: `given up: ${reason}`, shared, since: at, lastSeen: at };
@@ -219,19 +219,21 @@ export function pullProblems({
 }
 
 function backupProblems(backups: ServiceBackupsReport): readonly Finding[] {
-  const { name, isFullScheduled, lastError, hint } = backups;
+  const { name, isRestorableScheduled, lastError, hint } = backups;
   const subject = `backups of ${name}`;
   const found: Finding[] = [];
   if (lastError !== null) {
     const advice = { message: lastError, hint: sentence(hint) };
     found.push(problem('error', subject, advice, { cause: `backups: ${lastError}` }));
   }
-  if (isFullScheduled === false) {
+  if (isRestorableScheduled === false) {
     const advice = {
-      message: 'no full backup is scheduled',
+      message: 'no backup that restores is scheduled',
       hint: 'prom2otlp backups schedules create creates a schedule.',
     };
-    found.push(problem('warning', subject, advice, { cause: 'no full backup is scheduled' }));
+    found.push(
+      problem('warning', subject, advice, { cause: 'no backup that restores is scheduled' }),
+    );
   }
   return found;
 }
@@ -274,20 +276,21 @@ function readingSection(report: PullStatus & Reported): Html {
   return section('Reading', 'what is asked of the service, and how that goes', rows);
 }
 
-const PARTITION_TONES = { waiting: 'good', pulling: 'busy', failed: 'bad' } as const;
+const PARTITION_TONES = { waiting: 'good', pulling: 'good', failed: 'bad' } as const;
 
 type PartitionReport = Shown<PartitionStatus>;
 
-/** One line of the table: a log, or all logs of a healthy service. */
+/** One line of the table: a log, or all logs of a service that are well, or fail alike. */
 interface LogLine extends PartitionReport {
   readonly logCount: number;
 }
 
 function logLines(partitions: readonly PartitionReport[]): readonly LogLine[] {
-  return [...Map.groupBy(partitions, ({ service }) => service).values()].flatMap(logs => {
+  const keyOf = ({ service, state, lastError }: PartitionReport): string =>
+    `${service} ${String(state === 'failed')} ${lastError ?? ''}`;
+  return [...Map.groupBy(partitions, keyOf).values()].flatMap(logs => {
     const [first] = logs;
-    const isWell = logs.every(({ state, lastError }) => state !== 'failed' && lastError === null);
-    if (first === undefined || !isWell) return logs.map(log => ({ ...log, logCount: 1 }));
+    if (first === undefined) return [];
     const done = logs.map(({ doneUntil }) => doneUntil).filter(at => at !== null);
     return [
       {
@@ -315,9 +318,14 @@ function logsSection(
       : table(
           isClose ? partitions.map(log => ({ ...log, logCount: 1 })) : logLines(partitions),
           [
-            column('Service', ({ service }) => nameOf(service), 'head'),
-            column('Log', ({ type, source, logCount }) =>
-              logCount > 1 ? `${formatCount(logCount)} logs` : html`${type}${faint(source)}`,
+            ...(isClose
+              ? []
+              : [column<LogLine>('Service', ({ service }) => nameOf(service), 'head')]),
+            column(
+              'Log',
+              ({ type, source, logCount }) =>
+                logCount > 1 ? `${formatCount(logCount)} logs` : html`${type}${faint(source)}`,
+              isClose ? 'head' : null,
             ),
             column('State', ({ state }) => badge(PARTITION_TONES[state], state)),
             column('Done until', ({ doneUntil }) => age(report, doneUntil)),
@@ -327,8 +335,9 @@ function logsSection(
           ],
           {
             id: 'logs',
-            noun: 'service',
-            toneOf: ({ state }) => (state === 'failed' ? 'bad' : 'good'),
+            noun: isClose ? 'log' : 'service',
+            isLean: isClose,
+            toneOf: ({ state }) => PARTITION_TONES[state],
           },
         );
   const progress = catchUp.map(
@@ -370,16 +379,16 @@ function backupsSection(
     services,
     [
       column('Service', ({ name, service }) => html`${name}${faint(service)}`, 'head'),
-      column('Full backup', ({ isFullScheduled }) =>
-        isFullScheduled === null
+      column('Backup that restores', ({ isRestorableScheduled }) =>
+        isRestorableScheduled === null
           ? badge('none', 'unknown')
-          : isFullScheduled
+          : isRestorableScheduled
             ? badge('good', 'scheduled')
-            : badge('bad', 'none scheduled'),
+            : badge('warn', 'none scheduled'),
       ),
       countColumn('Schedules', ({ scheduleCount }) => scheduleCount),
-      column('Next', ({ nextFullRunAt }) => age(report, nextFullRunAt)),
-      column('Last', ({ lastFullFinishedAt }) => age(report, lastFullFinishedAt)),
+      column('Next', ({ nextRestorableRunAt }) => age(report, nextRestorableRunAt)),
+      column('Last', ({ newestRestorableAt }) => age(report, newestRestorableAt)),
       column(
         'Last error',
         ({ lastError }) =>
@@ -390,10 +399,13 @@ function backupsSection(
     {
       id: 'backups',
       noun: 'service',
-      toneOf: ({ isUp, isFullScheduled }) =>
-        isUp === false ? 'bad' : isFullScheduled === false ? 'warn' : 'good',
+      toneOf: ({ isUp, isRestorableScheduled }) =>
+        isUp === false ? 'bad' : isRestorableScheduled === false ? 'warn' : 'good',
     },
   );
   const next = nextLine('Next look', nextReadAt, report);
-  return section('Backups', 'whether the schedules of the service make full backups', [rows, next]);
+  return section('Backups', 'whether the schedules of the service make backups that restore', [
+    rows,
+    next,
+  ]);
 }

@@ -16,9 +16,10 @@ import {
   UPTIME_LOST,
 } from '../daemon/target-log.ts';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.ts';
+import { didYouMean } from '../lib/nearest.ts';
 import { printableUrl } from '../lib/printable.ts';
 import type { Family } from '../model/metric.ts';
-import { OUTCOME, OUTCOME_NAMES, type SeriesTable } from '../model/series-table.ts';
+import { OUTCOME, OUTCOME_NAMES, ROLE, type SeriesTable } from '../model/series-table.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
 import type { ServiceFacts } from '../service/inventory-api.ts';
 import { isDrop } from './account-report.ts';
@@ -31,6 +32,7 @@ import {
   countText,
   faint,
   numberList,
+  remedy,
   type Reported,
   section,
   table,
@@ -89,8 +91,10 @@ export interface ServiceReport extends Omit<ServiceOutcome, 'configIndex' | 'isU
   readonly isUp: boolean | null;
   /** What the service's own list says; null where it says nothing. */
   readonly inventory: InventoryReport | null;
-  /** Series that are sent, per family. */
+  /** Series of the page that are sent, per family. */
   readonly families: Readonly<Partial<Record<Family, number>>>;
+  /** Series that prom2otlp adds, such as `up`. */
+  readonly ownSeries: number;
   /** Samples of the last page that made no point, by reason. */
   readonly droppedByReason: Readonly<Record<string, number>>;
 }
@@ -134,7 +138,7 @@ export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
       id,
       name,
       inventory: inventoryOf(daemon, id),
-      ...(found.get(id) ?? { ...NO_OUTCOME, families: {}, droppedByReason: {} }),
+      ...(found.get(id) ?? { ...NO_OUTCOME, ...NO_SERIES, droppedByReason: {} }),
     })),
     unconfigured: unconfigured.slice(0, UNCONFIGURED_SHOWN_MAX),
     unconfiguredRest: {
@@ -196,7 +200,7 @@ function servicesOf(
   { target, services, reads, table }: TargetLog,
   isBrief: boolean,
 ): readonly (readonly [id: string, report: Omit<ServiceReport, 'id' | 'name' | 'inventory'>])[] {
-  const families = isBrief ? [] : familiesByService(table);
+  const series = isBrief ? [] : seriesByService(table);
   const dropped = Map.groupBy(
     reads.filter(({ outcome }) => isDrop(outcome)),
     ({ service }) => service,
@@ -207,21 +211,33 @@ function servicesOf(
     const drops = (dropped.get(id) ?? []).map(({ outcome, count }) => [outcome, count]);
     const report = {
       ...outcome,
-      families: families[table.serviceById.get(id) ?? -1] ?? {},
+      ...(series[table.serviceById.get(id) ?? -1] ?? NO_SERIES),
       droppedByReason: Object.fromEntries(drops) as Record<string, number>,
     };
     return [id, report];
   });
 }
 
-/** By service index: the series that are sent, per family. The series that the program adds count as `other`. */
-function familiesByService(table: SeriesTable): readonly Partial<Record<Family, number>>[] {
-  const counts = table.services.map((): Partial<Record<Family, number>> => ({}));
+type SeriesCounts = Pick<ServiceReport, 'families' | 'ownSeries'>;
+
+const NO_SERIES: SeriesCounts = { families: {}, ownSeries: 0 };
+
+/** By service index: the series that are sent. */
+function seriesByService(table: SeriesTable): readonly SeriesCounts[] {
+  const counts = table.services.map(() => ({
+    families: {} as Partial<Record<Family, number>>,
+    ownSeries: 0,
+  }));
   for (const row of table.order) {
     if (table.keyLength[row] === 0 || table.outcome[row] === OUTCOME.excluded) continue;
-    const service = counts[table.blocks[table.block[row] ?? 0]?.service ?? -1];
+    const count = counts[table.blocks[table.block[row] ?? 0]?.service ?? -1];
+    if (count === undefined) continue;
+    if (table.role[row] === ROLE.synthetic) {
+      count.ownSeries++;
+      continue;
+    }
     const family = table.metrics[table.metric[row] ?? 0]?.family ?? 'other';
-    if (service !== undefined) service[family] = (service[family] ?? 0) + 1;
+    count.families[family] = (count.families[family] ?? 0) + 1;
   }
   return counts;
 }
@@ -366,24 +382,32 @@ function targetProblems(target: TargetReport): readonly Finding[] {
   return found;
 }
 
-function serviceProblems({ targets, services }: ScrapeStatus): readonly Finding[] {
+function serviceProblems({ targets, services, unconfigured }: ScrapeStatus): readonly Finding[] {
+  const strangers = unconfigured.map(({ id }) => id);
   // All services of a failed target are down: the problem of the target is enough.
   const targetReasons = new Set(targets.map(target => target.lastReason));
   return services.flatMap(service => {
-    const { name, isUp, reason, inventory, isSourceStale, lostUptimes } = service;
+    const { name, isUp, reason, inventory } = service;
     const isAlone = isUp === false && reason !== 'stopped' && !targetReasons.has(reason);
     const isMaintained = reason === 'absent' && inventory?.isInMaintenance === true;
-    const advice = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
+    const usual = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
+    const meant = reason === 'absent' ? didYouMean(service.id, strangers) : '';
+    const advice =
+      meant === '' ? usual : { ...usual, hint: `${usual.hint} ${meant.replace('did', 'Did')}` };
     const down = isMaintained
       ? problem('warning', name, IN_MAINTENANCE, { cause: 'maintenance' })
       : problem('error', name, advice, { cause: `down: ${reason}` });
-    return [
-      ...(isAlone ? [down] : []),
-      ...(isSourceStale ? [problem('warning', name, SOURCE_STALE, { cause: 'source stale' })] : []),
-      ...(lostUptimes > 0 ? [problem('warning', name, UPTIME_LOST, { cause: 'uptime' })] : []),
-      ...dropWarnings(service),
-    ];
+    return [...(isAlone ? [down] : []), ...ownWarnings(service)];
   });
+}
+
+function ownWarnings(service: ServiceReport): readonly Finding[] {
+  const { name, isSourceStale, lostUptimes } = service;
+  return [
+    ...(isSourceStale ? [problem('warning', name, SOURCE_STALE, { cause: 'source stale' })] : []),
+    ...(lostUptimes > 0 ? [problem('warning', name, UPTIME_LOST, { cause: 'uptime' })] : []),
+    ...dropWarnings(service),
+  ];
 }
 
 function dropWarnings({ name, droppedByReason }: ServiceReport): readonly Finding[] {
@@ -470,7 +494,8 @@ export function servicesSection(
       countColumn('Samples', ({ samples }) => samples),
       countColumn('Points', ({ points }) => points),
       column('Dropped', droppedCell, 'n'),
-      column('Series per family', ({ families }) => numberList(families) ?? '–', 'text'),
+      column('Series of the page', ({ families }) => numberList(families) ?? '–', 'text'),
+      countColumn('Our own', ({ ownSeries }) => ownSeries),
     ],
     {
       id: 'services',
@@ -479,22 +504,34 @@ export function servicesSection(
       anchorOf: ({ id }) => `s-${encodeURIComponent(id)}`,
     },
   );
-  return section('Services', 'samples and points of the last page', rows);
+  const content = services.length > 0 ? rows : html`<p class="faint">None is known yet.</p>`;
+  return section('Services', 'samples and points of the last page', content);
 }
 
 /** The latest services that came or went; null if there are none. */
 export function discoverySection({ discovery, reportedAt }: ScrapeStatus & Reported): Html | null {
   if (discovery === null || discovery.changes.length === 0) return null;
+  // Services that come at once are one row.
+  const groups = [...Map.groupBy(discovery.changes, ({ at, change }) => `${at} ${change}`)];
   const rows = table(
-    discovery.changes,
+    groups.map(([, changes]) => changes),
     [
-      column('Service', ({ id, name }) => [name, name === id ? null : faint(id)], 'head'),
-      column('Change', ({ change }) => change, 'text'),
-      column('When', ({ at }) => age({ reportedAt }, at), 'text'),
+      column<Changes>('Service', changedNames, 'head'),
+      column<Changes>('Change', ([first]) => first?.change ?? '', 'text'),
+      column<Changes>('When', ([first]) => age({ reportedAt }, first?.at ?? null), 'text'),
     ],
     { id: 'changes', noun: 'change' },
   );
   return section('Coming and going', 'services that the key sees, by services: auto', rows);
+}
+
+type Changes = DiscoveryReport['changes'];
+
+function changedNames(changes: Changes): HtmlValue {
+  const [first, ...more] = changes;
+  if (first === undefined) return null;
+  if (more.length === 0) return [first.name, first.name === first.id ? null : faint(first.id)];
+  return [counted(changes.length, 'service'), faint(changes.map(({ name }) => name).join(', '))];
 }
 
 /** Samples and lines of the last page that made no point, and why. */
@@ -504,24 +541,24 @@ function droppedCell({ badLines, droppedByReason }: ServiceReport): HtmlValue {
   return [countText(dropped + badLines), reasons === null ? null : html`<small>${reasons}</small>`];
 }
 
-function serviceState({ isUp, reason, inventory, isSourceStale }: ServiceReport): Html {
+function serviceState(service: ServiceReport): Html {
+  const { isUp, reason, inventory, isSourceStale } = service;
   if (isUp === null) return badge('busy', 'waiting');
   if (reason === 'stopped') return badge('none', 'stopped');
-  const isMaintained = inventory?.isInMaintenance === true;
-  if (!isUp && isMaintained) return html`${badge('warn', 'down')}<small>maintenance</small>`;
-  if (!isUp) return html`${badge('bad', 'down')}<small>${reason}</small>`;
-  if (isMaintained) return html`${badge('good', 'up')}<small>maintenance</small>`;
-  return isSourceStale
-    ? html`${badge('warn', 'up')}<small>not moving</small>`
-    : badge('good', 'up');
+  const state = badge(serviceTone(service), isUp ? 'up' : 'down');
+  const usual = isUp ? (isSourceStale ? 'not moving' : '') : reason;
+  const why = inventory?.isInMaintenance === true ? 'maintenance' : usual;
+  return why === '' ? state : html`${state}<small>${why}</small>`;
 }
 
+/** As severe as the worst problem that the service has by itself. */
 function serviceTone(service: ServiceReport): Tone {
-  const { isUp, reason, inventory, isSourceStale, badLines } = service;
+  const { isUp, reason, inventory, badLines } = service;
   if (isUp === null) return 'busy';
   if (reason === 'stopped') return 'none';
   if (!isUp) return inventory?.isInMaintenance === true ? 'warn' : 'bad';
-  return isSourceStale || badLines > 0 ? 'warn' : 'good';
+  const isDoubtful = badLines > 0 || ownWarnings(service).length > 0;
+  return isDoubtful ? 'warn' : 'good';
 }
 
 const TARGET_STATES: Readonly<Record<TargetReport['state'], readonly [tone: Tone, word: string]>> =
@@ -539,7 +576,7 @@ export function targetsSection(report: ScrapeStatus & Reported): Html | null {
     report.targets,
     [
       column('Target', ({ name, url }) => html`${name}<code class="faint">${url}</code>`, 'head'),
-      column('State', ({ state }) => badge(...TARGET_STATES[state])),
+      column('State', target => badge(targetTone(target), TARGET_STATES[target.state][1])),
       column('Last scrape', ({ lastScrapeAt, lastDurationMs }) => [
         age(report, lastScrapeAt),
         lastDurationMs === null
@@ -565,10 +602,17 @@ export function targetsSection(report: ScrapeStatus & Reported): Html | null {
     {
       id: 'targets',
       noun: 'target',
-      toneOf: target => (target.badLines > 0 ? 'warn' : TARGET_STATES[target.state][0]),
+      toneOf: targetTone,
     },
   );
   return section('Targets', 'an address that is polled for one or more services', rows);
+}
+
+/** As severe as the worst problem of the target. */
+function targetTone(target: TargetReport): Tone {
+  const [tone] = TARGET_STATES[target.state];
+  const isDoubtful = targetProblems(target).some(({ severity }) => severity === 'warning');
+  return isDoubtful && tone !== 'bad' ? 'warn' : tone;
 }
 
 function lastErrorOf({
@@ -578,8 +622,7 @@ function lastErrorOf({
   badLines,
   firstProblem,
 }: TargetReport): Html {
-  if (lastReason !== '')
-    return html`${badge('bad', lastReason)} ${lastMessage}${hint === '' ? null : html`<small>${hint}</small>`}`;
+  if (lastReason !== '') return html`${badge('bad', lastReason)} ${lastMessage}${remedy(hint)}`;
   if (badLines === 0 || firstProblem === null) return html`<span class="faint">none</span>`;
   const { line, column, reason } = firstProblem;
   return html`${badge('warn', `${formatCount(badLines)} bad lines`)} line ${line}, column ${column}: ${reason}`;

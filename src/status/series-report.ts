@@ -73,6 +73,39 @@ export function labelsText({ labels }: Pick<SeriesReport, 'labels'>): string {
     .join(',');
 }
 
+/** Series that differ in nothing but their labels: same name, type, unit, value, times and outcome. */
+export interface AlikeSeries {
+  readonly first: SeriesReport;
+  /** The labels of each, without those that all series of the list share. */
+  readonly labels: readonly string[];
+}
+
+export interface FoldedSeries {
+  /** The labels that all series of the list have with the same value, as `a=1,b=2`; '' if there are none, or one series. */
+  readonly shared: string;
+  /** In the order of the list. */
+  readonly groups: readonly AlikeSeries[];
+}
+
+/** Leaves out what repeats: labels that all share, and series that are alike. */
+export function foldSeries(list: readonly SeriesReport[]): FoldedSeries {
+  const [first, ...others] = list;
+  const isShared = ([label, value]: readonly [string, string]): boolean =>
+    others.length > 0 && others.every(one => one.labels[label] === value);
+  const shared = Object.entries(first?.labels ?? {}).filter(isShared);
+  const names = new Set(shared.map(([label]) => label));
+  const ownLabels = ({ labels }: SeriesReport): string =>
+    labelsText({
+      labels: Object.fromEntries(Object.entries(labels).filter(([label]) => !names.has(label))),
+    });
+  const alike = Map.groupBy(list, one => JSON.stringify({ ...one, labels: null }));
+  const groups = [...alike.values()].flatMap(group => {
+    const [head] = group;
+    return head === undefined ? [] : [{ first: head, labels: group.map(ownLabels) }];
+  });
+  return { shared: labelsText({ labels: Object.fromEntries(shared) }), groups };
+}
+
 /** `12.5`, or `count 5, sum 1.25`; '' if there is none. */
 export function valueText({ value }: Pick<SeriesReport, 'value'>): string {
   if (value === null) return '';

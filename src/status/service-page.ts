@@ -6,13 +6,19 @@ import type { Daemon } from '../daemon/daemon.ts';
 import { formatCount } from '../lib/format.ts';
 import { accountNumbers, isDrop } from './account-report.ts';
 import { setAsideSection } from './delivery-status.ts';
-import { html, type Html } from './html.ts';
+import { html, type Html, type HtmlValue } from './html.ts';
 import { pageAround, problemsSection, verdictBlock } from './page.ts';
 import { age, badge, column, faint, numberList, section, table, type Tone } from './page-parts.ts';
 import { counted } from './problem.ts';
 import { pullSections } from './pull-status.ts';
 import { areMetricsRead, servicesSection } from './scrape-status.ts';
-import { labelsText, type SeriesReport, seriesOf, valueText } from './series-report.ts';
+import {
+  type AlikeSeries,
+  foldSeries,
+  type SeriesReport,
+  seriesOf,
+  valueText,
+} from './series-report.ts';
 import type { StatusDocument, StatusReport } from './status-report.ts';
 
 /** The part of the status report about one service, and its series. */
@@ -80,7 +86,7 @@ ${pullSections(document, true)}
 ${setAsideSection(document)}
 ${areRead ? seriesSection(document) : null}`;
   const title = html`<a href="../">prom2otlp</a> / ${name}`;
-  return pageAround(main, document, { name: title, root: '../' });
+  return pageAround(main, document, { name: title, root: '../', filter: 'Filter series and logs' });
 }
 
 function seriesSection(document: StatusDocument & ServiceLook): Html {
@@ -101,29 +107,72 @@ function seriesSection(document: StatusDocument & ServiceLook): Html {
   return section('Series', 'of the last page, as they are sent', [families, more, none]);
 }
 
+/** One line a row: labels that all rows share are above the table, series that differ only in labels are one row. */
 function familyTable(family: string, list: readonly SeriesReport[], report: StatusDocument): Html {
-  return table(
-    list,
+  const { shared, groups } = foldSeries(list);
+  const seriesColumn = <Value extends HtmlValue>(
+    title: string,
+    of: (one: SeriesReport) => Value,
+    style: 'n' | null = null,
+  ) => column<AlikeSeries>(title, ({ first }) => of(first), style);
+  // A column with the same words in all rows is in the line above the table, too.
+  const isVaried = (of: (one: SeriesReport) => unknown): boolean =>
+    new Set(list.map(of)).size > 1 || list.length === 1;
+  const [from, sent] = [isVaried(one => one.typeSource), isVaried(one => one.outcome)];
+  const isDated = isVaried(one => one.time);
+  const rows = table(
+    groups,
     [
-      column('Series', one => html`${one.name}${faint(labelsText(one))}`, 'head'),
-      column('Type', ({ type }) => type),
-      column('From', ({ typeSource }) => SOURCES[typeSource]),
-      column('Unit', ({ unit }) => unit),
-      column('Value', one => valueText(one), 'n'),
-      column('Start', ({ start }) => age(report, start)),
-      column('Time', ({ time }) => age(report, time)),
-      column('Last change', ({ changed }) => age(report, changed)),
-      column('Sent', ({ outcome }) =>
-        outcome === 'used' ? 'yes' : badge(outcomeTone(outcome), outcome.replaceAll('_', ' ')),
-      ),
+      column('Series', group => seriesName(family, group), 'head'),
+      seriesColumn('Value', valueText, 'n'),
+      seriesColumn('Unit', ({ unit }) => unit),
+      seriesColumn('Type', ({ type }) => type),
+      ...(from ? [seriesColumn('From', sourceOf)] : []),
+      seriesColumn('Start', ({ start }) => age(report, start)),
+      ...(isDated ? [seriesColumn('Time', ({ time }) => age(report, time))] : []),
+      seriesColumn('Last change', ({ changed }) => age(report, changed)),
+      ...(sent ? [seriesColumn('Sent', sentText)] : []),
     ],
     {
       id: `series-${family}`,
       noun: 'series',
       isWhole: true,
-      toneOf: ({ outcome }) => outcomeTone(outcome),
+      isLean: true,
+      toneOf: ({ first }) => outcomeTone(first.outcome),
     },
   );
+  const [first] = list;
+  if (first === undefined) return rows;
+  const facts: HtmlValue[] = [
+    shared === '' ? [] : [shared],
+    from ? [] : [html`type from ${sourceOf(first)}`],
+    isDated ? [] : [html`time ${age(report, first.time)}`],
+    sent ? [] : [first.outcome === 'used' ? 'sent' : sentText(first)],
+  ].flat();
+  const line = facts.map((fact, i) => [i === 0 ? 'All: ' : ' · ', fact]);
+  return html`${facts.length === 0 ? null : html`<p class="shared">${line.flat()}</p>`}${rows}`;
+}
+
+function sourceOf({ typeSource }: SeriesReport): string {
+  return SOURCES[typeSource];
+}
+
+function sentText({ outcome }: SeriesReport): HtmlValue {
+  if (outcome === 'used') return 'yes';
+  return badge(outcomeTone(outcome), outcome.replaceAll('_', ' '));
+}
+
+function seriesName(family: string, { first, labels }: AlikeSeries): HtmlValue {
+  const [only = ''] = labels;
+  // Long labels are cut on the screen; the tooltip has them.
+  if (labels.length === 1)
+    return [
+      first.name,
+      only === '' ? null : html`<small class="faint" title="${only}">${only}</small>`,
+    ];
+  const id = `alike-${family}-${first.name}-${only}`;
+  const lines = labels.map(text => faint(text));
+  return html`${first.name}<details id="${id}"><summary>${counted(labels.length, 'series')} alike</summary>${lines}</details>`;
 }
 
 /** Where a type came from. */

@@ -30,7 +30,7 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
 import { printableJson, printableText } from '../lib/printable.ts';
 import type { Reload } from '../daemon/reload.ts';
-import { PAGE_POLICY, renderPage } from './page.ts';
+import { PAGE_POLICY, renderMissing, renderPage } from './page.ts';
 import { counted, ProblemBook } from './problem.ts';
 import { lookAt, renderServicePage, type ServiceLook } from './service-page.ts';
 import { instant } from './times.ts';
@@ -248,7 +248,10 @@ async function answer(request: IncomingMessage, context: Context): Promise<Answe
     return text(403, 'another site has asked for this: type the address instead');
   return context.pages.run(async () => {
     await nextTurn();
-    return request.socket.destroyed ? text(503, 'the client is gone') : await pageOf(path, context);
+    if (request.socket.destroyed) return text(503, 'the client is gone');
+    const found = await pageOf(path, context);
+    const isBrowser = (request.headers.accept ?? '').includes('text/html');
+    return found.status === 404 && isBrowser ? missing(path, found, context) : found;
   });
 }
 
@@ -273,7 +276,7 @@ async function closeLook(
   book: ProblemBook,
 ): Promise<Answer> {
   const [, name = ''] = CLOSE_PATH.exec(path) ?? [];
-  if (name === '') return text(404, `not found: the paths are ${PATHS}`);
+  if (name === '') return text(404, `there is no such path: the paths are ${PATHS}`);
   if (!mayLookClose(options))
     return text(403, 'labels can hold data: set status.token, or listen on 127.0.0.1');
   const look = await options.service(decoded(name));
@@ -281,8 +284,15 @@ async function closeLook(
   return page(renderServicePage(withProblems(look, book, true)));
 }
 
+/** A 404 for people: in the design of the page, with the same words. */
+async function missing(path: string, found: Answer, { options, book }: Context): Promise<Answer> {
+  const document = withProblems(await options.report(true), book, true);
+  const depth = path.split('/').length - 2;
+  return { ...page(renderMissing(document, found.body.trim(), depth)), status: 404 };
+}
+
 const PATHS = '/, /services/ID, /status.json, /metrics, /healthz and /readyz';
-const NO_SERVICE = 'not found: the configuration has no service with this id';
+const NO_SERVICE = 'the configuration has no service with this id';
 
 function decoded(name: string): string {
   try {

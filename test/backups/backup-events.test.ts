@@ -13,7 +13,14 @@ const DAILY: KnownSchedule = {
 };
 
 function known(...schedules: KnownSchedule[]): KnownBackups {
-  return { schedules, types: ['full'], finishedAtMs: {}, readAtMs: NOW };
+  return {
+    schedules,
+    types: ['full'],
+    finishedAtMs: {},
+    window: null,
+    restorable: ['full'],
+    readAtMs: NOW,
+  };
 }
 
 test('the first answer and an unchanged answer make no event', () => {

@@ -27,7 +27,15 @@ function schedule(changes: Partial<KnownSchedule> = {}): KnownSchedule {
 }
 
 function known(changes: Partial<KnownBackups> = {}): KnownBackups {
-  return { schedules: [schedule()], types: ['full'], finishedAtMs: {}, readAtMs: NOW, ...changes };
+  return {
+    schedules: [schedule()],
+    types: ['full'],
+    finishedAtMs: {},
+    window: null,
+    restorable: ['full', 'snapshot', 'dump'],
+    readAtMs: NOW,
+    ...changes,
+  };
 }
 
 /** Each point as `name{attributes} value`, without schedule counts of 0. */
@@ -69,10 +77,11 @@ describe('the gauges', () => {
     expect(shown(backupGauges(known({ finishedAtMs }), true, NOW))).toEqual([
       'up{} 1',
       'schedules{type=full,state=active} 1',
-      'full_scheduled{} 1',
+      'restorable_scheduled{} 1',
       `next_run_timestamp_seconds{type=full} ${Date.UTC(2026, 2, 5, 2) / 1000}`,
       'next_run_seconds{type=full} 61200',
       'last_finished_age_seconds{type=full} 25200',
+      'restorable_age_seconds{} 25200',
     ]);
   });
 
@@ -84,19 +93,23 @@ describe('the gauges', () => {
       'schedules{type=full,state=ended} 0',
       'schedules{type=full,state=failed} 0',
       'schedules{type=full,state=unknown} 0',
-      'full_scheduled{} 0',
+      'restorable_scheduled{} 0',
     ]);
   });
 
-  test('report a scheduled full backup only if one will run', () => {
+  test('report a scheduled backup that restores only if one will run', () => {
+    const types = ['full', 'snapshot', 'dump', 'incremental', 'binarylog'];
     const check = (changes: Partial<KnownSchedule>, value: number): void =>
-      expect(shown(backupGauges(known({ schedules: [schedule(changes)] }), true, NOW))).toContain(
-        `full_scheduled{} ${value}`,
-      );
+      expect(
+        shown(backupGauges(known({ schedules: [schedule(changes)], types }), true, NOW)),
+      ).toContain(`restorable_scheduled{} ${value}`);
     check({ status: 'Failed' }, 1);
     check({ schedule: 'once', scheduledAtMs: NOW + HOUR_MS }, 1);
     check({ isSuspended: true }, 0);
+    check({ type: 'snapshot' }, 1);
+    check({ type: 'dump' }, 1);
     check({ type: 'incremental' }, 0);
+    check({ type: 'binarylog' }, 0);
     check({ type: 'unknown' }, 0);
     check({ schedule: 'once', scheduledAtMs: NOW - HOUR_MS }, 0);
     check({ schedule: 'daily' }, 0);
@@ -119,6 +132,30 @@ describe('the gauges', () => {
     );
   });
 
+  test('show the newest state that restores, and the window', () => {
+    const check = (changes: Partial<KnownBackups>, want: readonly string[]): void => {
+      const all = shown(backupGauges(known(changes), true, NOW));
+      expect(all.filter(one => /^(?:restorable_age|window)/.test(one))).toEqual(want);
+    };
+    const hoursAgo = (hours: number): number => NOW - hours * HOUR_MS;
+    check({}, []);
+    check({ finishedAtMs: { incremental: hoursAgo(1), binarylog: hoursAgo(1) } }, []);
+    check(
+      { finishedAtMs: { incremental: hoursAgo(1), full: hoursAgo(3), snapshot: hoursAgo(2) } },
+      ['restorable_age_seconds{} 7200'],
+    );
+    // The window is newer than any backup, and restores alone.
+    const window = { startMs: hoursAgo(48), endMs: hoursAgo(0.5) };
+    const start = `window_start_timestamp_seconds{} ${window.startMs / 1000}`;
+    const end = `window_end_timestamp_seconds{} ${window.endMs / 1000}`;
+    check({ window }, ['restorable_age_seconds{} 1800', start, end]);
+    check({ window, finishedAtMs: { full: hoursAgo(3) } }, [
+      'restorable_age_seconds{} 1800',
+      start,
+      end,
+    ]);
+  });
+
   test('are a single series without an answer', () => {
     expect(shown(backupGauges(null, false, NOW))).toEqual(['up{} 0']);
   });
@@ -126,10 +163,13 @@ describe('the gauges', () => {
 
 test('the number of types is bounded, and further types count together', () => {
   const many = Array.from({ length: 40 }, (_, i) => `t${i}`);
-  const types = addTypes([], many);
+  const restorable = ['full', 'snapshot'];
+  const types = addTypes([], many, restorable);
   expect(types).toHaveLength(16);
   expect(types[0]).toBe('full');
-  expect(addTypes(types, ['late'])).toEqual(types);
+  expect(addTypes(types, ['late'], restorable)).toEqual(types);
+  // What restores is never counted with others.
+  expect(addTypes(types, ['snapshot'], restorable)).toEqual([...types, 'snapshot']);
   expect(typeAmong(types, 't3')).toBe('t3');
   const schedules = [schedule({ type: 't38' }), schedule({ type: 't39' })];
   const gauges = backupGauges(known({ schedules, types }), true, NOW);
@@ -150,6 +190,9 @@ test('a series that ends gets one marker', () => {
 test('the state survives as a blob, and an invalid blob counts as the first answer', () => {
   const all = known({ finishedAtMs: { full: 1 } });
   expect(BACKUPS.read(saveKnown(all))).toEqual(all);
+  const { window, restorable, ...former } = all;
+  const blob = Buffer.from(JSON.stringify(former));
+  expect(BACKUPS.read(blob)).toEqual({ ...former, window, restorable });
   for (const blob of ['', '{}', '[]', '{"schedules":1}'])
     expect(BACKUPS.read(Buffer.from(blob))).toBeNull();
 });

@@ -132,12 +132,16 @@ test('each service has its gauges in its own Resource', async () => {
   expect(await gaugesOf(ORDERS)).toEqual([
     'up{} 1',
     'schedules{state=active,type=full} 1',
-    'full_scheduled{} 1',
+    'restorable_scheduled{} 1',
     `next_run_timestamp_seconds{type=full} ${Date.UTC(2026, 2, 5, 2) / 1000}`,
     'next_run_seconds{type=full} 61200',
     'last_finished_age_seconds{type=full} 24480',
+    // The window reaches until a minute ago.
+    'restorable_age_seconds{} 60',
+    `window_start_timestamp_seconds{} ${Date.UTC(2026, 1, 26, 2, 12) / 1000}`,
+    `window_end_timestamp_seconds{} ${clock.nowMs() / 1000 - 60}`,
   ]);
-  expect(queue.account.get(ORDERS, 'point/made')).toBe(10);
+  expect(queue.account.get(ORDERS, 'point/made')).toBe(13);
 });
 
 test('names have the namespace prefix if the metrics have it', async () => {
@@ -221,12 +225,13 @@ test('a service without schedules any more keeps its values; its next run ends',
   await gaugesOf(ORDERS);
   await change('DELETE', '/1');
   await backups.cycle(never);
-  expect(await gaugesOf(ORDERS)).toContain('full_scheduled{} 1');
+  expect(await gaugesOf(ORDERS)).toContain('restorable_scheduled{} 1');
   await backups.cycle(never);
-  expect(await gaugesOf(ORDERS)).toEqual([
+  expect((await gaugesOf(ORDERS)).filter(one => !one.startsWith('window_'))).toEqual([
     'up{} 1',
-    'full_scheduled{} 0',
+    'restorable_scheduled{} 0',
     'last_finished_age_seconds{type=full} 24480',
+    'restorable_age_seconds{} 60',
     'next_run_timestamp_seconds{type=full} ended',
     'next_run_seconds{type=full} ended',
   ]);
@@ -240,18 +245,18 @@ describe('when the schedules cannot be read', () => {
     await clock.advance(44 * MINUTE_MS);
     await backups.cycle(never);
     expect(await gaugesOf(ORDERS)).toEqual(
-      expect.arrayContaining(['up{} 0', 'full_scheduled{} 1']),
+      expect.arrayContaining(['up{} 0', 'restorable_scheduled{} 1']),
     );
     expect(backups.services[0]?.error?.message).toContain('the service failed (500');
     await clock.advance(2 * MINUTE_MS);
     await backups.cycle(never);
     const late = await gaugesOf(ORDERS);
-    expect(late).toEqual(expect.arrayContaining(['up{} 0', 'full_scheduled{} ended']));
+    expect(late).toEqual(expect.arrayContaining(['up{} 0', 'restorable_scheduled{} ended']));
     await backups.cycle(never);
     expect(await gaugesOf(ORDERS)).toEqual(['up{} 0']);
     simulator.resetFaults();
     await backups.cycle(never);
-    expect(await gaugesOf(ORDERS)).toContain('full_scheduled{} 1');
+    expect(await gaugesOf(ORDERS)).toContain('restorable_scheduled{} 1');
     expect(backups.services[0]?.error).toBeNull();
   });
 

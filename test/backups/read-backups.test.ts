@@ -11,15 +11,19 @@ const ENDED = '2026-03-04T02:10:00Z';
 interface Answers {
   readonly schedules: ScriptedAnswer;
   readonly backups?: ScriptedAnswer;
+  readonly window?: ScriptedAnswer;
 }
 
-async function read({ schedules, backups = { body: [] } }: Answers, before?: KnownBackups) {
-  await using service = await scriptedService(({ path }) =>
-    path.includes('/schedules') ? schedules : backups,
-  );
+async function read(answers: Answers, before?: KnownBackups) {
+  const { schedules, backups = { body: [] }, window = { status: 404 } } = answers;
+  await using service = await scriptedService(({ path }) => {
+    if (path.includes('/pointintime/')) return window;
+    return path.includes('/schedules') ? schedules : backups;
+  });
   return await readBackups({
     client: service.client,
     serviceId: 'db1',
+    restorable: ['full', 'Dump'],
     before: before ?? null,
     clock: new FakeClock(NOW),
     signal: new AbortController().signal,
@@ -137,6 +141,8 @@ describe('the last backup', () => {
     schedules: [],
     types: ['full', 'log'],
     finishedAtMs: { full: 7 },
+    window: null,
+    restorable: ['full', 'dump'],
     readAtMs: 1,
   };
 
@@ -194,5 +200,54 @@ describe('the last backup', () => {
       known: { finishedAtMs: { full: NOW, log: Date.parse(ENDED) } },
       backupsError: { kind: 'unreadable', message: expect.stringContaining('not the whole list') },
     });
+  });
+});
+
+describe('the window', () => {
+  const schedules = { body: [] };
+  const start_time = '2026-03-01T00:00:00Z';
+  const times = { start_time, end_time: ENDED };
+  const window = { startMs: Date.parse(start_time), endMs: Date.parse(ENDED) };
+
+  async function check(body: unknown, want: KnownBackups['window'] = window): Promise<void> {
+    expect((await knownOf({ schedules, window: { body } })).window).toEqual(want);
+  }
+
+  test('is read from each form of the answer', async () => {
+    await check(times);
+    await check({ service_id: 'db1', ...times });
+    await check({ window: times });
+    await check([{ service_id: 'db2' }, { service_id: 'db1', ...times }]);
+    await check({ windows: [{ service_id: 'db1', ...times }] });
+    await check({ db1: times, db2: {} });
+  });
+
+  test('is unknown if it is of another service, or no window', async () => {
+    await check({ service_id: 'db2', ...times }, null);
+    await check([], null);
+    await check({ start_time: ENDED, end_time: start_time }, null);
+    await check({ start_time, end_time: 'now' }, null);
+    // An end that is ahead would hide that nothing new is kept.
+    await check({ start_time, end_time: '2026-03-04T11:00:00Z' }, null);
+  });
+
+  test('is unknown, without an error, where the service or the key has no look-up', async () => {
+    const before: KnownBackups = { ...(await knownOf({ schedules })), window };
+    for (const status of [400, 403, 404, 405]) {
+      const result = await read({ schedules, window: { status } }, before);
+      expect(result).toMatchObject({ known: { window: null }, backupsError: null });
+    }
+  });
+
+  test('does not change while it cannot be read, and the failure is reported', async () => {
+    const before: KnownBackups = { ...(await knownOf({ schedules })), window };
+    for (const [status, kind] of [
+      [503, 'server'],
+      [429, 'rate'],
+      [401, 'key'],
+    ] as const) {
+      const result = await read({ schedules, window: { status } }, before);
+      expect(result).toMatchObject({ known: { window }, backupsError: { kind } });
+    }
   });
 });

@@ -55,6 +55,7 @@ const CHANGES: Readonly<Record<string, Tree>> = {
   'metrics.prefixes.multimaster': { metrics: { prefixes: { multimaster: ['other_'] } } },
   'metrics.overrides': { metrics: { overrides: [{ match: 'x', type: 'gauge' }] } },
   'metrics.rename': { metrics: { rename: [{ match: 'x', name: 'y' }] } },
+  'logs.formats': { logs: { enabled: true, formats: { other: 'lines' } } },
   'otlp.tls.ca': { otlp: { ...OTLP, endpoint: 'https://127.0.0.1:1', tls: { ca: CA } } },
   'otlp.tls.cert': { otlp: { ...OTLP, tls: { cert: CERTIFICATE, key: PRIVATE_KEY } } },
   'otlp.tls.key': { otlp: { ...OTLP, tls: { cert: CERTIFICATE, key: PRIVATE_KEY } } },

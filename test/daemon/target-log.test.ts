@@ -49,6 +49,12 @@ test('refused series are told by family and count, never by the value of a label
   expect(JSON.stringify(lines)).not.toContain('secret');
 });
 
+test('a service that is missing beside one with nearly the same id is a likely mistake', () => {
+  const page = 'a{namespace="db2"} 1\na{namespace="orders"} 1\n';
+  const [line] = logged({ services: ['db1'], unconfigured: 'drop' }, [page]);
+  expect(line).toMatchObject({ service: 'db1', reason: 'absent', hint: 'did you mean db2?' });
+});
+
 test('F6: a page without the uptime of its proxy is not told; one that has lost it is', () => {
   const ofServer = 'namespace="local",service_name="s",server_name';
   const pages = (lines: (minute: number) => readonly string[]): string[] =>

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { Timeline, TIMELINE_SLOTS } from '../../src/daemon/timeline.ts';
 
 const START = Date.UTC(2026, 2, 4, 9);
-const scrape = { samples: 10, durationMs: 5, isFailed: false, queued: 3 };
+const sums = { made: 40, accepted: 30, lost: 2 };
+const scrape = { samples: 10, durationMs: 5, isFailed: false, queued: 3, sums: () => sums };
 
 test('a slot is one round of all targets', () => {
   const timeline = new Timeline();
@@ -14,14 +15,15 @@ test('a slot is one round of all targets', () => {
     durationMs: 9,
     isFailed: true,
     queued: 1,
+    sums: () => ({ made: 50, accepted: 40, lost: 3 }),
   });
   timeline.note({ ...scrape, target: 'b', atMs: START + 60_000 });
   const { slotMs, slots } = timeline.report(60_000);
   expect(slotMs).toBe(60_000);
   expect(slots).toHaveLength(TIMELINE_SLOTS);
   expect(slots.slice(-2)).toEqual([
-    { at: '2026-03-04T09:00:00.000Z', samples: 10, durationMs: 9, failures: 1, queued: 3 },
-    { at: '2026-03-04T09:01:00.000Z', samples: 10, durationMs: 5, failures: 0, queued: 3 },
+    { at: '2026-03-04T09:00:00.000Z', samples: 10, durationMs: 9, failures: 1, queued: 3, ...sums },
+    { at: '2026-03-04T09:01:00.000Z', samples: 10, durationMs: 5, failures: 0, queued: 3, ...sums },
   ]);
   expect(slots.slice(0, -2).every(slot => slot === null)).toBe(true);
 });

@@ -40,7 +40,7 @@ async function change(method: string, path: string, body?: object): Promise<void
 
 test('new, changed and removed schedules are reported, also over a restart; no key is', async () => {
   const daemon = rig.run(config());
-  await until('a full backup is scheduled', () => newest('full_scheduled') === 1);
+  await until('a backup that restores is scheduled', () => newest('restorable_scheduled') === 1);
   expect(newest('up')).toBe(1);
   expect(newest('next_run_seconds')).toBeGreaterThan(0);
   expect(newest('last_finished_age_seconds')).toBeGreaterThan(0);
@@ -53,12 +53,12 @@ test('new, changed and removed schedules are reported, also over a restart; no k
   await change('DELETE', '/1');
   await change('DELETE', '/5');
   const next = rig.run(config());
-  await until('no full backup is scheduled', () => newest('full_scheduled') === 0);
+  await until('no backup that restores is scheduled', () => newest('restorable_scheduled') === 0);
   await until('both vanished', () => events().length === 4);
   expect(events()).toEqual(['appeared', 'changed', 'vanished', 'vanished']);
   const url = await next.ready();
   const page = await (await fetch(url)).text();
-  expect(page).toContain('no full backup is scheduled');
+  expect(page).toContain('no backup that restores is scheduled');
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('prom2otlp_backup_reads_total{result="ok"}');
   expect(metrics).toContain(`prom2otlp_backup_events_total{service="${ORDERS}",kind="vanished"} 2`);
@@ -69,7 +69,7 @@ test('new, changed and removed schedules are reported, also over a restart; no k
 test('once and check --probe report the state of the schedules', async () => {
   const file = config({ queue: { directory: null } });
   const once = await run(['once', '--config', file]);
-  expect(once.stdout).toMatch(/FULL BACKUP[^]*dbpgf10000001 \(orders\) +none scheduled +0 +- /);
+  expect(once.stdout).toMatch(/RESTORABLE[^]*dbpgf10000001 \(orders\) +none scheduled +0 +- /);
   expect(once.code).toBe(0);
   rig.simulator.setFaults({ path: SCHEDULES, status: 403 });
   const refused = await run(['once', '--config', file]);

@@ -28,7 +28,7 @@ test('the demo prints the address of its status page, shows that data flows, and
   const shows = async (text: string): Promise<boolean> =>
     (await (await fetch(url)).text()).includes(text);
   expect(await shows('orders')).toBe(true);
-  const schedules = 'whether the schedules of the service make full backups';
+  const schedules = 'whether the schedules of the service make backups that restore';
   await until('the backups are read', () => shows(schedules), PATIENCE_MS);
   const { stdout } = await demo.stop();
   expect(stdout).toMatch(/metrics that arrived, by type: .*\d+ sum/);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { editDistance, nearest } from '../../src/lib/nearest.ts';
+import { didYouMean, editDistance, nearest } from '../../src/lib/nearest.ts';
 
 test('the distance counts insertions, deletions, replacements and swaps of neighbours', () => {
   const check = (from: string, to: string, want: number): void => {
@@ -37,4 +37,14 @@ test('the nearest word is suggested', () => {
   check('ke', 'key');
   check('', undefined);
   check('i'.repeat(10_000), undefined);
+});
+
+test('words that are one slip away are named', () => {
+  const ids = ['dbpgf10000001', 'dbpgf10000002', 'orders'];
+  const check = (word: string, want: string): void => expect(didYouMean(word, ids)).toBe(want);
+  check('dbpgf1000001', 'did you mean dbpgf10000001?');
+  check('DBPGF10000002', 'did you mean dbpgf10000002 or dbpgf10000001?');
+  check('order', 'did you mean orders?');
+  check('oder', '');
+  check('dbpgf10000099', '');
 });

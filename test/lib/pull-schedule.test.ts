@@ -28,6 +28,11 @@ test('times are in UTC', () => {
 });
 
 describe('a schedule', () => {
+  test('has the time between two runs', () => {
+    expect(new PullSchedule({ intervalMs: 300_000 }, 'id').everyMs(NOW)).toBe(300_000);
+    expect(new PullSchedule({ cron: '0 3 * * *' }, 'id').everyMs(NOW)).toBe(86_400_000);
+  });
+
   test('by an interval spreads the targets by a tenth of it, and is due at once if it is over', () => {
     const schedules = Array.from(
       { length: 50 },

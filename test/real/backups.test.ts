@@ -1,5 +1,5 @@
 // The monitoring of backups with real back ends: a Prometheus stores the gauges and evaluates the shipped alert rules,
-// and a Collector receives the events. One of two services has no full backup scheduled, then has one, then none.
+// and a Collector receives the events. One of two services has no backup that restores scheduled, then has one, then none.
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ import { askPromql } from './support/promql.ts';
 const KEY = 'key-of-the-backups-test';
 const ORDERS = 'dbpgf10000001';
 const SESSIONS = 'dbpgf10000004';
-const ALERT = 'NoFullBackupScheduled';
+const ALERT = 'NothingRestorableScheduled';
 const WAIT_MS = 60_000;
 
 const skip = await reasonToSkip([prometheus, collector]);
@@ -80,10 +80,10 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
     return (await askPromql(metrics.url, query))[0]?.value;
   }
 
-  test('the alert fires for the service that has no full backup scheduled, and for no other', async () => {
+  test('the alert fires for the service that has no backup that restores scheduled, and for no other', async () => {
     await until('it fires', async () => (await firing()).length > 0, WAIT_MS);
     expect(await firing()).toEqual([SESSIONS]);
-    expect(await valueOf('full_scheduled', ORDERS)).toBe(1);
+    expect(await valueOf('restorable_scheduled', ORDERS)).toBe(1);
     expect(await valueOf('schedules', SESSIONS)).toBe(0);
   });
 
@@ -105,7 +105,7 @@ describe.skipIf(skip !== null)('backups at a real Prometheus and a real Collecto
     const schedule = { service_id: SESSIONS, backup_type: 'full', schedule: '0 3 * * *' };
     await change('POST', '', schedule);
     await until('it ends', async () => (await firing()).length === 0, WAIT_MS);
-    expect(await valueOf('full_scheduled', SESSIONS)).toBe(1);
+    expect(await valueOf('restorable_scheduled', SESSIONS)).toBe(1);
     await change('DELETE', `/${await idOf(SESSIONS)}`);
     await until('it fires', async () => (await firing()).length > 0, WAIT_MS);
     // A staleness marker ends the series of its next run at once, not after minutes.

@@ -68,6 +68,7 @@ test('schedules and backups', async () => {
       const read = await readBackups({
         client: new ServiceClient({ http: answering(json) }),
         serviceId: 'db1',
+        restorable: ['full'],
         before: null,
         clock: systemClock,
         signal: new AbortController().signal,

@@ -260,6 +260,11 @@ describe('connections', () => {
     await using plain = await startHttpServer((_request, response) => void response.end());
     const clear = await failureOf(`https://localhost:${plain.port}`, { ca: TEST_TLS.ca });
     expect(clear.reason, clear.message).toBe('tls');
+    expect(clear.message).toMatch(/: the TLS handshake failed \(wrong version number\)$/);
+    expect(clear.hint).toContain('the port does not use TLS');
+    const unencrypted = await failureOf(`http://localhost:${server.port}`);
+    expect(unencrypted.reason).toBe('reset');
+    expect(unencrypted.hint).toContain('it may want https:// in api.base_url');
     expect(server.requests).toEqual([]);
   });
 

@@ -19,7 +19,7 @@ const refusal = requestError({ reason: 'auth' }, REQUEST, { status: 403 });
 const ofBackups = (ids: string): RegExp => new RegExp(`"service_id":"db(${ids})"`);
 
 describe('a refusal', () => {
-  /** Metrics that are read once a minute, and logs. */
+  /** Metrics that are read once a minute, and logs every five. */
   function parts() {
     const clock = new FakeClock();
     const key = new KeyHold(clock);
@@ -27,7 +27,7 @@ describe('a refusal', () => {
     const source = { isNew: false };
     const client = { host: 'api.example.com', isKeyNew: () => source.isNew };
     const metrics = testReport(clock, { holdOff, client }, key);
-    const logs = testReport(clock, { kind: 'logs', client }, key);
+    const logs = testReport(clock, { kind: 'logs', client, intervalMs: 5 * MINUTE_MS }, key);
     const refused = (): { isRefused: true; startedMs: number } => ({
       isRefused: true,
       startedMs: clock.monotonicMs(),
@@ -35,32 +35,57 @@ describe('a refusal', () => {
     return { clock, metrics, logs, source, refused };
   }
 
-  test('within two intervals of a success of any part is a right that the part lacks', async () => {
-    const { clock, metrics, logs, refused } = parts();
-    metrics.succeeded();
-    await clock.advance(2 * MINUTE_MS);
-    logs.failed(refusal, refused());
-    expect(logs.status).toMatchObject({ state: 'failed', reason: 'auth', isKeyRefused: false });
-    expect([logs.held(), logs.heldMs(), metrics.held()]).toEqual([refusal, 30_000, null]);
-    expect(metrics.status.state).toBe('ok');
-  });
+  test.each(['metrics', 'logs'] as const)(
+    'within two intervals of a success of the %s is a right that the other part lacks',
+    async name => {
+      const { clock, refused, ...both } = parts();
+      const [well, lacking] =
+        name === 'metrics' ? [both.metrics, both.logs] : [both.logs, both.metrics];
+      well.succeeded();
+      await clock.advance(2 * well.options.intervalMs);
+      lacking.failed(refusal, refused());
+      expect(lacking.status).toMatchObject({ reason: 'auth', isKeyRefused: false });
+      expect([lacking.held() ?? null, well.held()]).toEqual([
+        name === 'metrics' ? refusal : null,
+        null,
+      ]);
+      expect(well.status.state).toBe('ok');
+      // Without another success, nothing shows any more that the key is good.
+      await clock.advance(1);
+      expect(lacking.status.isKeyRefused).toBe(true);
+      lacking.failed(refusal, refused());
+      expect(well.held()).toBe(refusal);
+    },
+  );
 
-  test('without such a success holds all parts for a minute', async () => {
+  test('without a success of another part that counts holds all parts for a minute', async () => {
     const { clock, metrics, logs, refused } = parts();
+    // Each part's own success ends with its own refusal.
     logs.succeeded();
-    await clock.advance(2 * MINUTE_MS + 1);
+    metrics.succeeded();
+    logs.failed(refusal, refused());
+    expect(logs.status.isKeyRefused).toBe(false);
     metrics.failed(refusal, refused());
     expect([metrics.held(), logs.held()]).toEqual([refusal, refusal]);
     for (const { status } of [metrics, logs])
       expect(status).toMatchObject({ state: 'failed', reason: 'auth', isKeyRefused: true });
-    // The logs have sent no request.
-    expect(logs.status.lastAttemptAtMs).toBe(logs.status.lastSuccessAtMs);
     await clock.advance(MINUTE_MS);
     expect([metrics.held(), logs.held(), logs.heldMs()]).toEqual([null, null, 0]);
     expect(metrics.status.isKeyRefused).toBe(true);
     logs.succeeded();
-    metrics.failed(refusal, refused());
     expect(metrics.status).toMatchObject({ reason: 'auth', isKeyRefused: false });
+    metrics.failed(refusal, refused());
+    expect(logs.held()).toBe(null);
+  });
+
+  test('that holds all parts is a failure of a part that sends no request', async () => {
+    const { clock, metrics, logs, refused } = parts();
+    logs.succeeded();
+    await clock.advance(10 * MINUTE_MS + 1);
+    metrics.failed(refusal, refused());
+    expect(logs.held()).toBe(refusal);
+    expect(logs.status).toMatchObject({ state: 'failed', reason: 'auth', isKeyRefused: true });
+    expect(logs.status.lastAttemptAtMs).toBe(logs.status.lastSuccessAtMs);
   });
 
   test('ends with the first success, and when the source has another key', () => {
@@ -148,9 +173,16 @@ describe('a right that is lacking', () => {
     world.start(world.logs());
     await nextTurn();
     await world.verdicts(HOUR_MS);
-    const [, logs] = world.reports;
+    const [metrics, logs] = world.reports;
     expect(logs?.status.state).toBe('ok');
     expect(world.count(/proxy-log/, HOUR_MS / 2)).toBeGreaterThan(4);
+    // It is told the same all the time, although logs are read less often than metrics.
+    let toldRefusedCount = 0;
+    for (let second = 0; second < 3600; second++) {
+      await world.clock.advance(1000);
+      if (metrics?.status.isKeyRefused !== false) toldRefusedCount++;
+    }
+    expect(toldRefusedCount).toBe(0);
   });
 });
 
@@ -169,7 +201,8 @@ describe('a revoked key', () => {
     world.start(world.backups(6), world.logs());
     await world.clock.advance(1.5 * MINUTE_MS);
     key.isGood = false;
-    await world.clock.advance(400_000);
+    // The backups are the last part to ask again: until then, their success counts.
+    await world.clock.advance(20 * MINUTE_MS);
     const metrics = world.reports.filter(({ options }) => options.kind === 'metrics');
     expect(metrics.every(({ status }) => status.isKeyRefused)).toBe(true);
     const fromMs = world.clock.monotonicMs();

@@ -80,7 +80,8 @@ test('a request is refused for each field that the specification forbids', () =>
   check({ key: 'a\nb' }, 'key', 'without control characters');
   check({ key: 'x'.repeat(1025) }, 'key', 'at most 1024 characters');
   check(source({ bucket: 'backups' }), 'external_source.bucket', 'expected s3://NAME or gs://');
-  check(source({ method: 'rsync' }), 'external_source.method', 'enginebackup or enginedump');
+  check(source({ method: ' ' }), 'external_source.method', 'got an empty one');
+  expect(restoreProblems({ ...REQUEST, ...source({ method: 'rsync' }) })).toBeNull();
   check(source({ credentials: '{}' }), 'external_source.credentials', 'standard base64');
   check(source({ encryption_key: '' }), 'external_source.encryption_key', 'one line of text');
   check(source({ encryption_key: 'a\nb' }), 'external_source.encryption_key', 'one line of text');

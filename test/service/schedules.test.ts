@@ -3,7 +3,6 @@ import {
   type ScheduleQuery,
   type ScheduleRequest,
   scheduleProblems,
-  scheduleWarnings,
 } from '../../src/service/backups-api.ts';
 import { type ScriptedAnswer, scriptedService } from '../support/service-client.ts';
 
@@ -229,7 +228,9 @@ describe('a request is refused for', () => {
     check(storage('gs://Big Bucket'), path, '"Big Bucket" is not a bucket name');
     check(storage('s3://b'), path, '"b" is not a bucket name: it has at least three lower-case');
     check(storage('gs://backups/daily'), path, 'expected the bucket alone, as gs://backups');
-    expect(scheduleProblems({ ...REQUEST, ...storage('gs://my_backups.eu') })).toBeNull();
+    check(storage('gs://backups//'), path, 'expected the bucket alone, as gs://backups');
+    for (const bucket of ['gs://my_backups.eu', 's3://backups/'])
+      expect(scheduleProblems({ ...REQUEST, ...storage(bucket) })).toBeNull();
   });
 
   test('its credentials, which are not repeated', () => {
@@ -240,12 +241,7 @@ describe('a request is refused for', () => {
     expect(JSON.stringify(problem)).not.toContain('cret');
   });
 
-  test('not an unknown type of backup: that gives a warning', () => {
-    const request = { ...REQUEST, backup_type: 'incremental' };
-    expect(scheduleProblems(request)).toBeNull();
-    expect(scheduleWarnings(request)).toEqual([
-      '"incremental" is not a known backup type, only "full" is; it is sent anyway',
-    ]);
-    expect(scheduleWarnings(REQUEST)).toEqual([]);
+  test('not a type of backup: the service decides which it takes', () => {
+    expect(scheduleProblems({ ...REQUEST, backup_type: 'whole' })).toBeNull();
   });
 });

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { accountReport } from '../../src/status/account-report.ts';
-import { PAGE_POLICY, renderPage, verdictOf } from '../../src/status/page.ts';
+import { ratesOf } from '../../src/status/flow.ts';
+import { PAGE_POLICY, renderMissing, renderPage, verdictOf } from '../../src/status/page.ts';
 import { TABLE_ROWS_MAX } from '../../src/status/page-parts.ts';
 import { type StatusReport, withProblems } from '../../src/status/status-report.ts';
 import {
@@ -24,8 +25,16 @@ function pageOf(changes: Partial<StatusReport> = {}): string {
 }
 
 describe('the verdict', () => {
-  const check = (changes: Partial<StatusReport>, tone: string, title: string): void =>
-    expect(verdictOf(withProblems(sampleReport(changes)))).toMatchObject({ tone, title });
+  const check = (
+    changes: Partial<StatusReport>,
+    tone: string,
+    title: string,
+    detail = '',
+  ): void => {
+    const verdict = verdictOf(withProblems(sampleReport(changes)));
+    expect(verdict).toMatchObject({ tone, title, detail });
+    expect(verdict.title.split(' ').length).toBeLessThanOrEqual(8);
+  };
 
   test('says whether data flows', () => {
     check({}, 'good', 'Data flows');
@@ -34,7 +43,8 @@ describe('the verdict', () => {
     check(
       { ...starting, waitingFor: ['the first cycle'] },
       'busy',
-      'Starting: waiting for the first cycle',
+      'Starting',
+      'waiting for the first cycle',
     );
     check({ state: 'stopping' }, 'warn', 'Stopping: the queue is being delivered');
     // Notes are no cause for alarm.
@@ -43,22 +53,32 @@ describe('the verdict', () => {
     check(
       { services: [stale] },
       'warn',
-      'Data flows, but orders: its timestamps do not move: the service repeats the same values, since 09:30:00',
+      'Data flows, with a warning',
+      'orders: its timestamps do not move: the service repeats the same values, since 09:30:00',
     );
     check(
       { pulls: [samplePull({ state: 'waiting' })] },
       'busy',
-      'Data flows; not all has been read yet',
+      'Data flows',
+      'not all has been read yet',
     );
   });
 
   test('is bad if data is missing, in any state', () => {
     const down = { pulls: [failedPull('dns')] };
-    const title = 'no address found for api.example.com since 09:20:00: metrics of 2 services';
-    check(down, 'bad', title);
-    check({ ...down, state: 'starting' }, 'bad', title);
+    const title = 'No address found for api.example.com';
+    const detail = 'since 09:20:00: metrics of 2 services';
+    check(down, 'bad', title, detail);
+    check({ ...down, state: 'starting' }, 'bad', title, detail);
     const both = { ...down, senders: [sampleSender({ state: 'holding' })] };
-    check(both, 'bad', `${title} – and 1 more`);
+    check(both, 'bad', title, `${detail} – and 1 more`);
+    const sender = sampleSender({ state: 'retrying', lastError: 'no answer' });
+    const said = 'metrics to https://otlp.example.com/v1/metrics: no answer, since 09:30:00';
+    check({ senders: [sender] }, 'bad', 'Back end accepts no metrics', said);
+    // Names may be long.
+    const long = sampleService('a', 'x y '.repeat(50), { isUp: false, reason: 'absent' });
+    const { title: few } = verdictOf(withProblems(sampleReport({ services: [long] })));
+    expect(few).toBe('Error: x y x y x y x…');
     // The daemon runs, but has a problem in red: `ready` is not green beside it.
     expect(pageOf(down)).toContain('<span class="badge none">ready</span>');
     expect(pageOf()).toContain('<span class="badge good">ready</span>');
@@ -80,11 +100,93 @@ test('the data path is shown in numbers and ages', () => {
     }),
   );
   expect(text).toContain(
-    'Scraped 216,720 samples 1 of 1 target up last good page 21 s ago , took 184 ms',
+    'Scraped 1,204 samples a minute 1 of 1 target up last good page 21 s ago , took 184 ms 216,720 in all',
   );
-  expect(text).toContain('Typed 215,948 points 1,204 series now 6,720 repeated, 0 dropped');
+  expect(text).toContain(
+    'Typed 1,216 points a minute 1,192 series, and 12 of our own 215,948 in all 6,720 repeated, 0 dropped',
+  );
   expect(text).toContain('Queued 3,788 points wait 22 requests, 1.5 KiB oldest 22 min ago');
-  expect(text).toContain('Accepted 212,160 points last 20 s ago 0 refused, 0 evicted');
+  expect(text).toContain('Accepted 1,210 points a minute last 20 s ago 212,160 in all');
+  expect(text).toContain('Lost 0 points 0 refused, 0 evicted of 215,948 points made');
+});
+
+test('rates are of the last minutes, however long the rounds are', () => {
+  const ratesAt = (times: readonly number[]): unknown =>
+    ratesOf({
+      timeline: {
+        slotMs: 0,
+        slots: [
+          null,
+          ...times.map((seconds, i) => ({
+            at: secondsAgo(-seconds),
+            samples: 100,
+            durationMs: 1,
+            failures: 0,
+            queued: 0,
+            made: i * 120,
+            accepted: i * 60,
+            lost: i * 2,
+          })),
+        ],
+      },
+    });
+  const each = { samples: 100, made: 120, accepted: 60, lost: 2 };
+  expect(ratesAt([0, 60, 120])).toEqual(each);
+  // Only the rounds of the last five minutes count.
+  expect(ratesAt([0, 3600, 3660, 3720])).toEqual(each);
+  // Rounds of ten minutes: the last two.
+  expect(ratesAt([0, 600])).toEqual({ samples: 10, made: 12, accepted: 6, lost: 0.2 });
+  expect(ratesAt([0])).toBe(null);
+  // The clock was set back.
+  expect(ratesAt([60, 0])).toBe(null);
+});
+
+describe('one scale of severity', () => {
+  const cardOf = (title: string, changes: Partial<StatusReport>): string =>
+    new RegExp(`<li class="(\\w+)"><h3>${title}`).exec(pageOf(changes))?.[1] ?? '';
+  const rowOf = (id: string, changes: Partial<StatusReport>): readonly string[] => {
+    const [, rest = ''] = pageOf(changes).split(`<div id="${id}">`);
+    const [, row = 'good'] = /<tbody><tr(?: id="[^"]*")?(?: class="(\w+)")?>/.exec(rest) ?? [];
+    const [, pill = ''] = /class="badge (\w+)"/.exec(rest) ?? [];
+    return [row, pill];
+  };
+
+  test('points that were lost are red, a queue that fills is amber', () => {
+    expect(cardOf('Lost', {})).toBe('good');
+    const account = sampleAccount();
+    account.add('dbpgf1', 'point/evicted', 1);
+    expect(cardOf('Lost', { account: accountReport(account) })).toBe('bad');
+    expect(cardOf('Queued', {})).toBe('good');
+    const filling = { queue: [sampleQueue({ bytes: 9, fullInMs: 86_400_000 })] };
+    expect(cardOf('Queued', filling)).toBe('warn');
+    expect(rowOf('back-end', filling)).toEqual(['warn', 'warn']);
+  });
+
+  test('a row has the colour of its pill', () => {
+    const service = (changes: object): Partial<StatusReport> => ({
+      services: [sampleService('a', 'orders', changes)],
+    });
+    expect(rowOf('services', service({}))).toEqual(['good', 'good']);
+    expect(rowOf('services', service({ badLines: 1 }))).toEqual(['warn', 'warn']);
+    expect(rowOf('services', service({ lostUptimes: 1 }))).toEqual(['warn', 'warn']);
+    expect(rowOf('services', service({ isUp: false, reason: 'x' }))).toEqual(['bad', 'bad']);
+    expect(rowOf('services', service({ isUp: null }))).toEqual(['busy', 'busy']);
+    const skewed = { targets: [sampleTarget({ clockSkewMs: 86_400_000 })] };
+    expect(rowOf('targets', skewed)).toEqual(['warn', 'warn']);
+    const failing = { senders: [sampleSender({ state: 'holding' })] };
+    expect(rowOf('back-end', failing)).toEqual(['bad', 'bad']);
+  });
+});
+
+test('the arrow marks a remedy and nothing else', () => {
+  const page = pageOf({
+    targets: [sampleTarget({ state: 'auth', lastReason: 'auth', hint: 'look' })],
+  });
+  expect(page).toContain('<p class="do">look</p>');
+  const [rule = '', ...more] = [...page.matchAll(/[^}]*\\2192[^}]*/g)].map(([text]) => text.trim());
+  expect(rule).toMatch(/^\.do::before/);
+  expect(more).toEqual([]);
+  expect(page).not.toContain('→');
 });
 
 test('a failing target shows its last error and the remedy, above the healthy ones', () => {
@@ -103,7 +205,7 @@ test('a failing target shows its last error and the remedy, above the healthy on
     sampleService('a', 'well'),
     sampleService('b', 'failing', { isUp: false, reason: 'absent' }),
   ];
-  const servicesText = textOf(pageOf({ services })).split('Series per family')[1] ?? '';
+  const servicesText = textOf(pageOf({ services })).split('Our own')[1] ?? '';
   expect(servicesText).toMatch(/failing b down absent .*well a up/);
 });
 
@@ -203,9 +305,9 @@ test('style and script are allowed by their hashes, and nothing else is', () => 
 
 test('time lines have a text for their content, and mark failures', () => {
   const page = pageOf();
-  expect(page).toContain('aria-label="Samples: last 1,204, at most 1,204"');
+  expect(page).toContain('aria-label="Samples: now 1,204, at most 1,204"');
   expect(page).toContain('<title>09:00:00 0, 1 failed</title>');
-  expect(page).toContain('aria-label="Longest scrape: last 239 ms, at most 239 ms"');
+  expect(page).toContain('aria-label="Longest scrape: now 239 ms, at most 239 ms"');
   expect(page.match(/<rect class="bad"/g)).toHaveLength(2);
   expect(textOf(page)).toContain('a bar per scrape, the newest on the right');
   const empty = { slotMs: 60_000, slots: Array.from({ length: 90 }, () => null) };
@@ -219,6 +321,9 @@ test('one bar far above the others is cut, and keeps its value', () => {
     durationMs,
     failures: 0,
     queued: 0,
+    made: 0,
+    accepted: 0,
+    lost: 0,
   }));
   const page = pageOf({ timeline: { slotMs: 60_000, slots } });
   const [, heights = ''] = /Longest scrape<\/h3>(.*?)<\/svg>/s.exec(page) ?? [];
@@ -234,7 +339,7 @@ test('one bar far above the others is cut, and keeps its value', () => {
 
 test('without scripts the page is complete and reloads', () => {
   const page = pageOf().replace(/<script>.*<\/script>/s, '');
-  expect(textOf(page)).toContain('Accepted 212,160 points');
+  expect(textOf(page)).toContain('212,160 in all');
   expect(page).toContain('<noscript><meta http-equiv="refresh"');
 });
 
@@ -265,6 +370,15 @@ test('without metrics, no service seems to wait for its first page', () => {
   expect(text).toContain('1 service, metrics are not read · last accepted 20 s ago');
   expect(text).toMatch(/samples metrics are not read .* orders a metrics not read /);
   expect(text).not.toMatch(/waiting|targets? up|good page|Targets/);
+});
+
+test('a path without a page is told in the same design, without script or reload', () => {
+  const page = renderMissing(withProblems(sampleReport()), 'there is no <such> path', 2);
+  expect(textOf(page)).toContain('Not found there is no &lt;such&gt; path To the status page');
+  expect(page).toContain('href="../../"');
+  expect(page).not.toMatch(/<script|http-equiv|id="tools"/);
+  const deep = renderMissing(withProblems(sampleReport()), '', 8000);
+  expect(deep.length - page.length).toBeLessThan(500);
 });
 
 test('links work below any path', () => {

@@ -46,6 +46,7 @@ test('a report and its problems are one document', () => {
         message: 'a key has no effect',
         hint: '',
         title: 'prom2otlp: a key has no effect, since 09:30:00',
+        headline: 'Note: prom2otlp',
         cause: 'prom2otlp: a key has no effect',
         since: secondsAgo(0),
         lastSeen: secondsAgo(0),
@@ -259,6 +260,13 @@ test.each<[what: string, changes: Partial<StatusReport>]>([
     'an unconfigured service that is sent',
     { unconfigured: [{ id: 'x', samples: 1, isSent: true }] },
   ],
+  [
+    'a service that is not on the page, and one that was probably meant',
+    {
+      services: [sampleService('dbpgf1', 'orders', { isUp: false, reason: 'absent' })],
+      unconfigured: [{ id: 'dbpgf2', samples: 12, isSent: false }],
+    },
+  ],
   ['an unconfigured service', { unconfigured: [{ id: 'dbother', samples: 1588, isSent: false }] }],
   [
     'an unconfigured service, after a page that could not be read',
@@ -351,10 +359,10 @@ test.each<[what: string, changes: Partial<StatusReport>]>([
       backups: {
         services: [
           sampleBackups(),
-          sampleBackups({ name: 'a', isFullScheduled: false }),
+          sampleBackups({ name: 'a', isRestorableScheduled: false }),
           sampleBackups({
             name: 'b',
-            isFullScheduled: null,
+            isRestorableScheduled: null,
             lastError: 'cannot read',
             hint: 'look',
           }),

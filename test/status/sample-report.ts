@@ -71,6 +71,9 @@ function sampleSlots(): StatusReport['timeline']['slots'] {
           durationMs: 150 + index,
           failures: index === 60 ? 1 : 0,
           queued: 0,
+          made: (index - 29) * 1216,
+          accepted: (index - 29) * 1210,
+          lost: 0,
         },
   );
 }
@@ -79,10 +82,10 @@ export const sampleBackups: Sample<ServiceBackupsReport> = sampleOf<ServiceBacku
   service: 'dbpgf1',
   name: 'orders',
   isUp: true,
-  isFullScheduled: true,
+  isRestorableScheduled: true,
   scheduleCount: 1,
-  nextFullRunAt: secondsAgo(-3600),
-  lastFullFinishedAt: secondsAgo(7200),
+  nextRestorableRunAt: secondsAgo(-3600),
+  newestRestorableAt: secondsAgo(7200),
   readAt: secondsAgo(60),
   lastError: null,
   hint: '',
@@ -166,6 +169,7 @@ export function sampleService(
     isSourceStale: false,
     lostUptimes: 0,
     families: { engine: 540, proxy: 62 },
+    ownSeries: 6,
     droppedByReason: {},
     ...changes,
   };

@@ -47,16 +47,30 @@ test('each series has a row, below its family', () => {
   ];
   const text = textOf(pageOf({}, { series, seriesCount: 7 }));
   expect(text).toContain('engine: 3 series: sum 2 · gauge 1');
-  expect(text).toContain('Series Type From Unit Value Start Time Last change Sent');
+  // What all rows share is above the table.
   expect(text).toContain(
-    'engine_queries_total server_name=orders-0 sum the page {query} 1234 2 h ago 21 s ago 1 min 21 s ago yes',
+    'All: server_name=orders-0 · time 21 s ago Series Value Unit Type From Start Last change Sent',
   );
-  expect(text).toContain('engine_up server_name=orders-0 gauge unknown {query} NaN – 21 s ago');
+  expect(text).toContain(
+    'engine_queries_total 1234 {query} sum the page 2 h ago 1 min 21 s ago yes',
+  );
+  expect(text).toContain('engine_up NaN {query} gauge unknown – 1 min 21 s ago yes');
   expect(text).toContain('proxy: 1 series: sum 1');
   expect(text).toContain('count 5, sum 1.5');
-  expect(text).toContain('1234 2 h ago 21 s ago – time backwards');
+  expect(text).toContain('engine_old 1234 {query} sum the page 2 h ago – time backwards');
   expect(text).toContain('3 more; prom2otlp show derive --config FILE has all.');
   expect(textOf(pageOf({}, { series: [], seriesCount: 0 }))).toContain('None has been read yet.');
+});
+
+test('series that differ in nothing but their labels are one row', () => {
+  const of = (state: string, value: number) =>
+    sampleSeries({ name: 'engine_pages', labels: { server_name: 'orders-0', state }, value });
+  const series = [of('free', 0), of('dirty', 7), of('misc', 0), of('old', 0)];
+  const page = pageOf({}, { series });
+  expect(textOf(page)).toContain(
+    'engine_pages 3 series alike state=free state=misc state=old 0 {query} sum',
+  );
+  expect(page.match(/<tr[^>]*><th scope="row">engine_pages/g)).toHaveLength(2);
 });
 
 test('problems, logs and backups are those of the service and of what it is read with', () => {

@@ -187,6 +187,19 @@ describe('a close look at one service', () => {
   });
 });
 
+test('a browser gets a page for a path that has none, other clients get a line', async () => {
+  await using running = await start();
+  const headers = { accept: 'text/html,*/*;q=0.8' };
+  for (const path of ['/canary', '/canary/canary', '/services/canary']) {
+    const { status, headers: found, body } = await ask(running, path, { headers });
+    expect([status, found['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(found['content-security-policy']).toContain("default-src 'none'");
+    expect(body).toContain('<strong>Not found</strong>');
+    expect(body).not.toContain('canary');
+    expect((await ask(running, path)).headers['content-type']).toMatch(/^text\/plain/);
+  }
+});
+
 test('another site gets no page, not even with the token', async () => {
   await using running = await start({ token: () => new ConfigSecret(TOKEN) });
   const site = (value: string) => ({

@@ -108,6 +108,7 @@ export class KeyWorld {
       client: this.#http,
       clock: this.clock,
       holdOff: { firstMs: intervalMs, maxMs: 300_000, dueEveryMs: intervalMs },
+      intervalMs,
     });
     void this.#poll(report, intervalMs, phaseMs);
     return report;

@@ -18,6 +18,7 @@ export function testReport(
     client: { host: 'api.example.com', isKeyNew: () => false },
     clock,
     holdOff: AFTER_REFUSAL,
+    intervalMs: 60_000,
     ...changes,
   };
   return new PullReport(options, key);

@@ -40,7 +40,7 @@ test('the list has every metric that the sources name', () => {
   const named = sources.flatMap(text => [...text.matchAll(/'(prom2otlp_[a-z0-9_]+)'/g)]);
   const names = new Set(named.map(([, name = '']) => name));
   expect(names.size).toBeGreaterThan(50);
-  expect(backupGauges).toHaveLength(6);
+  expect(backupGauges).toHaveLength(9);
   expect(querySums).toHaveLength(7);
   expect([...names].filter(name => !labelsByName.has(name))).toEqual([]);
 });

@@ -177,7 +177,10 @@ function describe(queries: readonly Query[]): string {
 const ADDED: readonly (readonly [name: string, text: string])[] = [
   ['up', '1 if the service was on a good page, else 0.'],
   ['scrape_samples_scraped', 'Samples of the service on the last page.'],
-  ['prom2otlp_backup_full_scheduled', '1 when a full backup will run by an active schedule.'],
+  [
+    'prom2otlp_backup_restorable_scheduled',
+    '1 when a backup that restores will run by an active schedule.',
+  ],
   ['prom2otlp_backup_next_run_seconds', 'How long until the next backup begins.'],
   ['prom2otlp_backup_schedules', 'Backup schedules by type and state.'],
 ];

@@ -277,7 +277,10 @@ const proxy: readonly Panel[] = [
 ];
 
 const backups: readonly Panel[] = [
-  states('A full backup is scheduled', now('prom2otlp_backup_full_scheduled', '{{job}}')),
+  states(
+    'A backup that restores is scheduled',
+    now('prom2otlp_backup_restorable_scheduled', '{{job}}'),
+  ),
   panel('Until the next backup', 's', now('prom2otlp_backup_next_run_seconds', '{{job}} {{type}}')),
   panel('Schedules', 'short', all('sum', 'prom2otlp_backup_schedules', 'type', 'state')),
 ];

@@ -9,7 +9,7 @@ import type { Counters, CountersOf } from '../../lib/counters.ts';
 import { printableUrl } from '../../lib/printable.ts';
 import type { ExpositionFormat, Page, ScrapeTime } from '../../model/page.ts';
 import { PullReport, type PullReportOptions } from '../../service/pull-report.ts';
-import type { ErrorFacts } from '../../service/service-error.ts';
+import type { ErrorFacts, ServiceError } from '../../service/service-error.ts';
 import { headerText, PAGE_ACCEPT } from '../../service/exchange.ts';
 import type { ServiceAnswer, ServiceHttp, ServiceResult } from '../../service/http-client.ts';
 import type { Target } from './plan-targets.ts';
@@ -124,10 +124,7 @@ export class Scraper {
       return this.#read(result, startMs);
     }
     const { error: failure, startedAtMs, durationMs } = result;
-    const hint =
-      failure.reason === 'too_large'
-        ? 'raise metrics.limits.body, or give the process more memory, if pages of this size are expected'
-        : failure.hint;
+    const hint = this.#hintOf(failure);
     const time = { startedAtMs, monotonicMs: startMs, durationMs, serverAtMs: Number.NaN };
     // After any failure but a refused key the next due scrape runs: unread metrics are lost.
     const isRefused = failure.reason === 'auth';
@@ -135,6 +132,15 @@ export class Scraper {
     if (failure.reason !== 'aborted')
       this.#report.failed({ ...failure, hint }, { isRefused, startedMs: startMs });
     return { ...failure, ...time, kind: 'failure', hint };
+  }
+
+  #hintOf({ reason, hint }: ServiceError): string {
+    const { client, target } = this.#options;
+    if (reason === 'too_large')
+      return 'raise metrics.limits.body, or give the process more memory, if pages of this size are expected';
+    const isTwice = target.api.baseUrl.replace(/\/$/, '').endsWith(target.path);
+    if (reason !== 'not_found' || !isTwice) return hint;
+    return `remove ${target.path} from ${client.nameOf('api.base_url')}: metrics.path is appended to it`;
   }
 
   #read(
@@ -183,6 +189,7 @@ export function scrapeReport(
     client,
     clock,
     holdOff: { firstMs: intervalMs, maxMs, dueEveryMs: intervalMs },
+    intervalMs,
   };
 }
 

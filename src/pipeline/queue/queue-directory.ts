@@ -8,6 +8,7 @@
 
 import { randomFillSync } from 'node:crypto';
 import {
+  accessSync,
   constants,
   existsSync,
   fsyncSync,
@@ -22,8 +23,9 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { causeText, OperatorError } from '../../errors.ts';
+import { causeText, OperatorError, systemRemedy } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import { lockHolder } from '../../lib/lock-holder.ts';
 import type { Logger } from '../../lib/log.ts';
 import {
   checkPrivateFile,
@@ -35,7 +37,7 @@ import {
 } from '../../lib/private-files.ts';
 import { QueueFile } from './queue-file.ts';
 import { isHeaderDamaged, salvage, type SalvageReport } from './salvage.ts';
-import { isDiskFull, storageProblem } from './schema.ts';
+import { isDiskFull, StorageError, storageProblem } from './schema.ts';
 
 export class QueueDirectory {
   readonly path: string;
@@ -169,15 +171,45 @@ const ELSEWHERE =
   'it must be a local disk with free space on which this user may write; null keeps the queue in memory';
 
 /** The error for a queue that cannot be opened; transient when space is missing, or another program locks the file. */
-export function openError(what: string, cause: unknown): OperatorError {
+export function openError(what: string, cause: unknown, directory: string | null): OperatorError {
   const isLocked = storageProblem(cause) === 'busy';
   const isTransient = isLocked || isDiskFull(cause);
-  const remedy = cause instanceof UnsafeFileError ? cause.remedy : ELSEWHERE;
-  const passing = isLocked ? 'end the program that has the file open' : 'free space on its disk';
-  const hint = isTransient ? passing : remedy;
+  const passing = isLocked
+    ? endHolder('queue.sqlite', directory)
+    : (systemRemedy(cause) ?? 'free space on its disk');
+  const hint = isTransient ? passing : (remedyOf(cause, directory) ?? ELSEWHERE);
   const message = `${what}: ${causeText(cause)}`;
   const key = 'queue.directory';
   return new OperatorError([{ key, message, hint, isTransient }], { cause });
+}
+
+function endHolder(name: string, directory: string | null): string {
+  const pid = directory === null ? null : lockHolder(join(directory, name));
+  return `end the program that has the file open${pid === null ? '' : `, process ${pid}`}`;
+}
+
+/** The files that SQLite opens for one database at most. */
+const SQLITE_FILES = 4;
+
+/** Opens a file several times at once. Throws the system's error. */
+function openTimes(path: string, times: number): void {
+  if (times > 0) withFile(path, 'r', () => openTimes(path, times - 1));
+}
+
+/** What to do about a queue that cannot be used; null if nothing says why. Never opens the file: see DirectoryLock. */
+export function remedyOf(cause: unknown, directory: string | null): string | null {
+  if (cause instanceof UnsafeFileError || cause instanceof StorageError) return cause.remedy;
+  const known = systemRemedy(cause);
+  if (known !== null || directory === null || storageProblem(cause) === null) return known;
+  // SQLite does not tell the system's error: the same right is asked for again.
+  try {
+    accessSync(directory, constants.R_OK | constants.W_OK);
+    accessSync(join(directory, 'queue.sqlite'), constants.R_OK | constants.W_OK);
+    openTimes(directory, SQLITE_FILES);
+    return null;
+  } catch (error) {
+    return systemRemedy(error);
+  }
 }
 
 /**
@@ -210,10 +242,13 @@ export class DirectoryLock {
     } catch (error) {
       db?.close();
       const isTransient = storageProblem(error) === 'busy';
-      const cause = isTransient ? 'another process is using it' : causeText(error);
+      const pid = isTransient ? lockHolder(path) : null;
+      const other = pid === null ? 'another process' : `process ${pid}`;
+      const cause = isTransient ? `${other} is using it` : causeText(error);
       const hint = isTransient
         ? 'stop that process, or give this one a directory of its own'
-        : 'check that it is a local disk on which this user may write';
+        : (remedyOf(error, directory) ??
+          'check that it is a local disk on which this user may write');
       const message = `cannot lock ${directory}: ${cause}`;
       const key = 'queue.directory';
       throw new OperatorError([{ key, message, hint, isTransient }], { cause: error });

@@ -1,13 +1,13 @@
 // Reads the durable queue of a directory, even while a daemon uses it. Each call returns the currently committed state.
 // No transaction stays open between two rows, because that would keep the daemon from checkpointing.
 
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { causeText, OperatorError } from '../../errors.ts';
 import { checkRegularFile } from '../../lib/private-files.ts';
 import type { Signal } from '../../model/batch.ts';
 import { Account } from './account.ts';
-import { corruptFilesIn } from './queue-directory.ts';
+import { corruptFilesIn, remedyOf } from './queue-directory.ts';
 import { QueueFile, type RowHead } from './queue-file.ts';
 import type { QueueRow, SetAside } from './commit.ts';
 
@@ -92,12 +92,18 @@ export class QueueView {
 /** The path of the queue in the directory. Throws an OperatorError when there is none. */
 export function existingQueue(directory: string): string {
   const path = join(directory, 'queue.sqlite');
-  if (existsSync(path)) return path;
+  try {
+    if (statSync(path, { throwIfNoEntry: false }) !== undefined) return path;
+  } catch (error) {
+    throw unreadable(directory, error);
+  }
   throw mistake(directory, 'there is none', 'name the directory of `run`');
 }
 
 function unreadable(directory: string, cause: unknown): OperatorError {
-  const hint = 'run it as the user of the daemon; the daemon repairs a damaged file when it starts';
+  const usual =
+    'run it as the user of the daemon; the daemon repairs a damaged file when it starts';
+  const hint = remedyOf(cause, directory) ?? usual;
   return mistake(directory, causeText(cause), hint, cause);
 }
 

@@ -120,7 +120,7 @@ export class Queue {
       return queue;
     } catch (error) {
       storage.close();
-      throw openError(`cannot use the queue in ${String(directory)}`, error);
+      throw openError(`cannot use the queue in ${String(directory)}`, error, directory);
     }
   }
 

@@ -93,8 +93,15 @@ export function isSoundNumber(value: unknown): value is number {
   return Number.isInteger(value) && Math.abs(Number(value)) <= NUMBER_MAX;
 }
 
-/** A storage failure found by us instead of SQLite or the operating system. */
-export class StorageError extends Error {}
+/** A storage failure found by us instead of SQLite or the operating system; with a remedy, the file is left as it is. */
+export class StorageError extends Error {
+  readonly remedy: string | null;
+
+  constructor(message: string, remedy: string | null = null) {
+    super(message);
+    this.remedy = remedy;
+  }
+}
 
 export interface OpenOptions {
   readonly isReadOnly?: boolean;
@@ -142,14 +149,19 @@ function prepare(db: DatabaseSync, checkpointPages: number): void {
   `);
 }
 
+const OTHER_VERSION =
+  'deliver it with the version that made it (`prom2otlp queue drain`), then start this one';
+
 function checkFormat(db: DatabaseSync): void {
   const version = pragma(db, 'user_version');
   const isEmpty = version === 0 && pragma(db, 'schema_version') === 0;
   if (isEmpty) return;
   if (pragma(db, 'application_id') !== APPLICATION_ID)
-    throw new StorageError('it belongs to another program');
-  if (version !== FORMAT_VERSION)
-    throw new StorageError(`it has format ${String(version)}, made by another version`);
+    throw new StorageError('it belongs to another program', 'name a directory of its own');
+  if (version !== FORMAT_VERSION) {
+    const cause = `it has format ${version}, made by another version; this one reads format ${FORMAT_VERSION}`;
+    throw new StorageError(cause, OTHER_VERSION);
+  }
 }
 
 function pragma(db: DatabaseSync, name: string): number {

@@ -97,7 +97,7 @@ export class Storage {
     try {
       note = directory.secure();
     } catch (error) {
-      throw openError(`cannot use ${path}`, error);
+      throw openError(`cannot use ${path}`, error, path);
     }
     const lock = DirectoryLock.acquire(path);
     const reserve = new Reserve(directory.file('reserve'), reserveBytes);
@@ -110,7 +110,7 @@ export class Storage {
       return storage;
     } catch (error) {
       lock.release();
-      throw openError(`cannot open the queue in ${path}`, error);
+      throw openError(`cannot open the queue in ${path}`, error, path);
     }
   }
 

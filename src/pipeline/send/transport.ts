@@ -4,7 +4,7 @@
 
 import type { SecureContext } from 'node:tls';
 import type { OtlpSignalConfig } from '../../config/config.ts';
-import { causeText } from '../../errors.ts';
+import { causeText, MORE_FILES, steadyText } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import {
   createRedactor,
@@ -109,17 +109,22 @@ const HINTS: readonly (readonly [cause: RegExp, hint: string])[] = [
     'otlp.tls.ca must hold the authority of the back end',
   ],
   [/ alert /, 'the back end ended the handshake: check otlp.tls.cert and otlp.tls.key'],
-  [/wrong version number|packet length too long/, 'it does not use TLS: check otlp.endpoint'],
-  [/Protocol error|Expected HTTP/, 'it uses another protocol: check otlp.protocol'],
+  [
+    /wrong version number|packet length too long/,
+    'it speaks plain http: write http:// in otlp.endpoint, or name its port for TLS',
+  ],
+  [
+    /Protocol error|Expected HTTP/,
+    'it uses another protocol: for otlp.protocol grpc the port is usually 4317, for http/protobuf 4318',
+  ],
+  [/Failed to connect/, 'it may want TLS: write https:// in otlp.endpoint'],
+  [/\bEMFILE\b/, MORE_FILES],
   // With TLS 1.3 a server asks for our certificate after the handshake; the client does not report that.
   [
     /other side closed|ECONNRESET|disconnected/,
-    'its log may say why; over https it may want a certificate (otlp.tls.cert)',
+    'its log may say why; it may want https:// in otlp.endpoint, or over https a certificate (otlp.tls.cert)',
   ],
 ];
-
-/** OpenSSL surrounds the cause with a thread, numbers, libraries and source lines. */
-const OPENSSL_ERROR = /\S*:error:\w+:[^:]*:[^:]*:([^:]*):\S+:\d+:.*/;
 
 /** With a proxy, it is the proxy that was not found, or refused the connection. */
 const OF_PROXY =
@@ -129,7 +134,7 @@ const PROXY_HINT =
 
 /** The result of a request without an answer. `cause` must not contain secrets. */
 export function noAnswer(cause: string, isProxied = false): SendResult {
-  const words = oneLine(cause.replace(OPENSSL_ERROR, '$1'));
+  const words = oneLine(steadyText(cause));
   const usual = HINTS.find(([pattern]) => pattern.test(words))?.[1];
   const hint = isProxied && OF_PROXY.test(words) ? PROXY_HINT : usual;
   return retryLater(`no answer: ${words}${hint === undefined ? '' : `; ${hint}`}`);

@@ -8,6 +8,15 @@ test.each<[what: string, cause: string]>([
   ['an unknown host, over gRPC', 'Name resolution failed for target dns:a.b:4317'],
   ['a refused connection', 'connect ECONNREFUSED 127.0.0.1:4318'],
   ['a certificate of tomorrow', 'certificate is not yet valid'],
+  ['a refused connection, over gRPC', 'connect ECONNREFUSED ::1:4317 (2026-11-28T20:18:37.424Z)'],
+  ['http to a port for TLS', 'other side closed'],
+  ['http to a port for TLS, over gRPC', 'Failed to connect (2026-11-28T20:18:41.106Z)'],
+  [
+    'https to a port without TLS',
+    '409D6778DF7F0000:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:../ssl/tlsany_meth.c:77:',
+  ],
+  ['too many open files', 'connect EMFILE 10.0.0.7:443 - Local (undefined:undefined)'],
+  ['another protocol, over gRPC', 'Protocol error (2026-11-28T20:18:37.424Z)'],
   ['another protocol', 'Response does not match the HTTP/1.1 protocol (Expected HTTP/)'],
   [
     'a handshake that the back end ended',

@@ -110,7 +110,7 @@ describe.each(['http/protobuf', 'grpc'] as const)('over %s', protocol => {
   });
 
   test('a server without TLS is distinguished from one with it', async () => {
-    const words = /^no answer: .*; it does not use TLS: check otlp.endpoint/;
+    const words = /^no answer: .*; it speaks plain http: write http:\/\/ in otlp.endpoint/;
     await expectNoAnswer(await start(null), { ca: TEST_TLS.ca }, words);
   });
 });
