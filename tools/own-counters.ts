@@ -8,6 +8,7 @@ import { OWN_TELEMETRY_COUNTERS } from '../src/daemon/own-telemetry.ts';
 import { PROCESS_COUNTERS } from '../src/daemon/process-counters.ts';
 import { FORECAST_COUNTERS } from '../src/daemon/queue-forecast.ts';
 import { DISCOVERY_COUNTERS } from '../src/daemon/discovery.ts';
+import { INVENTORY_COUNTERS } from '../src/daemon/inventory.ts';
 import { RELOAD_COUNTERS } from '../src/daemon/reload.ts';
 import { type Counter, type CounterGroup, Counters } from '../src/lib/counters.ts';
 import { LOG_COUNTERS } from '../src/logs/log-meter.ts';
@@ -24,7 +25,7 @@ import { STATUS_COUNTERS } from '../src/status/status-server.ts';
 
 const SECTIONS: Readonly<Record<string, readonly CounterGroup[]>> = {
   Scraping: [SCRAPE_COUNTERS, SCHEDULE_COUNTERS],
-  'Requests to the service': [SERVICE_COUNTERS, PULL_COUNTERS],
+  'Requests to the service': [SERVICE_COUNTERS, PULL_COUNTERS, INVENTORY_COUNTERS],
   'Pages, samples and points': [PAGE_COUNTERS, ATTRIBUTE_COUNTERS],
   'The queue': [QUEUE_COUNTERS, FILE_COUNTERS, FORECAST_COUNTERS],
   Sending: [SEND_COUNTERS],

@@ -35,7 +35,8 @@ const OPTIONS = {
 export const verb: Verb = {
   name: 'init',
   summary: 'writes a first configuration, from what a key can see',
-  about: `Reads the metrics page once and writes a commented configuration with an entry for each database service on it.
+  about: `Reads the metrics page once, and the inventory if the key may, and writes a commented configuration with an entry for
+    each database service.
     The key stays where it is: the configuration names its file, or the variable.`,
   actions: [action({ options: OPTIONS, run: init })],
   exits: {
@@ -49,7 +50,7 @@ export const verb: Verb = {
   ],
 };
 
-const ANY_SERVICE = { id: 'any', name: '', topology: '', servers: [] };
+const ANY_SERVICE = { id: 'any', name: '', topology: '', servers: [], inventory: null };
 
 function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
   const { output = STDOUT, force } = call.values;
@@ -91,7 +92,7 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
   });
 }
 
-type Seen = Pick<SeenService, 'id' | 'name' | 'topology' | 'servers'>;
+type Seen = Pick<SeenService, 'id' | 'name' | 'topology' | 'servers' | 'inventory'>;
 
 /** The path of the key, for the configuration: relative to it if the key is beside it, so that both can be moved. */
 function pathFor(output: string | undefined, keyFile: string): string {
@@ -159,8 +160,18 @@ queue:
 `;
 }
 
-function entry({ id, name, topology, servers }: Seen): string {
-  const about = [topology, ...servers.map(server => server.name)].filter(one => one !== '');
+function entry({ id, name, topology, servers, inventory }: Seen): string {
+  const {
+    provider = '',
+    region = '',
+    tier = '',
+    version = '',
+    isStopped = false,
+  } = inventory ?? {};
+  const made = [[provider, region].join(' ').trim(), tier, version, isStopped ? 'stopped' : ''];
+  const about = [topology, ...made, ...servers.map(server => server.name)].filter(
+    one => one !== '',
+  );
   const lines = [
     ...(about.length === 0 ? [] : [`  # ${printableLine(about.join(', '))}`]),
     `  - id: ${scalar(id)}`,

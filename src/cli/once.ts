@@ -74,7 +74,7 @@ async function once(call: Call<typeof OPTIONS>, context: VerbContext): Promise<n
   const isUp =
     isAnyFound &&
     daemon.targets.every(({ status }) => status.lastReason === '') &&
-    services.every(service => service.isUp);
+    services.every(({ isUp, reason }) => isUp || reason === 'stopped');
   return isUp && areLogsPulled && areBackupsRead && isDelivered && !isRefused ? 0 : 1;
 }
 

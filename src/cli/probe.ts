@@ -2,7 +2,7 @@
 // the back end, an empty request to its endpoint for logs, and one more of each in zstd.
 
 import { type Config, type OtlpSignalConfig, type Secret, tokenUrlOf } from '../config/config.ts';
-import { configWith, Discovery } from '../daemon/discovery.ts';
+import { Discovery } from '../daemon/discovery.ts';
 import { reportDrift } from '../daemon/drift-report.ts';
 import { runInSlices } from '../daemon/target-states.ts';
 import { translationOf } from '../daemon/targets.ts';
@@ -19,7 +19,7 @@ import { OUTCOME, SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
 import type { ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { planTargets, type Target } from '../pipeline/collect/plan-targets.ts';
-import { SeriesBudget } from '../pipeline/derive/options.ts';
+import { entriesOf, SeriesBudget } from '../pipeline/derive/options.ts';
 import { writeGauges } from '../pipeline/encode/gauges.ts';
 import { WireWriter } from '../pipeline/encode/wire.ts';
 import { compress } from '../pipeline/queue/compression.ts';
@@ -28,6 +28,7 @@ import { openTransport } from '../pipeline/send/open-senders.ts';
 import type { EndpointOptions, SendResult } from '../pipeline/send/transport.ts';
 import { ServiceClient } from '../service/client.ts';
 import { apisOf, type ServiceClients } from '../service/clients.ts';
+import type { ServiceHttp } from '../service/http-client.ts';
 import { type LogItem, LogsApi } from '../service/logs-api.ts';
 import { KnownApis } from '../service/redact.ts';
 import { errorLine, type ServiceError } from '../service/service-error.ts';
@@ -72,7 +73,7 @@ export async function probe(wanted: Config, context: VerbContext): Promise<boole
     const absent = derived.services.filter(({ reason }) => reason === 'absent').map(({ id }) => id);
     const lines = [...unconfiguredLines(translation, config, absent), ...driftLines(translation)];
     for (const line of lines) context.out.line(`  ${line}`);
-    if (derived.services.some(service => !service.isUp)) isGood = false;
+    if (derived.services.some(({ isUp, reason }) => !isUp && reason !== 'stopped')) isGood = false;
     if (config.auto !== null && derived.services.length === 0) isGood = false;
   }
   const { metrics, logs, backups } = config;
@@ -119,7 +120,7 @@ export async function* scrapeTargets(
   const targets = config.metrics.isEnabled ? planTargets(config) : [];
   // Limits are shared as in the daemon: by all targets.
   const budget = new SeriesBudget(config.metrics.limits);
-  for (const target of targets) {
+  for (const [place, target] of targets.entries()) {
     const isKnown = serviceId === undefined || target.configured.has(serviceId);
     if (!isKnown && config.auto === null) continue;
     const client = clients.get(target.api);
@@ -142,13 +143,35 @@ export async function* scrapeTargets(
       };
       continue;
     }
-    config = await withFound(config, target, result, clock);
-    const [found = target] = config.auto === null ? [] : planTargets(config);
-    const translation = translationOf(found, config, new SeriesTable(), budget);
-    const translated = await translatePage(translation, result);
-    yield { ...result, config, target, url, translation, translated };
+    config = await withFound(config, { target, place }, result, clock);
+    const found = config.auto === null ? target : (planTargets(config)[place] ?? target);
+    const read = async (stopped: ReadonlySet<string>) => {
+      const isStopped = (id: string): boolean => stopped.has(id);
+      const table = new SeriesTable();
+      const entries = entriesOf(config);
+      const translation = translationOf(found, config, table, budget, entries, isStopped);
+      return { translation, translated: await translatePage(translation, result) };
+    };
+    let looked = await read(new Set());
+    if (looked.translated.derived.services.some(({ reason }) => reason === 'absent'))
+      looked = await read(await stoppedServices(config, client));
+    yield { ...result, config, target, url, ...looked };
   }
   await clients.close();
+}
+
+/** The services that the inventory calls stopped; none if the key may not read it. */
+async function stoppedServices(
+  { inventory }: Config,
+  http: ServiceHttp,
+): Promise<ReadonlySet<string>> {
+  if (!inventory.isEnabled) return new Set();
+  const list = await new ServiceClient({
+    http,
+    paths: { inventory: inventory.path },
+  }).inventory.list();
+  const services = list.ok ? list.services : [];
+  return new Set(services.filter(({ isStopped }) => isStopped).map(({ id }) => id));
 }
 
 function translatePage(translation: Translation, result: ScrapedPage): Promise<Translated> {
@@ -158,7 +181,7 @@ function translatePage(translation: Translation, result: ScrapedPage): Promise<T
 /** The configuration; with `services: auto`, with the services on the page that a first start would take. */
 async function withFound(
   config: Config,
-  target: Target,
+  { target, place }: { readonly target: Target; readonly place: number },
   result: ScrapedPage,
   clock: Clock,
 ): Promise<Config> {
@@ -168,8 +191,10 @@ async function withFound(
   const options = { config: { auto, shard, metrics, logs }, queue: null, clock, log };
   const discovery = await Discovery.prepare({ ...options, counters: new Counters() }, null);
   const translation = translationOf(target, config);
-  discovery.note(translation.table, result, await translatePage(translation, result));
-  return configWith(config, discovery);
+  discovery.note(place, translation.table, result, await translatePage(translation, result));
+  const before = new Set(config.services.map(({ id }) => id));
+  const found = discovery.services.filter(({ id }) => !before.has(id));
+  return { ...config, services: [...config.services, ...found] };
 }
 
 function serviceTable(

@@ -106,11 +106,12 @@ export async function withServices<T>(
   use: (services: readonly OpenService[], config: Config) => Promise<T>,
 ): Promise<T> {
   const { config, targets } = readAccess(call, context.environment);
-  const { backups, logs } = config;
+  const { backups, inventory, logs } = config;
+  const paths = { ...backups.endpoints, inventory: inventory.path };
   const clients = clientsOf(context.clock, namesOf(call.values));
   const openService = (target: Target): OpenService => {
     const http = clients.get(target.api);
-    const client = new ServiceClient({ http, paths: backups.endpoints });
+    const client = new ServiceClient({ http, paths });
     return { config, target, http, client, logs: new LogsApi(http, logs.endpoints) };
   };
   try {

@@ -1,4 +1,5 @@
-// `services`: the database services that a key can see, read from the labels of one metrics page.
+// `services`: the database services that a key can see, read from the labels of one metrics page, with what the inventory
+// says about them. Where the key may not read the inventory, the page alone is shown.
 
 import { type CatalogLookup, createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
@@ -11,6 +12,7 @@ import { Scraper, type ScrapeResult } from '../pipeline/collect/scrape.ts';
 import { Decoding } from '../pipeline/decode/decode.ts';
 import { keyOfRow, labelValue } from '../pipeline/decode/series-key.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
+import type { ServiceFacts } from '../service/inventory-api.ts';
 import { withProgress } from './output.ts';
 import { type OpenService, printListing, SHOW_OPTIONS } from './service-access.ts';
 import type { Rows } from './table.ts';
@@ -25,17 +27,22 @@ export interface SeenService {
   /** The families of its series, by the prefix of the name: engine, multimaster, dist, proxy, process, other. */
   readonly families: readonly string[];
   readonly series: number;
+  /** Null if the inventory does not have it, or cannot be read. */
+  readonly inventory: ListedFacts | null;
 }
+
+type ListedFacts = Omit<ServiceFacts, 'id' | 'name' | 'topology'>;
 
 export const verb: Verb = {
   name: 'services',
   summary: 'the database services that the key can see',
   about: `Reads the metrics page once and shows each database service from its labels: id, name, servers, topology, and
-    the families of its series. As JSON: [{id, name, topology, servers: [{name, type}], families, series}].`,
+    the families of its series; and from the inventory, if the key may read it, status, region and version, also of
+    services that are stopped. As JSON: [{id, name, topology, servers: [{name, type}], families, series, inventory}].`,
   actions: [action({ options: SHOW_OPTIONS, run: showServices })],
   exits: {
     0: 'shown',
-    1: 'a page cannot be read, or --service-id is not on it',
+    1: 'a page cannot be read, or --service-id is neither on it nor stopped',
     2: 'a mistake on the command line or in the configuration',
   },
   examples: [
@@ -50,7 +57,10 @@ function showServices(call: Call<typeof SHOW_OPTIONS>, context: VerbContext): Pr
     const found = await readServices(service, context);
     if (found === null || wanted === undefined) return found;
     const own = found.filter(({ id }) => id === wanted);
-    if (own.length > 0) return own;
+    const isThere = own.some(
+      ({ series, inventory }) => series > 0 || inventory?.isStopped === true,
+    );
+    if (isThere) return own;
     // With --service-id, only the API of this service is asked.
     context.err.line(`no series on the page is of the service ${JSON.stringify(wanted)}`);
     return null;
@@ -76,7 +86,7 @@ export async function readServices(
   context: VerbContext,
 ): Promise<readonly SeenService[] | null> {
   const found = await withProgress(context, 'reading the page', seenBy(service, context));
-  if (typeof found !== 'string') return found;
+  if (typeof found !== 'string') return withInventory(found, await inventoryOf(service));
   context.err.line(found);
   return null;
 }
@@ -96,6 +106,41 @@ async function seenBy(
   const { limit, problems } = decoding.report;
   if (limit !== null) return `cannot use the page: ${problems[0]?.reason ?? 'it has no series'}`;
   return servicesIn(table, createCatalogLookup(metrics.prefixes));
+}
+
+/** What the inventory says, by id; nothing if the key may not read it, or there is none. */
+async function inventoryOf({
+  config: { inventory },
+  client,
+}: OpenService): Promise<ReadonlyMap<string, ServiceFacts>> {
+  if (!inventory.isEnabled) return new Map();
+  const list = await client.inventory.list();
+  return new Map(list.ok ? list.services.map(facts => [facts.id, facts]) : []);
+}
+
+/** The services on the page, and those of the inventory that are not on it. */
+function withInventory(
+  seen: readonly SeenService[],
+  facts: ReadonlyMap<string, ServiceFacts>,
+): readonly SeenService[] {
+  const isSeen = new Set(seen.map(({ id }) => id));
+  const unseen = [...facts.keys()].filter(id => !isSeen.has(id)).map(unseenService);
+  const all = [...seen, ...unseen].map(service => {
+    const known = facts.get(service.id);
+    if (known === undefined) return service;
+    const { id: _, name, topology, ...inventory } = known;
+    return {
+      ...service,
+      name: service.name === '' ? name : service.name,
+      topology: service.topology === '' ? topology : service.topology,
+      inventory,
+    };
+  });
+  return all.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function unseenService(id: string): SeenService {
+  return { id, name: '', topology: '', servers: [], families: [], series: 0, inventory: null };
 }
 
 class Collected {
@@ -129,6 +174,7 @@ function servicesIn(table: SeriesTable, catalog: CatalogLookup): readonly SeenSe
     servers: [...servers].map(([name, type]) => ({ name, type })),
     families: [...families].sort(),
     series,
+    inventory: null,
   }));
 }
 
@@ -137,14 +183,23 @@ function add(texts: Set<string>, text: string): void {
 }
 
 function rowsOf(seen: readonly SeenService[]): Rows {
-  const head = ['ID', 'NAME', 'TOPOLOGY', 'SERVERS', 'FAMILIES', 'SERIES'];
-  const rows = seen.map(({ id, name, topology, servers, families, series }) => [
+  const isListed = seen.some(({ inventory }) => inventory !== null);
+  const listed = isListed ? ['STATUS', 'REGION', 'VERSION'] : [];
+  const head = ['ID', 'NAME', ...listed, 'TOPOLOGY', 'SERVERS', 'FAMILIES', 'SERIES'];
+  const rows = seen.map(({ id, name, topology, servers, families, series, inventory }) => [
     id === '' ? '(no namespace)' : id,
     name,
+    ...(isListed ? listedCells(inventory) : []),
     topology,
     servers.map(one => (one.type === '' ? one.name : `${one.name} (${one.type})`)).join(', '),
     families.join(', '),
     String(series),
   ]);
   return [head, ...rows];
+}
+
+function listedCells(inventory: ListedFacts | null): readonly string[] {
+  if (inventory === null) return ['', '', ''];
+  const { status, provider, region, version } = inventory;
+  return [status, [provider, region].filter(text => text !== '').join(' '), version];
 }

@@ -23,7 +23,7 @@ export const verb: Verb = {
   name: 'simulate',
   summary: 'the simulated service, for development',
   about: `Serves every endpoint of the service on 127.0.0.1: metrics of database services (primary and replica
-    behind a proxy, multimaster, distributed, single, and so on), logs, backups, the agent. Set faults while it runs, as below.`,
+    behind a proxy, multimaster, distributed, single, and so on), logs, backups, the agent, the inventory. Set faults while it runs, as below.`,
   actions: [action({ options: OPTIONS, run: simulate })],
   exits: { 0: 'stopped by a signal', 2: 'a mistake on the command line, or the port is taken' },
   examples: [
@@ -31,6 +31,7 @@ export const verb: Verb = {
     'prom2otlp simulate --port 9000 --services 200',
     `curl -H 'X-API-Key: ${SIMULATED_KEY}' http://127.0.0.1:9000/observability/v2/metrics`,
     `curl -d '{"faults":{"status":500}}' http://127.0.0.1:9000/_control`,
+    `curl -d '{"stopped":["dbpgf10000001"],"maintenance":["dbpgf10000002"]}' http://127.0.0.1:9000/_control`,
   ],
   isStoppable: true,
 };

@@ -58,8 +58,10 @@ export interface ServiceConfig extends Omit<ServiceEntry, 'name' | 'api'> {
 
 type AutoKeys = Exclude<ConfigKeys['services'], readonly unknown[]>;
 
-/** The keys of `services: auto`, and the settings that all found services share. */
-export interface AutoConfig extends AutoKeys, Pick<ServiceConfig, 'attributes' | 'api'> {}
+/** The keys of `services: auto`, and the settings that all found services share. There is at least one API. */
+export interface AutoConfig extends Omit<AutoKeys, 'apis'>, Pick<ServiceConfig, 'attributes'> {
+  readonly apis: readonly ApiConfig[];
+}
 
 type OtlpKeys = ConfigKeys['otlp'];
 type AuthKeys = NonNullable<OtlpKeys['auth']>;

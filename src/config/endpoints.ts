@@ -9,6 +9,13 @@ import { bug } from '../errors.ts';
 export const metricsPath: Key<string> = key('path', urlPath(), '/observability/v2/metrics').about(`
   The path of the page, below base_url.`);
 
+export const inventoryPath: Key<string> = key(
+  'path',
+  urlPath(),
+  '/provisioning/v1/services',
+).about(`
+  The path of the list, below base_url.`);
+
 function parameter(name: string, fallback: string): Key<string> {
   const kind = text({ expected: 'the name of a query parameter', pattern: /^[^\s&=#?]+$/ });
   return key(name, kind, fallback);
@@ -89,8 +96,10 @@ export const DEFAULT_ENDPOINTS: {
   readonly metricsPath: string;
   readonly logs: ValueOf<typeof logEndpoints>;
   readonly backups: ValueOf<typeof backupEndpoints>;
+  readonly inventoryPath: string;
 } = {
   metricsPath: readAlone(metricsPath, undefined) ?? bug('no default'),
   logs: readAlone(key('endpoints', logEndpoints), undefined) ?? bug('no default'),
   backups: readAlone(key('endpoints', backupEndpoints), undefined) ?? bug('no default'),
+  inventoryPath: readAlone(inventoryPath, undefined) ?? bug('no default'),
 };

@@ -22,7 +22,7 @@ import {
   type Refusal,
   type ValueOf,
 } from './declare.ts';
-import { backupEndpoints, logEndpoints, metricsPath } from './endpoints.ts';
+import { backupEndpoints, inventoryPath, logEndpoints, metricsPath } from './endpoints.ts';
 import {
   certificates,
   headerValue,
@@ -169,6 +169,10 @@ const auto = block({
     returns.`),
   servicesMax: key('max_services', integer({ min: 1, max: 100_000 }), 1000).about(`
     Services to take. Further ones are left out and counted.`),
+  apis: key('api', list(ownApi), [], [{ headers: { 'X-Region': 'eu-1' } }]).about(`
+    Several APIs or regions for one daemon: each entry has its own keys of the global \`api\`, such
+    as a header that selects a region. Headers here add to the global ones. Empty: the global \`api\`
+    alone.`),
 });
 
 const listed = list(service);
@@ -540,6 +544,23 @@ const backups = block({
     keys only if your service's API differs. Paths are below base_url.`),
 });
 
+/** What the inventory knows of a service and may become an attribute of its Resource. */
+const FACTS = ['provider', 'region', 'tier', 'topology', 'version', 'tags'] as const;
+
+const inventory = block({
+  isEnabled: key('enabled', flag(), true).about(`
+    Read the list of services. Where the key has no right to it, prom2otlp says so once and works
+    without it.`),
+  intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '15m').about(`
+    The interval between reads. While a service is missing from the page, it is a minute at most.`),
+  path: inventoryPath,
+  attributes: key('attributes', list(choice(FACTS)), ['provider', 'region']).about(`
+    What the list says that all data of a service carries: provider (cloud.provider), region
+    (cloud.region), tier (database.tier), topology (database.topology), version (service.version),
+    tags (database.tag.NAME). In many back ends a new value begins new series: so those that change
+    are left out. \`prom2otlp_service_info\` has all but the tags.`),
+});
+
 const queue = block({
   directory: key(
     'directory',
@@ -620,6 +641,9 @@ export const CONFIG = block({
   logs: key('logs', logs).about(`
     The logs of the database services, pulled on a schedule. Every line arrives at least once.`),
   backups: key('backups', backups).about('The state of backup schedules, as metrics.'),
+  inventory: key('inventory', inventory).about(`
+    The list of the database services of the key: provider, region, version; which of them are
+    stopped, and which are in maintenance.`),
   otlp: key('otlp', otlp).about(`
     The OpenTelemetry back end. If you leave out a key, the standard variables
     OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT, _CERTIFICATE,

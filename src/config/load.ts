@@ -187,12 +187,17 @@ function resolveConfig(
     file,
     services: services.filter(isOurs),
     elsewhere: services.filter(service => !isOurs(service)),
-    auto: isAuto ? { ...entries, attributes, api: mergeApi(api, {}, proxyFor) } : null,
+    auto: isAuto ? { ...entries, attributes, apis: foundApis(entries.apis, api, proxyFor) } : null,
     memory,
     otlp: resolveOtlp(metrics, logs, proxyFor),
     queue: { ...queue, directory },
     status: { ...listen, ...statusRest },
   };
+}
+
+/** The APIs of `services: auto`: the global one, unless there are others. */
+function foundApis(owns: readonly Partial<ApiKeys>[], global: ApiKeys, proxyFor: ProxyFor) {
+  return (owns.length === 0 ? [{}] : owns).map(own => mergeApi(global, own, proxyFor));
 }
 
 function listedServices(

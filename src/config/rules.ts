@@ -58,9 +58,16 @@ function entryPaths(root: unknown): KeyPath[] {
   return Array.isArray(services) ? services.map((_, index) => ['services', index]) : [];
 }
 
-/** The paths where `api` is allowed: the global one, and one in each entry. */
+/** The paths where `api` is allowed: the global one, one in each entry, and those of `services: auto`. */
 export function apiPaths(root: unknown): KeyPath[] {
-  return [['api'], ...entryPaths(root).map(entry => [...entry, 'api'])];
+  return [['api'], ...ownApiPaths(root)];
+}
+
+function ownApiPaths(root: unknown): KeyPath[] {
+  const found = valueAt(root, ['services', 'auto', 'api']);
+  const path = (index: number): KeyPath => ['services', 'auto', 'api', index];
+  if (Array.isArray(found)) return found.map((_, index) => path(index));
+  return entryPaths(root).map(entry => [...entry, 'api']);
 }
 
 function servicesAreThere(root: unknown): Violation[] {
@@ -107,9 +114,9 @@ function autoIsAlone(root: unknown): Violation[] {
 /** Every service needs a key: the global one or its own. */
 function keyIsThere(root: unknown): Violation[] {
   if (valueAt(root, ['api', 'key']) !== undefined) return [];
-  const entries = entryPaths(root);
-  const hasOwn = (entry: KeyPath): boolean => valueAt(root, [...entry, 'api', 'key']) !== undefined;
-  if (entries.length > 0 && entries.every(hasOwn)) return [];
+  const owns = ownApiPaths(root);
+  const hasOwn = (own: KeyPath): boolean => valueAt(root, [...own, 'key']) !== undefined;
+  if (owns.length > 0 && owns.every(hasOwn)) return [];
   const hint = 'add `key: ${file:/path}`, or give every entry of services an `api.key` of its own';
   return [{ ...MISSING, path: ['api', 'key'], hint }];
 }

@@ -19,6 +19,7 @@ import { apisOf } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { KnownApis } from '../service/redact.ts';
 import type { Discovery } from './discovery.ts';
+import type { Inventory } from './inventory.ts';
 import { keptText } from './kept.ts';
 import { type Lasting, Parts } from './parts.ts';
 import { followProcess } from './process-counters.ts';
@@ -100,6 +101,11 @@ export class Daemon implements Lasting {
     this.#parts.start();
   }
 
+  /** Replaces the parts after something else was found at the service; the configuration is the same. */
+  reloadFound(): Promise<void> {
+    return this.reload(this.#parts.wanted);
+  }
+
   get config(): Config {
     return this.#parts.config;
   }
@@ -125,6 +131,16 @@ export class Daemon implements Lasting {
     return this.#parts.discovery;
   }
 
+  /** The service's own list; null where it is switched off. */
+  get inventory(): Inventory | null {
+    return this.#parts.inventory;
+  }
+
+  /** True when what was found at the service requires a reload. */
+  get isReloadDue(): boolean {
+    return this.discovery?.isDue === true || this.inventory?.isDue === true;
+  }
+
   /** The reports of all parts that ask the service on a schedule. */
   get pulls(): readonly PullReport[] {
     return this.#parts.pulls;
@@ -145,7 +161,7 @@ export class Daemon implements Lasting {
   async lookAround(): Promise<void> {
     if (this.discovery === null) return;
     await this.#parts.scrapeOnce();
-    if (this.discovery.hasChanged) await this.reload(this.config);
+    if (this.discovery.hasChanged) await this.reloadFound();
   }
 
   /**

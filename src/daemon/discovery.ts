@@ -1,13 +1,15 @@
 // Keeps the list of the database services that the key sees, for `services: auto`. Each page names
 // them in the label `namespace`. A newcomer is taken with the first good page that has it, up to a
 // limit. A service that is missing from a page stays, with `up` 0, until good, complete pages have
-// lacked it for `gone_after`. A failed, cut or empty page says nothing about absence.
+// lacked it for `gone_after`. A failed, cut or empty page says nothing about absence, and a service that is stopped
+// (inventory.ts) is not absent. With several APIs each service belongs to the one whose page has it.
 //
 // The list is kept in the queue, so that a start without the API knows its services. The state of a
 // service that is gone (log cursors, backups) is kept for `keep`. With shards, each id is assigned
 // on its own, so that no shard needs the list of another.
 
 import type { AutoConfig, Config, ServiceConfig } from '../config/config.ts';
+import { bug } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counters, CountersOf } from '../lib/counters.ts';
 import { printableLine } from '../lib/printable.ts';
@@ -41,7 +43,9 @@ export interface Found {
   readonly name: string;
 }
 
+/** The page of one API: `api` is its place in `auto.apis`. */
 export interface Sighting {
+  readonly api: number;
   /** Ids, each with the names (`service_name`) of its series. */
   readonly names: ReadonlyMap<string, ReadonlySet<string>>;
   /** True if a service that is missing from the page is really absent, as far as the page can tell. */
@@ -60,11 +64,14 @@ export interface DiscoveryOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly log: ThrottledLog;
+  /** True for a service that was switched off: its absence is no sign that it is gone. */
+  readonly isStopped?: (id: string) => boolean;
 }
 
-/** A service on the list: its name, and for how long good, complete pages have lacked it. */
+/** A service on the list: its name, the place of its API, and for how long good, complete pages have lacked it. */
 interface Known {
   name: string;
+  api: number;
   absentMs: number;
 }
 
@@ -76,8 +83,8 @@ interface Memory {
   readonly known: Map<string, Known>;
   readonly gone: Map<string, Gone>;
   changes: readonly Change[];
-  /** When the last good, complete page was seen (monotonic). */
-  lastGoodMs: number | null;
+  /** When the last good, complete page of each API was seen (monotonic). */
+  readonly lastGoodMs: Map<number, number>;
 }
 
 /** The kind of the stored list; the key is the address of the API. */
@@ -131,9 +138,10 @@ export class Discovery {
         ? structuredClone(former.#memory)
         : await stored(options);
     const discovery = new Discovery(options, memory);
+    const count = options.config.auto.apis.length;
     const unwanted = [...memory.known]
-      .map(([id, { name }]) => ({ id, name }))
-      .filter(({ id, name }) => !discovery.#isWanted(id, name));
+      .filter(([id, { name, api }]) => api >= count || !discovery.#isWanted(id, name))
+      .map(([id, { name }]) => ({ id, name }));
     for (const { id } of unwanted) discovery.#remove(id);
     discovery.#unwanted = unwanted;
     return discovery;
@@ -149,12 +157,12 @@ export class Discovery {
 
   get services(): readonly ServiceConfig[] {
     const byId = [...this.#memory.known].sort(([a], [b]) => (a < b ? -1 : 1));
-    return byId.map(([id, { name }]) => this.#serviceOf(id, name));
+    return byId.map(([id, { name, api }]) => this.#serviceOf(id, name, api));
   }
 
-  #serviceOf(id: string, name: string): ServiceConfig {
-    const { attributes, api } = this.#options.config.auto;
-    return { id, name, attributes, api };
+  #serviceOf(id: string, name: string, place = 0): ServiceConfig {
+    const { attributes, apis } = this.#options.config.auto;
+    return { id, name, attributes, api: apis[place] ?? bug(`no api ${place}`) };
   }
 
   /** True when a change requires a reload: not often, because running pulls begin again. */
@@ -173,7 +181,13 @@ export class Discovery {
     );
   }
 
-  note(table: SeriesTable, scrape: ScrapeResult, { page, derived, reason }: Translated): void {
+  /** `api`: the place of the target's API. */
+  note(
+    api: number,
+    table: SeriesTable,
+    scrape: ScrapeResult,
+    { page, derived, reason }: Translated,
+  ): void {
     if (scrape.kind !== 'page' || page === null || reason !== '') return;
     const names = namesOnPage(table);
     let strayLines = 0;
@@ -183,25 +197,29 @@ export class Discovery {
       else if (service !== '' && !names.has(service)) names.set(service, new Set());
     }
     names.delete('');
-    this.see({ names, isComplete: strayLines === 0 && hasEnd(scrape.page) });
+    this.see({ api, names, isComplete: strayLines === 0 && hasEnd(scrape.page) });
   }
 
-  see({ names, isComplete }: Sighting): void {
+  see({ api, names, isComplete }: Sighting): void {
     if (names.size === 0) return;
-    const nowMs = this.#options.clock.monotonicMs();
+    const { isStopped, clock, config } = this.#options;
+    const nowMs = clock.monotonicMs();
     const { known, lastGoodMs } = this.#memory;
-    const pauseMs = PAUSE_INTERVALS * this.#options.config.metrics.intervalMs;
-    const stepMs = isComplete && lastGoodMs !== null ? Math.min(nowMs - lastGoodMs, pauseMs) : 0;
-    if (isComplete) this.#memory.lastGoodMs = nowMs;
+    const pauseMs = PAUSE_INTERVALS * config.metrics.intervalMs;
+    const stepMs = isComplete ? Math.min(nowMs - (lastGoodMs.get(api) ?? nowMs), pauseMs) : 0;
+    if (isComplete) lastGoodMs.set(api, nowMs);
     for (const [id, one] of known) {
       const seen = names.get(id);
-      if (seen === undefined) one.absentMs += stepMs;
+      // Two keys may see the same service: it stays with the API that has it.
+      if (seen !== undefined && one.api !== api && one.absentMs > 0) this.#move(one, api);
+      if (one.api !== api) continue;
+      if (seen === undefined) one.absentMs = isStopped?.(id) === true ? 0 : one.absentMs + stepMs;
       else {
         one.absentMs = 0;
         if (isComplete) this.#rename(id, one, seen);
       }
     }
-    this.#take(names);
+    this.#take(names, api);
     this.#giveUp();
     if (this.#expired().length > 0) this.hasChanged = true;
   }
@@ -226,7 +244,7 @@ export class Discovery {
         { services: expired.length, first: namedFirst(expired) },
         'the state of services that have been gone for long is deleted',
       );
-    const services = [...known].map(([id, { name }]) => ({ id, name }));
+    const services = [...known].map(([id, { name, api }]) => ({ id, name, api }));
     const list: StoredServices = { version: 1, services, gone: [...gone.values()] };
     const blob = Buffer.from(JSON.stringify(list));
     state.push({ kind: LIST, key: this.#address, blob });
@@ -244,7 +262,12 @@ export class Discovery {
     return gone.filter(({ atMs }, index) => index < excess || clock.nowMs() - atMs >= keepMs);
   }
 
-  #take(names: Sighting['names']): void {
+  #move(one: Known, api: number): void {
+    one.api = api;
+    this.hasChanged = true;
+  }
+
+  #take(names: Sighting['names'], api: number): void {
     const { known, gone } = this.#memory;
     const { servicesMax } = this.#options.config.auto;
     const came: Found[] = [];
@@ -257,7 +280,7 @@ export class Discovery {
         leftOut.id++;
       else if (known.size >= servicesMax) leftOut.limit++;
       else {
-        known.set(id, { name, absentMs: 0 });
+        known.set(id, { name, api, absentMs: 0 });
         gone.delete(id);
         came.push({ id, name });
       }
@@ -327,7 +350,7 @@ export function configWith(config: Config, discovery: Discovery | null): Config 
 }
 
 function addressOf({ config }: DiscoveryOptions): string {
-  return config.auto.api.baseUrl;
+  return config.auto.apis[0]?.baseUrl ?? '';
 }
 
 /** The stored list; empty if there is none, or if it is lost. */
@@ -337,10 +360,10 @@ async function stored(options: DiscoveryOptions): Promise<Memory> {
   const list = await options.queue?.restoreState({ kind: LIST, lost, read }, addressOf(options));
   const { services, gone } = list ?? { services: [], gone: [] };
   return {
-    known: new Map(services.map(({ id, name }) => [id, { name, absentMs: 0 }])),
+    known: new Map(services.map(({ id, name, api = 0 }) => [id, { name, api, absentMs: 0 }])),
     gone: new Map(gone.map(one => [one.id, one])),
     changes: [],
-    lastGoodMs: null,
+    lastGoodMs: new Map(),
   };
 }
 

@@ -29,9 +29,10 @@ import { attributeLimit } from '../pipeline/encode/attribute-limit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
 import { GRACE_MS } from '../pipeline/send/sender.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
-import { apisOf, ServiceClients } from '../service/clients.ts';
+import { apiIdentity, apisOf, ServiceClients } from '../service/clients.ts';
 import type { PullReport } from '../service/pull-report.ts';
 import { configWith, Discovery } from './discovery.ts';
+import { Inventory } from './inventory.ts';
 import type { OwnTelemetry } from './own-telemetry.ts';
 import { TargetLog } from './target-log.ts';
 import { dropStates, storedState, wholeStates } from './target-states.ts';
@@ -60,12 +61,16 @@ const PULL_MS = 900_000;
 const SMALL_MEMORY_BYTES = 512 * 2 ** 20;
 
 export class Parts {
+  /** As it was loaded, and with what was found at the service: services, names, attributes. */
+  readonly wanted: Config;
   readonly config: Config;
   readonly targets: readonly TargetLog[];
   readonly logs: Logs | null;
   readonly backups: Backups | null;
   /** `services: auto`; null where the services are listed. */
   readonly discovery: Discovery | null;
+  /** Null where it is switched off. */
+  readonly inventory: Inventory | null;
   readonly #lasting: Lasting;
   readonly #clients: ServiceClients;
   readonly #budget: SeriesBudget;
@@ -78,11 +83,13 @@ export class Parts {
   #running: Promise<unknown> = Promise.resolve();
   #stopped: Promise<void> | null = null;
 
-  private constructor(config: Config, lasting: Lasting, made: Made) {
+  private constructor(wanted: Config, config: Config, lasting: Lasting, made: Made) {
+    this.wanted = wanted;
     const { clock, counters, logger, queue, meter, timeline } = lasting;
-    const { clients, discovery, modules, instance } = made;
+    const { clients, discovery, inventory, modules, instance } = made;
     this.config = config;
     this.discovery = discovery;
+    this.inventory = inventory;
     this.#lasting = lasting;
     this.#clients = clients;
     const { limits } = config.metrics;
@@ -95,9 +102,9 @@ export class Parts {
     this.logs = modules.logs && new modules.logs.Logs(onDemand);
     this.backups = modules.backups && new modules.backups.Backups(onDemand);
     const parts = { counters, clients, queue, buffers: new BodyBufferPool() };
-    const shared = { config, clock, parts, timeline, meter, discovery };
+    const shared = { config, clock, parts, timeline, meter, discovery, inventory };
     const context = { ...shared, budget: this.#budget, entries: entriesOf(config) };
-    const targets = this.targets.map(target => pipelineTarget(target, context));
+    const targets = this.targets.map((target, index) => pipelineTarget(target, index, context));
     this.#schedule = new Schedule(planned, { clock, counters });
     const giveUp = this.#givingUp.signal;
     this.#pipeline = new Pipeline({
@@ -121,15 +128,20 @@ export class Parts {
    */
   static async prepare(wanted: Config, lasting: Lasting, former: Parts | null): Promise<Parts> {
     const { clock, counters, queue } = lasting;
-    const discovery = await openDiscovery(wanted, lasting, former?.discovery ?? null);
-    const config = configWith(wanted, discovery);
+    // The newest list: discovery asks it whether a service is stopped.
+    let inventory: Inventory | null = null;
+    const isStopped = (id: string): boolean => inventory?.isStopped(id) ?? false;
+    const discovery = await openDiscovery(wanted, lasting, isStopped, former?.discovery ?? null);
+    const listed = configWith(wanted, discovery);
     const formerClients = former === null ? undefined : former.#clients;
     const clients = new ServiceClients({ clock, counters, former: formerClients });
     // Unusable settings fail here.
-    for (const api of apisOf(config)) clients.get(api);
+    for (const api of apisOf(listed)) clients.get(api);
+    inventory = await openInventory(listed, lasting, clients, former?.inventory ?? null);
+    const config = withInventory(listed, inventory);
     const modules = await loadModules(config);
     const instance = (await modules.telemetry?.instanceId(config, queue, hostname())) ?? '';
-    return new Parts(config, lasting, { clients, discovery, modules, instance });
+    return new Parts(wanted, config, lasting, { clients, discovery, inventory, modules, instance });
   }
 
   /** Takes these parts into use, with the series that the process or daemon before knew. `former` have stopped. */
@@ -143,6 +155,8 @@ export class Parts {
     if (this.logs === null) former?.logs?.meter.close();
     this.#keepGauges();
     await this.discovery?.begin();
+    await this.inventory?.begin();
+    if (this.inventory === null) former?.inventory?.end();
     for (const log of this.targets) await this.#restore(log);
     for (const { target, table } of former?.targets ?? []) this.#keepClock(target.id, table.clock);
     await this.#dropStates();
@@ -155,6 +169,7 @@ export class Parts {
       this.#pipeline.run(signal),
       this.logs?.run(signal),
       this.backups?.run(signal),
+      this.inventory?.run(signal),
     ]);
   }
 
@@ -180,6 +195,7 @@ export class Parts {
   async pullOnce(): Promise<void> {
     const over = new AbortController();
     const cancel = this.#lasting.clock.after(PULL_MS, () => over.abort());
+    await this.inventory?.readOnce(over.signal);
     await Promise.all([
       this.scrapeOnce(),
       this.logs?.pull(over.signal, false),
@@ -263,6 +279,7 @@ export class Parts {
 interface Made {
   readonly clients: ServiceClients;
   readonly discovery: Discovery | null;
+  readonly inventory: Inventory | null;
   readonly modules: Awaited<ReturnType<typeof loadModules>>;
   /** The service.instance.id of own telemetry; '' if that is switched off. */
   readonly instance: string;
@@ -280,12 +297,39 @@ async function loadModules({ telemetry, logs, backups }: Config) {
 async function openDiscovery(
   { auto, shard, metrics, logs }: Config,
   { queue, clock, counters, logger }: Lasting,
+  isStopped: (id: string) => boolean,
   former: Discovery | null,
 ): Promise<Discovery | null> {
   if (auto === null) return null;
   const log = new ThrottledLog(logger, clock);
-  const options = { config: { auto, shard, metrics, logs }, queue, clock, counters, log };
+  const options = {
+    config: { auto, shard, metrics, logs },
+    queue,
+    clock,
+    counters,
+    log,
+    isStopped,
+  };
   return await Discovery.prepare(options, former);
+}
+
+/** The inventory of all APIs, each asked once. */
+async function openInventory(
+  config: Config,
+  { queue, clock, counters, logger }: Lasting,
+  clients: ServiceClients,
+  former: Inventory | null,
+): Promise<Inventory | null> {
+  if (!config.inventory.isEnabled) return null;
+  const log = new ThrottledLog(logger, clock);
+  const owns = config.auto?.apis ?? config.services.map(({ api }) => api);
+  const apis = [...new Map(owns.map(api => [apiIdentity(api), api])).values()];
+  return await Inventory.prepare({ config, apis, clients, queue, clock, counters, log }, former);
+}
+
+function withInventory(config: Config, inventory: Inventory | null): Config {
+  if (inventory === null) return config;
+  return { ...config, services: config.services.map(service => inventory.known(service)) };
 }
 
 /** The Resource of a service, with what its target's page says about it. */

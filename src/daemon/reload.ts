@@ -111,7 +111,7 @@ export class Supervisor {
       seen = hangUp.rings;
       if (stop.aborted) return;
       if (isAsked || this.#files.look()) await this.reload();
-      else if (this.daemon.discovery?.isDue === true) await this.daemon.reload(this.daemon.config);
+      else if (this.daemon.isReloadDue) await this.daemon.reloadFound();
     }
   }
 

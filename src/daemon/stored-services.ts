@@ -6,7 +6,12 @@ import { JITLESS } from '../service/operations.ts';
 
 export interface StoredServices {
   readonly version: 1;
-  readonly services: readonly { readonly id: string; readonly name: string }[];
+  /** `api`: the place of its API in the list, 0 if absent. */
+  readonly services: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly api?: number | undefined;
+  }[];
   /** Services whose state is kept; `atMs` by the wall clock. */
   readonly gone: readonly { readonly id: string; readonly name: string; readonly atMs: number }[];
 }
@@ -15,7 +20,7 @@ const ID_AND_NAME = { id: z.string().min(1), name: z.string() };
 
 const SCHEMA: z.ZodType<StoredServices> = z.object({
   version: z.literal(1),
-  services: z.array(z.object(ID_AND_NAME)),
+  services: z.array(z.object({ ...ID_AND_NAME, api: z.int().min(0).optional() })),
   gone: z.array(z.object({ ...ID_AND_NAME, atMs: z.number() })),
 });
 

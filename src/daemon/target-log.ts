@@ -200,13 +200,20 @@ export class TargetLog {
     for (const { id, configIndex, reason } of changed) {
       if (configIndex < 0) continue;
       if (reason === '') this.#log.plain.info({ service: id }, 'the service is back on the page');
+      else if (reason === 'stopped')
+        this.#log.plain.info(
+          { service: id },
+          'the service is stopped: it has no series, and is not down',
+        );
       else {
         const hint = reason === 'absent' ? didYouMean(id, this.#strangers) : '';
         const said = { service: id, reason, ...(hint === '' ? {} : { hint }) };
         this.#log.plain.warn(said, 'the service is down on a page that is good');
       }
     }
-    const others = changed.filter(({ configIndex, reason }) => configIndex < 0 && reason !== '');
+    const others = changed.filter(
+      ({ configIndex, reason }) => configIndex < 0 && reason !== '' && reason !== 'stopped',
+    );
     const [first] = others;
     if (first === undefined) return;
     const target = this.target.name;

@@ -19,6 +19,7 @@ import type { PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
 import type { Discovery } from './discovery.ts';
 import { reportDrift } from './drift-report.ts';
+import type { Inventory } from './inventory.ts';
 import type { TargetLog } from './target-log.ts';
 import type { PointSums, Timeline } from './timeline.ts';
 
@@ -38,11 +39,16 @@ export interface TargetContext {
   readonly timeline: Timeline;
   readonly meter: TranslateMeter;
   readonly discovery: Discovery | null;
+  readonly inventory: Inventory | null;
 }
 
-/** A target in the pipeline. Throws an OperatorError if its settings would expose the key. */
+/**
+ * A target in the pipeline, with its place among the targets. Throws an OperatorError if its settings would expose the
+ * key.
+ */
 export function pipelineTarget(
   log: TargetLog,
+  index: number,
   context: TargetContext,
 ): PipelineTarget<ScrapeResult> {
   const { config, clock, parts } = context;
@@ -51,7 +57,14 @@ export function pipelineTarget(
   const client = parts.clients.get(target.api);
   const report = parts.clients.report(target.api, scrapeReport(target, { client, clock }));
   const bodyBytesMax = (): number => context.budget.bodyBytesFor(log.table);
-  const translation = translationOf(target, config, log.table, context.budget, context.entries);
+  const translation = translationOf(
+    target,
+    config,
+    log.table,
+    context.budget,
+    context.entries,
+    id => context.inventory?.isStopped(id) ?? false,
+  );
   return {
     id: target.id,
     scraper: new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
@@ -64,7 +77,8 @@ export function pipelineTarget(
         log.drift = drift.families;
       }
       log.note(result, translated);
-      context.discovery?.note(log.table, result, translated);
+      context.discovery?.note(index, log.table, result, translated);
+      context.inventory?.note(target.id, translated.derived.services);
       const { samples, lastDurationMs, lastReason: reason } = log.status;
       if (result.kind === 'page') {
         const { lastMessage: message, hint } = log.status;
@@ -106,6 +120,7 @@ export function translationOf(
   table: SeriesTable = new SeriesTable(),
   budget: SeriesBudget = new SeriesBudget(config.metrics.limits),
   entries: ReadonlySet<string> = entriesOf(config),
+  isStopped: (id: string) => boolean = () => false,
 ): Translation {
   budget.measure(table);
   const server = serverOf(target.api);
@@ -118,8 +133,9 @@ export function translationOf(
   const lookup = createCatalogLookup(config.metrics.prefixes);
   const { configured, otherShards } = target;
   const derive = deriveOptions(config, lookup, configured, otherShards, budget, entries);
+  const judged = { ...derive, isStopped };
   const isKept = config.queue.directory !== null;
-  return { table, isKept, derive, encode: { ...derive, resourceOf } };
+  return { table, isKept, derive: judged, encode: { ...derive, resourceOf } };
 }
 
 /** The Resource for the logs and backup gauges of a service: the same as for its metrics, which `log` has. */

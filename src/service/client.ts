@@ -11,6 +11,7 @@ import { ApiArea } from './api-area.ts';
 import { BackupsApi, SchedulesApi } from './backups-api.ts';
 import { PAGE_ACCEPT } from './exchange.ts';
 import { type ReadOptions, ServiceHttp, type SettingNames } from './http-client.ts';
+import { InventoryApi } from './inventory-api.ts';
 import { LogsApi } from './logs-api.ts';
 import { RestoresApi } from './restores-api.ts';
 import type { Result } from './service-error.ts';
@@ -20,12 +21,14 @@ export interface ServicePaths extends BackupEndpoints {
   readonly metrics: string;
   /** `/agent/`, `/session` and `/chat` are below it. */
   readonly agent: string;
+  readonly inventory: string;
 }
 
 const DEFAULT_PATHS: ServicePaths = {
   metrics: DEFAULT_ENDPOINTS.metricsPath,
   ...DEFAULT_ENDPOINTS.backups,
   agent: '/copilot/v1',
+  inventory: DEFAULT_ENDPOINTS.inventoryPath,
 };
 
 /** An address with a key, or a shared HTTP client, which the caller closes. */
@@ -40,6 +43,7 @@ export class ServiceClient {
   readonly backups: BackupsApi;
   readonly restores: RestoresApi;
   readonly agent: AgentApi;
+  readonly inventory: InventoryApi;
   readonly #own: ServiceHttp | null;
 
   /** Opens no connection yet. Throws an OperatorError if the key would not be safe with these settings. */
@@ -54,6 +58,7 @@ export class ServiceClient {
     this.backups = new BackupsApi(http, paths.backups);
     this.restores = new RestoresApi(http, paths);
     this.agent = new AgentApi(http, paths.agent);
+    this.inventory = new InventoryApi(http, paths.inventory);
   }
 
   /** Closes its own connections; running calls fail as `aborted`. */

@@ -43,7 +43,7 @@ export function apisOf({
   elsewhere,
   auto,
 }: Pick<Config, 'services' | 'elsewhere' | 'auto'>): readonly ApiConfig[] {
-  const found = auto === null ? [] : [auto.api];
+  const found = auto === null ? [] : auto.apis;
   return [...found, ...[...services, ...elsewhere].map(({ api }) => api)];
 }
 

@@ -72,7 +72,7 @@ export interface Call extends Request {
 }
 
 /** What asks the service; a label of the counter of requests. */
-export type Part = 'metrics' | 'command' | 'logs';
+export type Part = 'metrics' | 'command' | 'logs' | 'inventory';
 
 /** How a request is sent. */
 interface Way extends Link {

@@ -1,8 +1,8 @@
 // What /_control may ask of the simulated service at run time: failures, and restarts of servers. The simulator answers
 // /_control on its own server, to loopback clients only: GET shows the services, the faults and the requests so far; POST
-// sets faults and restarts servers. Keys are never shown.
+// sets faults, restarts servers, and says which services (by id) are stopped or in maintenance. Keys are never shown.
 //
-//   {"reset": true, "faults": {"status": 503, "times": 2}, "restart": ["orders-0"]}
+//   {"reset": true, "faults": {"status": 503, "times": 2}, "restart": ["orders-0"], "stopped": ["dbpgf10000001"]}
 
 import { z } from 'zod';
 
@@ -45,5 +45,7 @@ export const COMMAND = z
       })
       .partial(),
     restart: z.array(z.string()).max(10_000),
+    stopped: z.array(z.string()).max(10_000),
+    maintenance: z.array(z.string()).max(10_000),
   })
   .partial();

@@ -4,9 +4,15 @@
 
 import { CATALOG } from '../catalog/all.ts';
 import { formatGoFloat } from '../lib/format.ts';
-import { type Endpoint, errorAnswer } from './answer.ts';
+import { type Endpoint, type EndpointRequest, errorAnswer } from './answer.ts';
 import { hashText, type Moment } from './load.ts';
-import { labelsOf, type SimulatedSeries, type SimulatedServer, type World } from './world.ts';
+import {
+  labelsOf,
+  type SimulatedSeries,
+  type SimulatedServer,
+  type SimulatedService,
+  type World,
+} from './world.ts';
 
 const HEADERS = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
 
@@ -17,11 +23,22 @@ export function createMetricsEndpoint(world: World): Endpoint {
     if (path !== '') return null;
     if (method !== 'GET') return errorAnswer(405, 'Method not allowed', request);
     const wanted = query.get('service');
-    const shown = lines.filter(
-      ({ series }) => (wanted ?? series.service.name) === series.service.name,
-    );
+    const running = seenServices(world, request).filter(({ id }) => !world.stopped.includes(id));
+    const named = new Set(running.filter(({ name }) => (wanted ?? name) === name));
+    const shown = lines.filter(({ series }) => named.has(series.service));
     return { status: 200, headers: HEADERS, body: Buffer.from(renderPage(world, shown, nowMs)) };
   };
+}
+
+/** The services that a request sees: those of the region that its header selects. */
+export function seenServices(
+  world: World,
+  { headers }: Pick<EndpointRequest, 'headers'>,
+): readonly SimulatedService[] {
+  const region = headers['x-region'];
+  return region === undefined
+    ? world.services
+    : world.services.filter(service => service.region === region);
 }
 
 /** A sample's line without its value and time. */

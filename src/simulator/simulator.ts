@@ -17,6 +17,7 @@ import {
 } from './answer.ts';
 import { createBackupEndpoint } from './backup-endpoint.ts';
 import { COMMAND, type Faults, METRICS_PATH, NO_FAULTS } from './faults.ts';
+import { createInventoryEndpoint } from './inventory-endpoint.ts';
 import { createLogsEndpoint } from './logs-endpoint.ts';
 import { GeneratedLogs, type LogSource } from './log-source.ts';
 import {
@@ -85,6 +86,7 @@ export class Simulator<Faulty extends Faults = Faults> {
       ['/observability/v2/logs', createLogsEndpoint(this.logs)],
       ['/backup/v1', createBackupEndpoint(services)],
       ['/copilot/v1', createAgentEndpoint()],
+      ['/provisioning/v1', createInventoryEndpoint(this.world)],
     ];
   }
 
@@ -191,6 +193,8 @@ export class Simulator<Faulty extends Faults = Faults> {
       if (data.reset === true) this.resetFaults();
       const given = Object.entries(data.faults ?? {}).filter(([, value]) => value !== undefined);
       this.#faults = { ...this.#faults, ...Object.fromEntries(given) };
+      this.world.stopped = data.stopped ?? this.world.stopped;
+      this.world.maintained = data.maintenance ?? this.world.maintained;
       const unknown = data.restart?.filter(name => !this.restart(name)) ?? [];
       const problems = unknown.map(name => `no server named ${name}`);
       if (problems.length > 0) return jsonAnswer(404, { problems });
@@ -206,6 +210,8 @@ export class Simulator<Faulty extends Faults = Faults> {
       requests: this.requests.count,
       requestsByPath: Object.fromEntries(this.requests.countByPath),
       faults: this.#faults,
+      stopped: this.world.stopped,
+      maintenance: this.world.maintained,
     });
   }
 }

@@ -19,9 +19,11 @@ export interface SimulatedService {
   /** The `topology_type` label. */
   readonly topology: 'single' | 'primary-replica' | 'multimaster' | 'distributed';
   readonly servers: readonly SimulatedServer[];
+  /** Only a request that selects another region with the header X-Region does not see it. */
+  readonly region?: string;
 }
 
-/** The topologies in turn. The first four services have all series of the catalog. */
+/** The topologies in turn, in two regions in turn. The first four services have all series of the catalog. */
 export function demoServices(count: number = TOPOLOGIES.length): readonly SimulatedService[] {
   return Array.from({ length: count }, (_, index) => {
     const round = Math.floor(index / TOPOLOGIES.length);
@@ -31,6 +33,7 @@ export function demoServices(count: number = TOPOLOGIES.length): readonly Simula
       id: `dbpgf${10_000_001 + index}`,
       name,
       topology,
+      region: REGIONS[index % REGIONS.length] ?? bug('no region'),
       servers: Object.entries(servers).map(([suffix, role]) => ({
         name: `${name}-${suffix}`,
         role,
@@ -38,6 +41,8 @@ export function demoServices(count: number = TOPOLOGIES.length): readonly Simula
     };
   });
 }
+
+const REGIONS = ['eu-1', 'us-1'] as const;
 
 const TOPOLOGIES: readonly (readonly [
   name: string,
@@ -110,6 +115,9 @@ const WEEK_MS = 7 * DAY_MS;
 export class World {
   readonly services: readonly SimulatedService[];
   readonly series: readonly SimulatedSeries[];
+  /** The ids of services that are switched off: they have no series; and of those in maintenance. */
+  stopped: readonly string[] = [];
+  maintained: readonly string[] = [];
   readonly #options: WorldOptions;
   /** When the processes of a server started, ascending; the newest STARTS_MAX. */
   readonly #starts = new Map<string, number[]>();

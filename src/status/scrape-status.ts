@@ -21,6 +21,7 @@ import { printableUrl } from '../lib/printable.ts';
 import type { Family } from '../model/metric.ts';
 import { OUTCOME, OUTCOME_NAMES, ROLE, type SeriesTable } from '../model/series-table.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
+import type { ServiceFacts } from '../service/inventory-api.ts';
 import { isDrop } from './account-report.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
@@ -88,12 +89,30 @@ export interface ServiceReport extends Omit<ServiceOutcome, 'configIndex' | 'isU
   readonly name: string;
   /** null before the first scrape, and if metrics are not read. */
   readonly isUp: boolean | null;
+  /** What the service's own list says; null where it says nothing. */
+  readonly inventory: InventoryReport | null;
   /** Series of the page that are sent, per family. */
   readonly families: Readonly<Partial<Record<Family, number>>>;
   /** Series that prom2otlp adds, such as `up`. */
   readonly ownSeries: number;
   /** Samples of the last page that made no point, by reason. */
   readonly droppedByReason: Readonly<Record<string, number>>;
+}
+
+interface InventoryReport
+  extends Pick<
+    ServiceFacts,
+    | 'status'
+    | 'isStopped'
+    | 'provider'
+    | 'region'
+    | 'tier'
+    | 'topology'
+    | 'version'
+    | 'size'
+    | 'nodes'
+  > {
+  readonly isInMaintenance: boolean;
 }
 
 interface UnconfiguredReport {
@@ -118,6 +137,7 @@ export function scrapeStatus(daemon: Daemon, isBrief = false): ScrapeStatus {
     services: config.services.map(({ id, name }) => ({
       id,
       name,
+      inventory: inventoryOf(daemon, id),
       ...(found.get(id) ?? { ...NO_OUTCOME, ...NO_SERIES, droppedByReason: {} }),
     })),
     unconfigured: unconfigured.slice(0, UNCONFIGURED_SHOWN_MAX),
@@ -154,6 +174,15 @@ function stateOf({ scrapeCount, lastReason }: TargetStatus): TargetReport['state
   return lastReason === 'auth' ? 'auth' : 'down';
 }
 
+function inventoryOf({ inventory }: Daemon, id: string): InventoryReport | null {
+  const facts = inventory?.factsOf(id) ?? null;
+  if (inventory === null || facts === null) return null;
+  const { status, isStopped, provider, region, tier, topology, version, size, nodes } = facts;
+  const isInMaintenance = inventory.isInMaintenance(id);
+  const made = { provider, region, tier, topology, version, size, nodes };
+  return { status, isStopped, isInMaintenance, ...made };
+}
+
 /** Before the first scrape. */
 const NO_OUTCOME: Omit<ServiceOutcome, 'id' | 'isUp' | 'configIndex'> & { readonly isUp: null } = {
   isUp: null,
@@ -170,7 +199,7 @@ const NO_OUTCOME: Omit<ServiceOutcome, 'id' | 'isUp' | 'configIndex'> & { readon
 function servicesOf(
   { target, services, reads, table }: TargetLog,
   isBrief: boolean,
-): readonly (readonly [id: string, report: Omit<ServiceReport, 'id' | 'name'>])[] {
+): readonly (readonly [id: string, report: Omit<ServiceReport, 'id' | 'name' | 'inventory'>])[] {
   const series = isBrief ? [] : seriesByService(table);
   const dropped = Map.groupBy(
     reads.filter(({ outcome }) => isDrop(outcome)),
@@ -243,6 +272,12 @@ export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
     message: 'it has more bad lines than metrics.bad_share allows',
     hint: 'Save the page and run prom2otlp show decode on it.',
   },
+};
+
+/** While the inventory has a maintenance, to be absent is no error. */
+const IN_MAINTENANCE: Advice = {
+  message: 'it is in maintenance, and not on the page',
+  hint: 'Wait for the end of the maintenance.',
 };
 
 /** By the reason why samples made no point. Reasons that the configuration asks for are not problems. */
@@ -352,16 +387,17 @@ function serviceProblems({ targets, services, unconfigured }: ScrapeStatus): rea
   // All services of a failed target are down: the problem of the target is enough.
   const targetReasons = new Set(targets.map(target => target.lastReason));
   return services.flatMap(service => {
-    const { name, isUp, reason } = service;
-    const isAlone = isUp === false && !targetReasons.has(reason);
+    const { name, isUp, reason, inventory } = service;
+    const isAlone = isUp === false && reason !== 'stopped' && !targetReasons.has(reason);
+    const isMaintained = reason === 'absent' && inventory?.isInMaintenance === true;
     const usual = SERVICE_ADVICE[reason] ?? { message: `is down: ${reason}`, hint: '' };
     const meant = reason === 'absent' ? didYouMean(service.id, strangers) : '';
     const advice =
       meant === '' ? usual : { ...usual, hint: `${usual.hint} ${meant.replace('did', 'Did')}` };
-    return [
-      ...(isAlone ? [problem('error', name, advice, { cause: `down: ${reason}` })] : []),
-      ...ownWarnings(service),
-    ];
+    const down = isMaintained
+      ? problem('warning', name, IN_MAINTENANCE, { cause: 'maintenance' })
+      : problem('error', name, advice, { cause: `down: ${reason}` });
+    return [...(isAlone ? [down] : []), ...ownWarnings(service)];
   });
 }
 
@@ -506,18 +542,22 @@ function droppedCell({ badLines, droppedByReason }: ServiceReport): HtmlValue {
 }
 
 function serviceState(service: ServiceReport): Html {
-  const { isUp, reason, isSourceStale } = service;
+  const { isUp, reason, inventory, isSourceStale } = service;
   if (isUp === null) return badge('busy', 'waiting');
+  if (reason === 'stopped') return badge('none', 'stopped');
   const state = badge(serviceTone(service), isUp ? 'up' : 'down');
-  const why = isUp ? (isSourceStale ? 'not moving' : '') : reason;
+  const usual = isUp ? (isSourceStale ? 'not moving' : '') : reason;
+  const why = inventory?.isInMaintenance === true ? 'maintenance' : usual;
   return why === '' ? state : html`${state}<small>${why}</small>`;
 }
 
 /** As severe as the worst problem that the service has by itself. */
 function serviceTone(service: ServiceReport): Tone {
-  if (service.isUp === null) return 'busy';
-  if (!service.isUp) return 'bad';
-  const isDoubtful = service.badLines > 0 || ownWarnings(service).length > 0;
+  const { isUp, reason, inventory, badLines } = service;
+  if (isUp === null) return 'busy';
+  if (reason === 'stopped') return 'none';
+  if (!isUp) return inventory?.isInMaintenance === true ? 'warn' : 'bad';
+  const isDoubtful = badLines > 0 || ownWarnings(service).length > 0;
   return isDoubtful ? 'warn' : 'good';
 }
 

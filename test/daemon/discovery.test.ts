@@ -24,7 +24,7 @@ const AUTO: AutoConfig = {
   keepMs: 30 * DAY * MINUTE_MS,
   servicesMax: 1000,
   attributes: {},
-  api: testApi('https://api.example.com'),
+  apis: [testApi('https://api.example.com')],
 };
 
 let clock: FakeClock;
@@ -48,7 +48,8 @@ async function open(
   const config = { auto: { ...AUTO, ...auto }, metrics, logs, shard };
   const log = new ThrottledLog(recorded.logger, clock);
   const queue = states as unknown as Queue;
-  const options = { config, queue, clock, counters, log };
+  const isStopped = (id: string): boolean => id === 'stopped';
+  const options = { config, queue, clock, counters, log, isStopped };
   const discovery = await Discovery.prepare(options, former);
   await discovery.begin();
   return discovery;
@@ -62,7 +63,7 @@ function sighting(ids: Page, isComplete = true) {
     const [id = '', ...names] = text.split('=');
     return [id, new Set(names)];
   });
-  return { names: new Map(pairs), isComplete };
+  return { api: 0, names: new Map(pairs), isComplete };
 }
 
 /** Shows the same page every minute, `count` times. */
@@ -243,7 +244,7 @@ describe('the list', () => {
 
   test('of another address is another list', async () => {
     const first = await seen(['db1']);
-    const second = await open({ api: testApi('https://eu.example.com') }, first);
+    const second = await open({ apis: [testApi('https://eu.example.com')] }, first);
     expect(idsOf(second)).toEqual([]);
   });
 
@@ -352,5 +353,56 @@ describe('the state of a service that is gone', () => {
     }
     const kept = [0, 1, 2, 3].filter(turn => stateOf(`gone${turn}`).length > 0);
     expect(kept).toEqual([2, 3]);
+  });
+});
+
+test('a service that is stopped is never gone, however long the page lacks it', async () => {
+  const discovery = await open();
+  await pages(discovery, 1, ['stopped', 'gone', 'here']);
+  await pages(discovery, 3 * HOUR, ['here']);
+  expect(idsOf(discovery)).toEqual(['here', 'stopped']);
+});
+
+describe('several APIs', () => {
+  const apis = ['eu', 'us'].map(region => testApi(`https://${region}.example.com`));
+  const see = (discovery: Discovery, api: number, ids: Page): void =>
+    discovery.see({ ...sighting(ids), api });
+  const homes = (discovery: Discovery): Readonly<Record<string, number>> =>
+    Object.fromEntries(discovery.services.map(({ id, api }) => [id, apis.indexOf(api)]));
+
+  test('give each service to the one whose page has it, and the page of one says nothing of the other', async () => {
+    const discovery = await open({ apis });
+    for (let i = 0; i < 2 * HOUR; i++) {
+      await clock.advance(MINUTE_MS);
+      see(discovery, 0, ['db1', 'both']);
+      see(discovery, 1, ['db2', 'both']);
+    }
+    expect(homes(discovery)).toEqual({ both: 0, db1: 0, db2: 1 });
+    // The next process knows them, too.
+    await discovery.begin();
+    expect(homes(await open({ apis }))).toEqual({ both: 0, db1: 0, db2: 1 });
+  });
+
+  test('move a service that leaves the page of one for that of the other', async () => {
+    const discovery = await open({ apis });
+    for (const [first, second] of [
+      [['db1', 'x'], ['db2']],
+      [['x'], ['db1', 'db2']],
+    ] as const)
+      for (let i = 0; i < 3; i++) {
+        await clock.advance(MINUTE_MS);
+        see(discovery, 0, first);
+        see(discovery, 1, second);
+      }
+    expect(homes(discovery)).toEqual({ db1: 1, db2: 1, x: 0 });
+    expect(discovery.hasChanged).toBe(true);
+  });
+
+  test('that leave the configuration take their services with them', async () => {
+    const discovery = await open({ apis });
+    await clock.advance(MINUTE_MS);
+    see(discovery, 0, ['db1']);
+    see(discovery, 1, ['db2']);
+    expect(homes(await open({ apis: apis.slice(0, 1) }, discovery))).toEqual({ db1: 0 });
   });
 });

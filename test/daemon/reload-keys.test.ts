@@ -67,6 +67,7 @@ const CHANGES: Readonly<Record<string, Tree>> = {
   'otlp.auth.oauth2.scopes': withAuth({ oauth2: { ...OAUTH2, scopes: ['a'] } }),
   'otlp.auth.google.credentials_file': withAuth({ google: GOOGLE }),
   'otlp.auth.google.scopes': withAuth({ google: { ...GOOGLE, scopes: ['a'] } }),
+  'inventory.attributes': { inventory: { attributes: ['tier'] } },
   'queue.directory': { queue: { directory: '/nowhere/prom2otlp' } },
   'shard.index': { shard: { index: 1, count: 2 } },
 };

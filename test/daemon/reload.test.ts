@@ -187,7 +187,9 @@ test('the gauges of a service end when it is removed, those of logs when they ar
     return [...new Set(own.map(line => line.slice(0, line.indexOf('{'))))].sort();
   };
   const lag = 'prom2otlp_logs_lag_seconds';
-  const metrics = ['prom2otlp_service_clock_skew_seconds', 'prom2otlp_service_up'];
+  const metrics = ['clock_skew_seconds', 'info', 'maintenance_state', 'up'].map(
+    name => `prom2otlp_service_${name}`,
+  );
   const all = [lag, ...metrics].join();
   await until('all gauges', () => [kept, removed].every(id => gaugesOf(id).join() === all));
   await world.reload(text([kept]));
@@ -230,6 +232,7 @@ test('a request to the status server is answered while a reload waits for a scra
     JSON.stringify({
       api: { base_url: service.server.origin, key: 'k' },
       services: [{ id: 'dbpgf1' }],
+      inventory: { enabled: false },
       otlp: { endpoint: 'http://127.0.0.1:1' },
       queue: { directory: null },
       status: { listen: '127.0.0.1:0', token },
@@ -272,6 +275,7 @@ test('a refused key that a reload replaces works at once', async () => {
       ...JSON.parse(text(key)),
       logs: {},
       backups: {},
+      inventory: { enabled: false },
       telemetry: { enabled: false },
     });
   await using world = await supervise(metricsOnly('former'), clock);

@@ -159,6 +159,7 @@ export function sampleService(
   return {
     id,
     name,
+    inventory: null,
     isUp: true,
     reason: '',
     samples: 602,

@@ -86,6 +86,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     shell.simulator.setFaults(JSON.parse(json));
     return {};
   },
+  /** Switches off these services of the simulated service, and all others on. */
+  stop: ({ shell }, ids) => {
+    shell.simulator.world.stopped = ids.split(' ');
+    return {};
+  },
   /** `answer STATUS BODY`: a further answer of $OTHER to the next verb; a long body follows, as in a file. */
   answer: ({ answers }, rest, input) => {
     const [, status = '', body = ''] = /^(\d+) ?(.*)$/.exec(rest) ?? [];

@@ -36,9 +36,12 @@ function mean(seconds: string, count: string, by: string): Query {
   return { expr: `${rate(seconds, by)} / ${rate(count, by)}`, legend: legendOf(...labelsOf(by)) };
 }
 
-/** The minimum over the label `reason`: each reason is another series, and queries find the old one for some minutes. */
+/**
+ * The minimum over the label `reason`: each reason is another series, and queries find the old one for some minutes. A
+ * service that is stopped is not shown.
+ */
 function worst(metric: string, by: string, legend: string): Query {
-  return { expr: `min by (${by}) (prom2otlp_${metric}{${OF}})`, legend };
+  return { expr: `min by (${by}) (prom2otlp_${metric}{${OF}, reason!="stopped"})`, legend };
 }
 
 const overview: readonly Panel[] = [

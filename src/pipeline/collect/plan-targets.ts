@@ -40,7 +40,7 @@ type PlannedConfig = Pick<
 /**
  * Targets in the order of their first configured services. A shard omits targets without a service
  * of its own, unless it sends unconfigured services: any target may have some of these. With
- * `services: auto` there is one target, also before its first service is found.
+ * `services: auto` there is one target for each API, also before its first service is found.
  */
 export function planTargets(config: PlannedConfig): readonly Target[] {
   const { shard, services, elsewhere, auto, unconfiguredServices } = config;
@@ -64,10 +64,13 @@ export function planTargets(config: PlannedConfig): readonly Target[] {
     path,
     intervalMs,
   });
-  if (auto !== null) {
-    const all = { own: [...services.entries()], others: 1 };
-    return [targetOf(auto.api, AUTO, 'all services of the key', all)];
-  }
+  if (auto !== null)
+    return auto.apis.map((api, index) => {
+      const own = [...services.entries()].filter(([, service]) => service.api === api);
+      const [first, words] =
+        index === 0 ? [AUTO, ''] : [`${AUTO} ${index + 1}`, `, api ${index + 1}`];
+      return targetOf(api, first, `all services of the key${words}`, { own, others: 1 });
+    });
   const groups = new Map<string, Group & { readonly first: ServiceConfig }>();
   const groupOf = (service: ServiceConfig): Group => {
     const identity = apiIdentity(service.api);

@@ -37,7 +37,7 @@ export interface ServiceOutcome {
   readonly id: string;
   readonly configIndex: number;
   readonly isUp: boolean;
-  /** '' if up; else the scrape's reason, `absent` or `bad_lines`. */
+  /** '' if up; else the scrape's reason, `absent`, `stopped` or `bad_lines`. */
   readonly reason: string;
   readonly samples: number;
   readonly badLines: number;
@@ -109,8 +109,12 @@ export function* derive(
   yield* judgeCompounds(judging, SLICE_ROWS);
   judgeRepeats(judging);
   const reads = readsOf(table, tallies, report);
-  for (const tally of tallies)
-    if (tally.reason === '' && samplesOf(tally) === 0) tally.reason = 'absent';
+  for (const [index, tally] of tallies.entries()) {
+    if (samplesOf(tally) > 0) continue;
+    // Whatever the page, which is empty if it has no other service.
+    if (options.isStopped?.(table.services[index]?.id ?? '') === true) tally.reason = 'stopped';
+    else if (tally.reason === '') tally.reason = 'absent';
+  }
   // A configured service that is down keeps its series for its return.
   const isDown = tallies.map(({ reason }, service) => {
     const isConfigured = (table.services[service]?.configIndex ?? -1) >= 0;

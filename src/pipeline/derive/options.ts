@@ -29,6 +29,8 @@ export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
   /** The ids of the configured services of all targets, in one set: only a service's own target sends it. */
   readonly entries: ReadonlySet<string>;
   readonly otherShards: OtherShards;
+  /** True for a service that was switched off: that it has no samples is no outage. */
+  readonly isStopped?: (id: string) => boolean;
 }
 
 /** The common inputs for all rows of a page. */
