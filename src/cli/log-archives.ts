@@ -2,7 +2,7 @@
 // temporary file for one.
 
 import { tmpdir } from 'node:os';
-import { LOG_TYPES } from '../config/keys.ts';
+import { LOG_TYPES } from '../config/log-keys.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { textAt } from '../logs/item.ts';
 import { listPages } from '../logs/list.ts';

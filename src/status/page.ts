@@ -2,6 +2,7 @@
 // complete without scripts; with scripts it refreshes itself. The policy allows the inline style and script by their
 // hashes only: text from a service or a back end could not run even if it were not escaped.
 
+import { driftSection } from './drift-section.ts';
 import { hash } from 'node:crypto';
 import { formatAge, formatCount, formatDuration } from '../lib/format.ts';
 import { accountSection } from './account-report.ts';
@@ -16,7 +17,6 @@ import { pullSections } from './pull-status.ts';
 import {
   areMetricsRead,
   discoverySection,
-  driftSection,
   servicesSection,
   targetsSection,
 } from './scrape-status.ts';

@@ -21,9 +21,9 @@ import { printableUrl } from '../lib/printable.ts';
 import type { Family } from '../model/metric.ts';
 import { OUTCOME, OUTCOME_NAMES, ROLE, type SeriesTable } from '../model/series-table.ts';
 import type { ServiceOutcome } from '../pipeline/derive/derive.ts';
-import type { ServiceFacts } from '../service/inventory-api.ts';
 import { isDrop } from './account-report.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
+import { IN_MAINTENANCE, inventoryOf, type InventoryReport } from './inventory-status.ts';
 import {
   age,
   badge,
@@ -99,22 +99,6 @@ export interface ServiceReport extends Omit<ServiceOutcome, 'configIndex' | 'isU
   readonly droppedByReason: Readonly<Record<string, number>>;
 }
 
-interface InventoryReport
-  extends Pick<
-    ServiceFacts,
-    | 'status'
-    | 'isStopped'
-    | 'provider'
-    | 'region'
-    | 'tier'
-    | 'topology'
-    | 'version'
-    | 'size'
-    | 'nodes'
-  > {
-  readonly isInMaintenance: boolean;
-}
-
 interface UnconfiguredReport {
   readonly id: string;
   readonly samples: number;
@@ -172,15 +156,6 @@ function stateOf({ scrapeCount, lastReason }: TargetStatus): TargetReport['state
   if (scrapeCount === 0) return 'waiting';
   if (lastReason === '') return 'up';
   return lastReason === 'auth' ? 'auth' : 'down';
-}
-
-function inventoryOf({ inventory }: Daemon, id: string): InventoryReport | null {
-  const facts = inventory?.factsOf(id) ?? null;
-  if (inventory === null || facts === null) return null;
-  const { status, isStopped, provider, region, tier, topology, version, size, nodes } = facts;
-  const isInMaintenance = inventory.isInMaintenance(id);
-  const made = { provider, region, tier, topology, version, size, nodes };
-  return { status, isStopped, isInMaintenance, ...made };
 }
 
 /** Before the first scrape. */
@@ -272,12 +247,6 @@ export const SERVICE_ADVICE: Readonly<Record<string, Advice>> = {
     message: 'it has more bad lines than metrics.bad_share allows',
     hint: 'Save the page and run prom2otlp show decode on it.',
   },
-};
-
-/** While the inventory has a maintenance, to be absent is no error. */
-const IN_MAINTENANCE: Advice = {
-  message: 'it is in maintenance, and not on the page',
-  hint: 'Wait for the end of the maintenance.',
 };
 
 /** By the reason why samples made no point. Reasons that the configuration asks for are not problems. */
@@ -626,60 +595,4 @@ function lastErrorOf({
   if (badLines === 0 || firstProblem === null) return html`<span class="faint">none</span>`;
   const { line, column, reason } = firstProblem;
   return html`${badge('warn', `${formatCount(badLines)} bad lines`)} line ${line}, column ${column}: ${reason}`;
-}
-
-export function driftSection(targets: readonly TargetReport[]): Html | null {
-  const blocks = targets.flatMap(({ name, drift }, index) =>
-    Object.entries(drift).flatMap(([family, lists]) =>
-      driftBlock(name, `${index}-${family}`, lists),
-    ),
-  );
-  if (blocks.length === 0) return null;
-  return section(
-    'Drift',
-    'differences between the pages and the catalog; every series is sent nevertheless',
-    blocks,
-  );
-}
-
-/** `key` identifies the block: the script keeps it open when the page is refreshed. */
-function driftBlock(target: string, key: string, drift: FamilyDrift): readonly Html[] {
-  const lists = Object.entries(DRIFT_WORDS).flatMap(([kind, words]) => {
-    const { count, items } = drift[kind as keyof FamilyDrift];
-    return count === 0 ? [] : [driftList(`${formatCount(count)} ${words}`, count, items)];
-  });
-  if (lists.length === 0) return [];
-  const family = key.slice(key.indexOf('-') + 1);
-  const counts = lists.map(({ title }) => title).join('; ');
-  return [
-    html`<details id="drift-${key}"><summary>${target}, ${family}: ${counts}</summary>${lists.map(
-      ({ content }) => content,
-    )}</details>
-`,
-  ];
-}
-
-const DRIFT_WORDS: Readonly<Record<keyof FamilyDrift, string>> = {
-  appeared: 'unknown to the catalog',
-  vanished: 'missing, although other series of their table exist',
-  contradicted: 'with another type than in the catalog',
-  mangled: 'with a damaged name',
-};
-
-type DriftItem = FamilyDrift[keyof FamilyDrift]['items'][number];
-
-function driftList(
-  title: string,
-  count: number,
-  found: readonly DriftItem[],
-): { readonly title: string; readonly content: HtmlValue } {
-  const items = found.map(item => html`<li><code>${driftText(item)}</code></li>`);
-  const rest = count - items.length;
-  if (rest > 0) items.push(html`<li class="faint">and ${formatCount(rest)} more</li>`);
-  return { title, content: html`<p>${title}</p><ul class="names">${items}</ul>` };
-}
-
-function driftText(item: DriftItem): string {
-  if (typeof item === 'string') return item;
-  return `${item.name} (${'declared' in item ? item.declared : item.original})`;
 }
