@@ -68,7 +68,7 @@ export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<D
   return {
     queue: SIGNALS.map(signal => {
       const stats = queue.stats(signal);
-      const roomBytes = Math.min(stats.maxBytes, stats.bytes + queue.freeBytes());
+      const roomBytes = Math.min(stats.maxBytes, stats.bytes + queue.freeBytes(signal));
       return { signal, ...shown(stats), roomBytes, fullInMs: forecast.fullInMs(signal) };
     }).filter(isShown),
     queueTrouble: queue.trouble(),

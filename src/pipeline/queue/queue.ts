@@ -29,7 +29,7 @@ import type {
   StateKind,
 } from './commit.ts';
 import { logsWithoutRoom, makeRows, type NewRow, rowBytes, sumBytes, sumPoints } from './rows.ts';
-import { isStorageFailure, PAGE_BYTES } from './schema.ts';
+import { isStorageFailure, PAGE_BYTES, StorageError } from './schema.ts';
 import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
   evictExpired,
@@ -41,7 +41,7 @@ import {
 } from './transactions.ts';
 import { Unwritten } from './unwritten.ts';
 
-const DISK_FULL = 'the disk is full: new metrics replace the oldest';
+const DISK_FULL = 'the disk is full; free space on it';
 
 const UNSETTLED = "cannot store the back end's answers: the file cannot be written";
 
@@ -54,7 +54,7 @@ const REMEDIES: Readonly<Record<EvictionReason, string>> = {
 
 const REPORTS = {
   diskFull:
-    'the disk of the queue is full: until there is space, new metrics replace the oldest or wait in memory',
+    'the disk of the queue is full: until there is space, new metrics wait in memory',
   full: 'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
   held: 'cannot write the file of the queue; metrics are kept in memory and sent from there',
   failed: 'cannot store a batch',
@@ -285,9 +285,9 @@ export class Queue {
     return { ...sums, rows: rows + this.#unwritten.settledCount(signal), maxBytes };
   }
 
-  /** Bytes that the disk of the queue has left; Infinity in memory. */
-  freeBytes(): number {
-    return this.#storage.freeBytes();
+  /** Bytes that the disk of the queue has left, and the memory for metrics after it; Infinity in memory. */
+  freeBytes(signal: Signal): number {
+    return this.#storage.freeBytes() + (signal === 'metrics' ? this.#unwritten.freeBytes : 0);
   }
 
   /** The points of both signals that wait. */
@@ -391,11 +391,11 @@ export class Queue {
     );
     const rows = this.#withIds(made);
     const bytes = sumBytes(rows);
-    const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
-    const situation = this.#situation(hasRoom);
+    this.#expectRoom(bytes);
+    const situation = this.#situation();
     this.#write(file => storeCommit(file, commit, rows, situation));
     // A commit without rows says nothing about the room on the disk.
-    if (bytes > 0 || this.#trouble !== DISK_FULL) this.#trouble = hasRoom ? null : DISK_FULL;
+    if (bytes > 0 || this.#trouble?.endsWith(DISK_FULL) !== true) this.#trouble = null;
   }
 
   /** Writes all that waits in memory. Throws SQLite's errors; what is not yet written stays. */
@@ -411,9 +411,8 @@ export class Queue {
     let hasMoved = true;
     while (hasMoved && this.#unwritten.hasRows) {
       const [first] = this.#unwritten.heads();
-      const situation = this.#situation(
-        first === undefined || this.#storage.hasRoom(rowBytes(first)),
-      );
+      if (first !== undefined) this.#expectRoom(rowBytes(first));
+      const situation = this.#situation();
       let done = (): boolean => false;
       this.#write(file => {
         const step = this.#unwritten.moveRows(file, freeId, situation);
@@ -422,6 +421,11 @@ export class Queue {
       });
       hasMoved = done();
     }
+  }
+
+  /** Throws while the disk is full: then rows of metrics wait in memory, and logs wait at the service. */
+  #expectRoom(bytes: number): void {
+    if (bytes > 0 && !this.#storage.hasRoom(bytes)) throw new StorageError(DISK_FULL);
   }
 
   #trySettling(): void {
@@ -444,11 +448,10 @@ export class Queue {
       this.#storage.write(file => this.#unwritten.writeState(file), cost)();
   }
 
-  #situation(hasRoom: boolean): Situation {
+  #situation(): Situation {
     return {
       ...this.#limits,
       space: { metrics: this.size('metrics'), logs: this.size('logs') },
-      hasRoom,
       evictedFor: 'size',
     };
   }
