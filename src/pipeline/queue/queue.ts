@@ -53,8 +53,7 @@ const REMEDIES: Readonly<Record<EvictionReason, string>> = {
 };
 
 const REPORTS = {
-  diskFull:
-    'the disk of the queue is full: until there is space, new metrics wait in memory',
+  diskFull: 'the disk of the queue is full: until there is space, new metrics wait in memory',
   full: 'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
   held: 'cannot write the file of the queue; metrics are kept in memory and sent from there',
   failed: 'cannot store a batch',
@@ -85,6 +84,8 @@ export class Queue {
   /** The highest row id in this process or in the file. */
   #lastId = 0;
   #trouble: string | null = null;
+  /** When the trouble of the last look began. */
+  #troubleSinceMs: number | null = null;
   /** True while the outcome of sent rows could not be written. */
   #isUnsettled = false;
   /** Points that were evicted because the disk fails or is full, in the last minute. */
@@ -148,6 +149,8 @@ export class Queue {
   async commit(commit: Commit): Promise<CommitOutcome> {
     const outcome = await this.#commits.run(() => this.#commit(commit));
     this.#report(outcome, commit);
+    // Dates the trouble.
+    this.trouble();
     if (outcome.kind === 'stored') failpoint('commit-done');
     if (outcome.kind === 'stored' || outcome.kind === 'held') this.#tellListeners();
     return outcome;
@@ -304,9 +307,16 @@ export class Queue {
   /** Why the last commit or settlement was not stored normally, such as a full disk; null when it was. */
   trouble(): string | null {
     const trouble = this.#storage.gone ?? this.#trouble ?? (this.#isUnsettled ? UNSETTLED : null);
+    if (trouble === null) this.#troubleSinceMs = null;
+    else this.#troubleSinceMs ??= this.#options.clock.nowMs();
     const points = this.#droppedLately();
     if (trouble === null || points === 0) return trouble;
     return `${formatCount(points)} points were lost in the last minute: ${trouble}`;
+  }
+
+  /** When the trouble began, by our clock; null while there is none. */
+  troubleSinceMs(): number | null {
+    return this.trouble() === null ? null : this.#troubleSinceMs;
   }
 
   /** Notes for the operator, as sentences: for example that other programs deleted files, or that state is lost. */
