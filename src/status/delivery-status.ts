@@ -32,6 +32,8 @@ export interface DeliveryStatus {
   readonly queueTrouble: string | null;
   /** When that began. */
   readonly queueTroubleSince: string | null;
+  /** Points that it has cost in the last minute. */
+  readonly queueTroubleLost: number;
   readonly senders: readonly SenderReport[];
   /** The last requests that the back end refused for good, newest first; SET_ASIDE_SHOWN_MAX at most. */
   readonly setAside: readonly SetAsideReport[];
@@ -76,6 +78,7 @@ export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<D
     }).filter(isShown),
     queueTrouble: queue.trouble(),
     queueTroubleSince: sinceMs === null ? null : instant(sinceMs),
+    queueTroubleLost: queue.lostLately(),
     senders: daemon.senders.filter(isShown).map(({ signal, endpoint, sender }) => ({
       signal,
       endpoint,
@@ -169,13 +172,16 @@ function isFillingUp({ bytes, roomBytes, fullInMs }: QueueReport): boolean {
 export function troubleProblems({
   queueTrouble,
   queueTroubleSince: since,
+  queueTroubleLost: lost,
 }: DeliveryStatus): readonly Finding[] {
   if (queueTrouble === null) return [];
   const hint =
     'Look at the disk of queue.directory. Until it can be written, metrics are sent from a small memory, and logs wait.';
-  return [
-    problem('error', 'queue', { message: queueTrouble, hint }, { cause: 'queue trouble', since }),
-  ];
+  const what = /\bdisk is full\b/.test(queueTrouble) ? 'disk full' : 'queue not written';
+  const cost =
+    lost > 0 ? `${formatCount(lost)} points a minute are lost` : 'new data waits in memory';
+  const about = { cause: 'queue trouble', headline: `${what}: ${cost}`, since };
+  return [problem('error', 'queue', { message: queueTrouble, hint }, about)];
 }
 
 function queueProblems(queue: QueueReport): readonly Finding[] {

@@ -48,6 +48,7 @@ export function sampleReport(changes: Partial<StatusReport> = {}): StatusReport 
     queue: [sampleQueue()],
     queueTrouble: null,
     queueTroubleSince: null,
+    queueTroubleLost: 0,
     senders: [sampleSender()],
     setAside: [],
     account: accountReport(sampleAccount()),

@@ -309,9 +309,9 @@ export class Queue {
     const trouble = this.#storage.gone ?? this.#trouble ?? (this.#isUnsettled ? UNSETTLED : null);
     if (trouble === null) this.#troubleSinceMs = null;
     else this.#troubleSinceMs ??= this.#options.clock.nowMs();
-    const points = this.#droppedLately();
+    const points = this.lostLately();
     if (trouble === null || points === 0) return trouble;
-    return `${formatCount(points)} points were lost in the last minute: ${trouble}`;
+    return `${formatCount(points)} points a minute are lost: ${trouble}`;
   }
 
   /** When the trouble began, by our clock; null while there is none. */
@@ -557,7 +557,8 @@ export class Queue {
     for (const eviction of change.evictions) this.#reportEviction(eviction);
   }
 
-  #droppedLately(): number {
+  /** Points that were evicted in the last minute because the disk is full or fails. */
+  lostLately(): number {
     const sinceMs = this.#options.clock.monotonicMs() - MINUTE_MS;
     this.#dropped = this.#dropped.filter(({ atMs }) => atMs > sinceMs);
     return this.#dropped.reduce((sum, { points }) => sum + points, 0);
@@ -567,7 +568,7 @@ export class Queue {
     for (const { service, points } of parts)
       this.#counters.evicted.add(points, signal, service, reason);
     if (reason === 'disk') {
-      this.#droppedLately();
+      this.lostLately();
       this.#dropped.push({ atMs: this.#options.clock.monotonicMs(), points: sumPoints(parts) });
     }
     const services = [...new Set(parts.map(part => part.service))];

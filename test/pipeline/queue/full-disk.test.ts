@@ -116,7 +116,7 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
     expect(waiting.at(-1)).toBe('n199');
     const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
     expect(evicted?.get('metrics', 'n0', 'disk')).toBe(10);
-    expect(queue.trouble()).toMatch(/points were lost in the last minute: .*full/);
+    expect(queue.trouble()).toMatch(/points a minute are lost: .*full/);
     expectBalance(queue);
   });
 

@@ -139,7 +139,7 @@ test('memory is bounded: the oldest are dropped and counted, and the file record
   expect(await services(queue, 'metrics')).toEqual(['c', 'd', 'e']);
   const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
   expect(evicted?.get('metrics', 'a', 'disk')).toBe(10);
-  expect(queue.trouble()).toMatch(/^20 points were lost in the last minute: .*locked/);
+  expect(queue.trouble()).toMatch(/^20 points a minute are lost: .*locked/);
   expectBalance(queue);
   await options.clock.advance(2 * HOUR_MS);
   expect(await services(queue, 'metrics')).toEqual([]);
