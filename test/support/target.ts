@@ -92,11 +92,13 @@ export class Target {
 
   /** A good answer, `seconds` after T0. In a text, `@5` at the end of a line is a timestamp 5 s after T0. */
   page(seconds: number, text: string | Buffer, clocks: Clocks = {}): Seen {
-    const bytes = typeof text === 'string' ? Buffer.from(stamped(text)) : text;
-    const isOpenMetrics = /(^|\n)# EOF\n?$/.test(bytes.toString('latin1'));
-    const format = clocks.format ?? (isOpenMetrics ? 'openmetrics' : 'text');
-    const page = { bytes, format, wireBytes: bytes.length, ...timesOf(seconds, clocks) };
-    return this.#run({ kind: 'page', page });
+    return this.#run(scrapedPage(seconds, text, clocks));
+  }
+
+  /** A good answer, of which only the outcomes are read: the checks of very many points take longer than the points. */
+  reads(seconds: number, text: string): Readonly<Record<string, number>> {
+    const scraped = scrapedPage(seconds, text, {});
+    return readsOf(finished(translate(this.translation, scraped, this.#writer)));
   }
 
   /** A good answer that leads to these points and no others. */
@@ -124,17 +126,28 @@ export class Target {
     expectSane(this.#sanity, request);
     const all = otlpPoints(request);
     const points = all.filter(({ metric }) => !ADDED_SERIES.has(metric));
-    const reads: Record<string, number> = {};
-    for (const { outcome, count } of translated.derived.reads)
-      reads[outcome] = (reads[outcome] ?? 0) + count;
     return {
       points,
       own: all.filter(({ metric }) => ADDED_SERIES.has(metric)),
       shown: points.map(shownPoint),
       translated,
-      reads,
+      reads: readsOf(translated),
     };
   }
+}
+
+function scrapedPage(seconds: number, text: string | Buffer, clocks: Clocks): Scraped {
+  const bytes = typeof text === 'string' ? Buffer.from(stamped(text)) : text;
+  const isOpenMetrics = /(^|\n)# EOF\n?$/.test(bytes.toString('latin1'));
+  const format = clocks.format ?? (isOpenMetrics ? 'openmetrics' : 'text');
+  const page = { bytes, format, wireBytes: bytes.length, ...timesOf(seconds, clocks) };
+  return { kind: 'page', page };
+}
+
+function readsOf({ derived }: Seen['translated']): Record<string, number> {
+  const reads: Record<string, number> = {};
+  for (const { outcome, count } of derived.reads) reads[outcome] = (reads[outcome] ?? 0) + count;
+  return reads;
 }
 
 function configOf(options: TargetOptions): Config {
