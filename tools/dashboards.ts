@@ -4,12 +4,14 @@
 import { writeFileSync } from 'node:fs';
 import { prom2otlp } from './dashboards/prom2otlp.ts';
 import { dashboardJson, type DashboardSpec } from './dashboards/dashboard.ts';
+import { queries } from './dashboards/queries.ts';
 import { services } from './dashboards/services.ts';
 import { translateExpression } from './dashboards/translation.ts';
 
-/** The dashboard of prom2otlp itself fits every translation, because its metrics' names already have their suffixes. */
+/** Those of prom2otlp itself and of slow queries fit every translation, because the names of their metrics already have their suffixes. */
 export const dashboards: Readonly<Record<string, DashboardSpec>> = {
   prom2otlp,
+  queries,
   'services-with-suffixes': translated(services),
   services: named(
     services,

@@ -41,9 +41,9 @@ const VICTORIA_TRANSLATING = 'VictoriaMetrics, names of Prometheus';
 /** The naming strategies of back ends, with the dashboards that fit them. */
 const SETS = [
   { strategy: 'UnderscoreEscapingWithoutSuffixes', names: ['prom2otlp', 'services'] },
-  { strategy: 'NoTranslation', names: ['prom2otlp', 'services'] },
+  { strategy: 'NoTranslation', names: ['prom2otlp', 'services', 'queries'] },
   { strategy: 'UnderscoreEscapingWithSuffixes', names: ['prom2otlp', 'services-with-suffixes'] },
-  { strategy: VICTORIA, names: ['prom2otlp', 'services'] },
+  { strategy: VICTORIA, names: ['prom2otlp', 'services', 'queries'] },
   { strategy: VICTORIA_TRANSLATING, names: ['prom2otlp', 'services-with-suffixes'] },
 ] as const;
 
@@ -71,6 +71,10 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
       () => has('sum(prom2otlp_logs_records_total) > 0'),
       90_000,
     );
+    // An increase needs two points of a series, and each comes with a pull.
+    const twice = 'count(count_over_time(prom2otlp_slow_query_seconds_total[1h]) >= 2) > 0';
+    if (names.some(name => name === 'queries'))
+      await until('slow queries of two pulls', () => has(twice), 180_000);
   });
   afterAll(async () => {
     for (const close of closing.reverse()) await close();
@@ -100,7 +104,7 @@ describe.skipIf(skip !== null).each(SETS)('a back end with $strategy', ({ strate
 
   function bridgeConfig(otlp: Otlp): string {
     const changes = {
-      logs: { enabled: true, schedule: '30s' },
+      logs: { enabled: true, schedule: '30s', slow_query: { digests: { enabled: true } } },
       backups: { enabled: true, interval: '5s' },
       otlp,
       queue: { directory: join(directory.path, 'queue') },

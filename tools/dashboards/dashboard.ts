@@ -19,6 +19,8 @@ export interface Panel {
   /** By default, lines over time. */
   readonly type?: 'timeseries' | 'stat' | 'state-timeline';
   readonly description?: string;
+  /** Shows the traces that belong to points of histograms. */
+  readonly hasExemplars?: boolean;
 }
 
 export interface Row {
@@ -143,7 +145,7 @@ function layOut(rows: readonly Row[]): Record<string, unknown>[] {
 }
 
 function panelJson(panel: Panel): Record<string, unknown> {
-  const { type = 'timeseries', title, description, unit, queries } = panel;
+  const { type = 'timeseries', title, description, unit, queries, hasExemplars } = panel;
   const custom = type === 'timeseries' ? { fillOpacity: 5, showPoints: 'never' } : {};
   return {
     type,
@@ -160,6 +162,7 @@ function panelJson(panel: Panel): Record<string, unknown> {
       legendFormat: legend,
       // prom2otlp's usual interval: with Grafana's default of 15 s, no rate would have two samples.
       interval: '1m',
+      ...(hasExemplars === true ? { exemplar: true } : {}),
     })),
   };
 }
@@ -183,6 +186,12 @@ const ADDED: readonly (readonly [name: string, text: string])[] = [
   ],
   ['prom2otlp_backup_next_run_seconds', 'How long until the next backup begins.'],
   ['prom2otlp_backup_schedules', 'Backup schedules by type and state.'],
+  ['prom2otlp_slow_query_executions_total', 'Slow queries.'],
+  ['prom2otlp_slow_query_seconds_total', 'Duration of slow queries.'],
+  ['prom2otlp_slow_query_lock_seconds_total', 'Time of slow queries in locks.'],
+  ['prom2otlp_slow_query_rows_examined_total', 'Rows that slow queries read.'],
+  ['prom2otlp_slow_query_bytes_sent_total', 'Bytes that slow queries returned.'],
+  ['prom2otlp_slow_query_duration_seconds_bucket', 'Slow queries by duration.'],
 ];
 
 const WORDS: ReadonlyMap<string, string> = new Map([
