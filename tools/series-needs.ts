@@ -7,8 +7,8 @@ import { parse } from 'yaml';
 import { dashboards } from './dashboards.ts';
 
 const RULES = new URL('../deploy/helm/alerts/prom2otlp.rules.yaml', import.meta.url);
-/** The dashboard with suffixes has the same panels under names that the back end makes. */
-const DASHBOARDS = ['prom2otlp', 'services'] as const;
+/** A dashboard with suffixes has the panels of another, under names that the back end makes. */
+const SUFFIXES = '-with-suffixes';
 
 const HEAD = `// The series that each shipped alert and dashboard panel asks for. tools/series-needs.ts generates this file.
 
@@ -24,14 +24,15 @@ export function seriesNeedsText(): string {
   const alerts = groups.flatMap(({ rules }) =>
     rules.map(({ alert, expr }) => ({ kind: 'alert', title: alert, exprs: [expr] })),
   );
-  const panels = DASHBOARDS.flatMap(name =>
-    (dashboards[name]?.rows ?? []).flatMap(row =>
-      row.panels.map(panel => ({
-        kind: 'panel',
-        title: `${row.title}: ${panel.title}`,
-        exprs: panel.queries.map(({ expr }) => expr),
-      })),
-    ),
+  const rows = Object.entries(dashboards)
+    .filter(([name]) => !name.endsWith(SUFFIXES))
+    .flatMap(([, spec]) => spec.rows);
+  const panels = rows.flatMap(row =>
+    row.panels.map(panel => ({
+      kind: 'panel',
+      title: `${row.title}: ${panel.title}`,
+      exprs: panel.queries.map(({ expr }) => expr),
+    })),
   );
   const lines = [...alerts, ...panels].map(({ kind, title, exprs }) => {
     const names = [...new Set(exprs.flatMap(seriesIn))].sort();
@@ -40,7 +41,7 @@ export function seriesNeedsText(): string {
   return `${HEAD}${lines.join('')}\`;\n`;
 }
 
-const WORDS = /^(?:and|or|unless|bool|offset|start|end|atan2|inf|nan)$/i;
+const WORDS = /^(?:and|or|unless|bool|offset|start|end|atan2|inf|nan|group_left|group_right)$/i;
 
 /** The names of the series in an expression of PromQL; they are given as names, not as `__name__`. */
 export function seriesIn(expr: string): readonly string[] {

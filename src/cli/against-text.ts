@@ -4,7 +4,7 @@
 import { formatCount } from '../lib/format.ts';
 import { printableJson, printableLine } from '../lib/printable.ts';
 import type { Comparison } from './against.ts';
-import { CHANGES, type Group, type Loss } from './sent-changes.ts';
+import { CHANGES, type Group, type Loss, seriesOf } from './sent-changes.ts';
 import { renderTable, type Rows } from './table.ts';
 
 interface TextOptions {
@@ -56,15 +56,20 @@ const WORDS: Readonly<Record<string, string>> = {
   resource: 'with another Resource',
 };
 
+/** How many series change in each way; one whose Resource changes twice counts once. */
 function countsOf(groups: readonly Group[]): readonly (readonly [string, number])[] {
   return CHANGES.map(change => {
     const those = groups.filter(one => one.change === change);
-    return [change, those.reduce((sum, { series }) => sum + series, 0)] as const;
+    const services = new Map(those.flatMap(one => [...one.services]));
+    const sum = those.reduce((total, one) => total + seriesOf(one), 0);
+    return [change, change === 'resource' ? seriesOf({ services }) : sum] as const;
   }).filter(([, count]) => count > 0);
 }
 
-function changeRow({ change, series, metrics, services, detail }: Group): readonly string[] {
-  return [change, String(series), listText(metrics), listText(services), detail];
+function changeRow(group: Group): readonly string[] {
+  const { change, metrics, services, detail } = group;
+  const series = String(seriesOf(group));
+  return [change, series, listText(metrics), listText(services.keys()), detail];
 }
 
 function lossRow({ kind, title, series, services }: Loss): readonly string[] {
@@ -105,12 +110,12 @@ function jsonText(
   { old, file, groups, series, losses, restart }: Comparison,
   limit: number,
 ): string {
-  const changes = groups.slice(0, limit).map(({ change, detail, metrics, services, ...one }) => ({
+  const changes = groups.slice(0, limit).map(({ change, detail, metrics, services }) => ({
     change,
     detail,
-    series: one.series,
+    series: seriesOf({ services }),
     metrics: [...metrics].slice(0, LISTED),
-    services: [...services].slice(0, LISTED),
+    services: [...services.keys()].slice(0, LISTED),
   }));
   return printableJson({
     old,

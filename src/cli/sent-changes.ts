@@ -22,10 +22,14 @@ export interface Group {
   readonly change: ChangeKind;
   /** Such as `gauge → counter`; '' if the change says all. */
   readonly detail: string;
-  series: number;
   /** Names before the change; for added series, after it. None if all series of the services change. */
   readonly metrics: Set<string>;
-  readonly services: Set<string>;
+  /** How many series of each service. */
+  readonly services: Map<string, number>;
+}
+
+export function seriesOf({ services }: Pick<Group, 'services'>): number {
+  return [...services.values()].reduce((sum, count) => sum + count, 0);
 }
 
 /** The groups by kind, the largest first. */
@@ -74,13 +78,11 @@ class Groups {
     const group: Group = this.#groups.get(key) ?? {
       change,
       detail,
-      series: 0,
       metrics: new Set(),
-      services: new Set(),
+      services: new Map(),
     };
     this.#groups.set(key, group);
-    group.series += series;
-    group.services.add(service);
+    group.services.set(service, (group.services.get(service) ?? 0) + series);
     if (name !== undefined && detail !== 'the whole service') group.metrics.add(name);
   }
 
@@ -88,7 +90,7 @@ class Groups {
     return [...this.#groups.values()].sort(
       (a, b) =>
         CHANGES.indexOf(a.change) - CHANGES.indexOf(b.change) ||
-        b.series - a.series ||
+        seriesOf(b) - seriesOf(a) ||
         (firstOf(a) < firstOf(b) ? -1 : 1),
     );
   }
@@ -96,7 +98,7 @@ class Groups {
 
 function firstOf({ metrics, services }: Group): string {
   const [name] = metrics;
-  const [service] = services;
+  const [service] = services.keys();
   return name ?? service ?? '';
 }
 
@@ -191,10 +193,14 @@ function addResources(groups: Groups, before: Sent, after: Sent): void {
 
 // Alerts and panels.
 
-/** What of prom2otlp's own series a configuration sends to the back end. */
+/** The keys of a configuration that decide which series of prom2otlp's own it sends. */
 export interface OwnSeries {
   readonly telemetry: { readonly isEnabled: boolean };
   readonly backups: { readonly isEnabled: boolean };
+  readonly logs: {
+    readonly isEnabled: boolean;
+    readonly slowQuery: { readonly digests: { readonly isEnabled: boolean } };
+  };
 }
 
 /** An alert or a panel of a dashboard that loses series. */
@@ -230,7 +236,9 @@ export function lossesOf(
 }
 
 /** True for a series of prom2otlp itself that this configuration sends. */
-function isOwn(name: string, { telemetry, backups }: OwnSeries): boolean {
+function isOwn(name: string, { telemetry, backups, logs }: OwnSeries): boolean {
+  if (name.startsWith('prom2otlp_slow_query_'))
+    return logs.isEnabled && logs.slowQuery.digests.isEnabled;
   if (name.startsWith('prom2otlp_backup_')) return backups.isEnabled;
   return name.startsWith('prom2otlp_') && telemetry.isEnabled;
 }

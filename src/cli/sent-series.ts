@@ -73,7 +73,7 @@ export class Sent {
     const points: readonly PointJson[] = (gauge ?? sum ?? histogram ?? summary)?.dataPoints ?? [];
     for (const point of points) {
       const attributes = attributesOf(point.attributes);
-      shown.series.set(JSON.stringify(Object.entries(attributes).sort()), attributes);
+      shown.series.set(seriesKey(attributes), attributes);
     }
   }
 }
@@ -89,8 +89,16 @@ function kindOf({ histogram, summary }: MetricJson): string {
 
 function attributesOf(list: readonly KeyValueJson[] = []): Attributes {
   return Object.fromEntries(
-    list.map(({ key = '', value = {} }) => [key, String(Object.values(value)[0] ?? '')]),
+    list.map(({ key = '', value }) => [
+      key,
+      value?.stringValue ?? value?.intValue ?? JSON.stringify(value ?? {}),
+    ]),
   );
+}
+
+/** The same text for the same attributes in any order. */
+function seriesKey(attributes: Attributes): string {
+  return JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function addTo(map: Map<string, Set<string>>, key: string, value: string): void {

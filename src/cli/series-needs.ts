@@ -37,6 +37,8 @@ alert	DiskFilling	engine_dist_capacity_disk_total_usage_percent engine_server_vo
 alert	MemoryNearLimit	engine_server_resident_memory_bytes engine_server_spec_memory_limit_bytes
 alert	ProcessorSaturated	engine_server_cpu
 alert	ServiceNotActive	engine_service_server_network_status engine_service_server_status engine_service_status
+alert	NewSlowQuery	prom2otlp_slow_query_seconds_total
+alert	QuerySlower	prom2otlp_slow_query_executions_total prom2otlp_slow_query_seconds_total
 alert	UsersWithoutPassword	engine_security_users_without_passwords
 panel	Overview: Services	prom2otlp_service_up
 panel	Overview: Versions	prom2otlp_build_info
@@ -70,6 +72,15 @@ panel	Logs: Gaps	prom2otlp_logs_gaps_total
 panel	Process: Memory	prom2otlp_process_resident_memory_bytes
 panel	Process: Processor	prom2otlp_process_cpu_seconds_total
 panel	Process: Longest time that the event loop was not free	prom2otlp_process_event_loop_delay_max_seconds
+panel	What costs most: Ten that took most time, in an hour	prom2otlp_slow_query_seconds_total
+panel	What costs most: Ten most frequent, in an hour	prom2otlp_slow_query_executions_total
+panel	What costs most: Ten that read most rows, in an hour	prom2otlp_slow_query_rows_examined_total
+panel	What is dear: Longest on average	prom2otlp_slow_query_executions_total prom2otlp_slow_query_seconds_total
+panel	What is dear: Most rows read per call	prom2otlp_slow_query_executions_total prom2otlp_slow_query_rows_examined_total
+panel	What is dear: Most bytes sent per call	prom2otlp_slow_query_bytes_sent_total prom2otlp_slow_query_executions_total
+panel	All slow queries: Duration of 95 % of the slow queries	prom2otlp_slow_query_duration_seconds_bucket
+panel	All slow queries: Share of the time in locks	prom2otlp_slow_query_lock_seconds_total prom2otlp_slow_query_seconds_total
+panel	All slow queries: Time by server, in an hour	prom2otlp_slow_query_seconds_total
 panel	Overview: Last scrape succeeded	up
 panel	Overview: Servers up	engine_global_status_wsrep_local_state engine_global_status_wsrep_ready engine_up proxy_up
 panel	Overview: Samples on the page	scrape_samples_scraped

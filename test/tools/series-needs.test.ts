@@ -9,7 +9,7 @@ import { seriesIn, seriesNeedsText } from '../../tools/series-needs.ts';
 
 const FILE = new URL('../../src/cli/series-needs.ts', import.meta.url);
 /** The series that the daemon adds to each service. */
-const ADDED = /^(?:up|scrape_\w+|prom2otlp_backup_\w+)$/;
+const ADDED = /^(?:up|scrape_\w+|prom2otlp_(?:backup|slow_query)_\w+)$/;
 
 test('src/cli/series-needs.ts is current (`node tools/series-needs.ts` writes it)', () => {
   expect(readFileSync(FILE, 'utf8')).toBe(seriesNeedsText());
@@ -30,7 +30,7 @@ test('each alert and panel needs series, and the program has them all', () => {
 });
 
 test('names are found among functions, labels, texts and comments', () => {
-  const expr = `sum by (job, a) (rate(one_total{b=~"two|three"}[5m] offset 1h)) # four
+  const expr = `sum by (job, a) (rate(one_total{b=~"two|three"}[5m] offset 1h) * on (a) group_left other) # four
     / on (job) group_left (c) max_over_time(five[1h]) > bool 6e3 unless up == 1`;
-  expect(seriesIn(expr)).toEqual(['one_total', 'five', 'up']);
+  expect(seriesIn(expr)).toEqual(['one_total', 'other', 'five', 'up']);
 });
