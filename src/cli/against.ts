@@ -8,7 +8,7 @@ import { loadConfig, type LoadOptions } from '../config/load.ts';
 import { readTextFile } from '../config/text-file.ts';
 import type { Page } from '../model/page.ts';
 import { apiIdentity } from '../service/clients.ts';
-import { guessFormat, pageOf, readPageFile } from './page-files.ts';
+import { guessFormat, pageOf, readPageFile, tellPage } from './page-files.ts';
 import { scrapeTargets, type ScrapeOptions } from './probe.ts';
 import { changesOf, type Group, lossesOf, type Loss } from './sent-changes.ts';
 import { Sent } from './sent-series.ts';
@@ -41,29 +41,17 @@ export async function compareConfigurations(
   const load = pages.length === 0 ? loadConfig : loadWithoutSecrets;
   const before = load({ file: old, environment });
   const after = load({ file, environment });
-  const sources = pages.length === 0 ? [scrapeShared()] : pages.map(one => pageFrom(one, clock));
-  const sentBy = async (config: Config): Promise<Sent | null> => {
-    const sent = new Sent();
-    for (const scrape of sources)
-      for await (const one of scrapeTargets(forOnePage(config, pages.length > 0), {
-        clock,
-        scrape,
-      })) {
-        if (one.kind === 'failure') {
-          err.line(`${one.who}: ${one.line}`);
-          return null;
-        }
-        const { table } = one.translation;
-        if (one.translated.reason !== '') err.line(`${one.target.name}: ${one.translated.reason}`);
-        sent.add(one.translated.batch.payload, table, {
-          isDelta: config.otlp.temporality === 'delta',
-          isPrefixed: config.metrics.namespace === 'prefix',
-        });
-      }
-    return sent;
+  const asked = [{ name: undefined, scrape: scrapeShared() }];
+  const files = pages.map(name => ({ name, scrape: pageFrom(name, clock) }));
+  // Both sides tell the same of a page.
+  const told = new Set<string>();
+  const tell = (line: string): void => {
+    if (!told.has(line)) err.line(line);
+    told.add(line);
   };
-  const sentBefore = await sentBy(before);
-  const sentAfter = sentBefore === null ? null : await sentBy(after);
+  const options = { sources: files.length === 0 ? asked : files, clock, tell };
+  const sentBefore = await sentBy(before, options);
+  const sentAfter = sentBefore === null ? null : await sentBy(after, options);
   if (sentBefore === null || sentAfter === null) return null;
   return {
     old,
@@ -73,6 +61,36 @@ export async function compareConfigurations(
     losses: lossesOf({ sent: sentBefore, config: before }, { sent: sentAfter, config: after }),
     restart: withFixed(before, after).restart,
   };
+}
+
+interface SentByOptions {
+  /** `name`: that of a file. */
+  readonly sources: readonly { readonly name: string | undefined; readonly scrape: Scrape }[];
+  readonly clock: VerbContext['clock'];
+  readonly tell: (line: string) => void;
+}
+
+/** What a configuration sends for the pages; null if one could not be read, which has been told. */
+async function sentBy(
+  config: Config,
+  { sources, clock, tell }: SentByOptions,
+): Promise<Sent | null> {
+  const sent = new Sent();
+  const isDelta = config.otlp.temporality === 'delta';
+  const isPrefixed = config.metrics.namespace === 'prefix';
+  for (const { name, scrape } of sources) {
+    const wanted = forOnePage(config, name !== undefined);
+    for await (const one of scrapeTargets(wanted, { clock, scrape })) {
+      if (one.kind === 'failure') {
+        tell(`${one.who}: ${one.line}`);
+        return null;
+      }
+      const { translation, translated } = one;
+      tellPage({ line: tell }, name ?? one.url, translated);
+      sent.add(translated.batch.payload, translation.table, { isDelta, isPrefixed });
+    }
+  }
+  return sent;
 }
 
 function countOf({ metrics }: Sent): number {

@@ -3,12 +3,10 @@
 import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
 import { defaultConfig, loadConfig } from '../config/load.ts';
-import { seriesRefused } from '../daemon/target-log.ts';
 import { bug } from '../errors.ts';
-import { formatCount } from '../lib/format.ts';
 import { escapeHarmful, printableJson } from '../lib/printable.ts';
 import type { Metric } from '../model/metric.ts';
-import { type ExpositionFormat, type Page, type Problem, PROBLEMS_MAX } from '../model/page.ts';
+import type { ExpositionFormat, Page } from '../model/page.ts';
 import type { Exemplar, RepeatedSample } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
@@ -24,7 +22,14 @@ import {
   shownValue,
   valueText,
 } from '../status/series-report.ts';
-import { guessFormat, pageOf, readPageFile } from './page-files.ts';
+import {
+  guessFormat,
+  pageOf,
+  readPageFile,
+  tellMore,
+  tellPage,
+  tellProblems,
+} from './page-files.ts';
 import {
   parseWithReference,
   type ShownExemplar,
@@ -40,7 +45,6 @@ import {
   type Call,
   CONFIG_OPTION,
   configOf,
-  type TextSink,
   usageError,
   type Verb,
   type VerbContext,
@@ -367,29 +371,6 @@ function decode(page: Page, config: Config): { decoding: Decoding; table: Series
   const decoding = new Decoding(page, table, config.metrics);
   while (!decoding.step(Infinity));
   return { decoding, table };
-}
-
-/** Prints the problems of a page, and how many samples the daemon would leave out; true if there are problems. */
-function tellPage(err: TextSink, file: string, { page, derived }: Translated): boolean {
-  const problems = page?.problems ?? [];
-  tellProblems(err, file, problems);
-  if (derived.refused !== null) {
-    const { limits, samples } = derived.refused;
-    const { message } = seriesRefused(limits);
-    err.line(`${file}: ${message}: ${formatCount(samples)} samples are left out`);
-  }
-  return problems.length > 0;
-}
-
-function tellProblems(err: TextSink, file: string, problems: readonly Problem[]): void {
-  for (const { line, column, reason } of problems) err.line(`${file}:${line}:${column}: ${reason}`);
-  tellMore(err, file, problems);
-}
-
-/** Prints a line if there may be more problems than the parser keeps. */
-function tellMore(err: TextSink, file: string, problems: readonly Problem[]): void {
-  if (problems.length >= PROBLEMS_MAX)
-    err.line(`${file}: reported the first ${PROBLEMS_MAX} problems; there may be more`);
 }
 
 // The families of a decoded page for `show decode`, in page order, with every sample as the page has it. Only reads the
