@@ -110,10 +110,17 @@ type Scraped =
       readonly translated: Translated;
     });
 
+export interface ScrapeOptions {
+  readonly clock: Clock;
+  readonly serviceId?: string | undefined;
+  /** Gets the page of a target; by default from the service. */
+  readonly scrape?: typeof scrapeOnce;
+}
+
 /** Scrapes each target once, or only the one with this service, and translates its page. Nothing is sent. */
 export async function* scrapeTargets(
   wanted: Config,
-  { clock, serviceId }: { readonly clock: Clock; readonly serviceId?: string | undefined },
+  { clock, serviceId, scrape = scrapeOnce }: ScrapeOptions,
 ): AsyncGenerator<Scraped> {
   let config = wanted;
   const clients = clientsOf(clock);
@@ -124,7 +131,7 @@ export async function* scrapeTargets(
     const isKnown = serviceId === undefined || target.configured.has(serviceId);
     if (!isKnown && config.auto === null) continue;
     const client = clients.get(target.api);
-    const result = await scrapeOnce(target, client, { config, clock });
+    const result = await scrape(target, client, { config, clock });
     const url = printableUrl(`${target.api.baseUrl}${config.metrics.path}`);
     if (result.kind !== 'page') {
       const { reason, message, hint } = result;

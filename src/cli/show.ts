@@ -1,16 +1,12 @@
 // `show`: prints the result of a stage of the data path for a file, for debugging, for support and for golden files.
 
-import { readFileSync } from 'node:fs';
 import { createCatalogLookup } from '../catalog/lookup.ts';
 import type { Config } from '../config/config.ts';
 import { defaultConfig, loadConfig } from '../config/load.ts';
-import { readProblem } from '../config/text-file.ts';
-import { seriesRefused } from '../daemon/target-log.ts';
-import { bug, OperatorError } from '../errors.ts';
-import { formatCount } from '../lib/format.ts';
+import { bug } from '../errors.ts';
 import { escapeHarmful, printableJson } from '../lib/printable.ts';
 import type { Metric } from '../model/metric.ts';
-import { type ExpositionFormat, type Page, type Problem, PROBLEMS_MAX } from '../model/page.ts';
+import type { ExpositionFormat, Page } from '../model/page.ts';
 import type { Exemplar, RepeatedSample } from '../model/memory.ts';
 import { SeriesTable } from '../model/series-table.ts';
 import { translate, type Translated, type Translation } from '../pipeline.ts';
@@ -27,6 +23,14 @@ import {
   valueText,
 } from '../status/series-report.ts';
 import {
+  guessFormat,
+  pageOf,
+  readPageFile,
+  tellMore,
+  tellPage,
+  tellProblems,
+} from './page-files.ts';
+import {
   parseWithReference,
   type ShownExemplar,
   type ShownFamily,
@@ -41,7 +45,6 @@ import {
   type Call,
   CONFIG_OPTION,
   configOf,
-  type TextSink,
   usageError,
   type Verb,
   type VerbContext,
@@ -363,58 +366,11 @@ function namespacesOf(pages: readonly Page[], config: Config): readonly string[]
   return found.size === 0 ? ['local'] : [...found];
 }
 
-// Exposition files as pages.
-
-/** The bytes of a file, or of standard input for `-`. */
-function readPageFile(file: string): Buffer {
-  try {
-    return readFileSync(file === '-' ? 0 : file);
-  } catch (error) {
-    const message = `cannot read ${JSON.stringify(file)}: ${readProblem(error)}`;
-    throw new OperatorError([{ message, hint: 'check the path' }]);
-  }
-}
-
-/** A file as a page, as if it was scraped at `startedAtMs`. */
-function pageOf(bytes: Buffer, format: ExpositionFormat, startedAtMs = 0): Page {
-  const times = { startedAtMs, monotonicMs: startedAtMs, durationMs: 0, serverAtMs: Number.NaN };
-  return { bytes, format, wireBytes: bytes.length, ...times };
-}
-
 function decode(page: Page, config: Config): { decoding: Decoding; table: SeriesTable } {
   const table = new SeriesTable();
   const decoding = new Decoding(page, table, config.metrics);
   while (!decoding.step(Infinity));
   return { decoding, table };
-}
-
-/** Prints the problems of a page, and how many samples the daemon would leave out; true if there are problems. */
-function tellPage(err: TextSink, file: string, { page, derived }: Translated): boolean {
-  const problems = page?.problems ?? [];
-  tellProblems(err, file, problems);
-  if (derived.refused !== null) {
-    const { limits, samples } = derived.refused;
-    const { message } = seriesRefused(limits);
-    err.line(`${file}: ${message}: ${formatCount(samples)} samples are left out`);
-  }
-  return problems.length > 0;
-}
-
-function tellProblems(err: TextSink, file: string, problems: readonly Problem[]): void {
-  for (const { line, column, reason } of problems) err.line(`${file}:${line}:${column}: ${reason}`);
-  tellMore(err, file, problems);
-}
-
-/** Prints a line if there may be more problems than the parser keeps. */
-function tellMore(err: TextSink, file: string, problems: readonly Problem[]): void {
-  if (problems.length >= PROBLEMS_MAX)
-    err.line(`${file}: reported the first ${PROBLEMS_MAX} problems; there may be more`);
-}
-
-/** OpenMetrics pages end in `# EOF`; anything else is read as text. */
-function guessFormat(bytes: Buffer): ExpositionFormat {
-  const tail = bytes.toString('latin1', Math.max(0, bytes.length - 16));
-  return /(^|\n)# EOF\n?$/.test(tail) ? 'openmetrics' : 'text';
 }
 
 // The families of a decoded page for `show decode`, in page order, with every sample as the page has it. Only reads the

@@ -1,0 +1,141 @@
+// The series that each shipped alert and dashboard panel asks for. tools/series-needs.ts generates this file.
+
+/** One line each: `alert|panel TAB title TAB names`. */
+export const SERIES_NEEDS: string = `
+alert	DaemonSilent	prom2otlp_build_info
+alert	DaemonGone	prom2otlp_build_info prom2otlp_pull_up prom2otlp_service_up
+alert	ServiceDown	prom2otlp_service_maintenance_state prom2otlp_service_up
+alert	KeyRefused	prom2otlp_pull_up
+alert	PullFailing	prom2otlp_pull_up
+alert	SourceStale	prom2otlp_derive_samples_total prom2otlp_service_up
+alert	ClockWrong	prom2otlp_service_clock_skew_seconds
+alert	SamplesDropped	prom2otlp_build_info prom2otlp_derive_samples_total prom2otlp_process_start_time_seconds
+alert	QueueFilling	prom2otlp_queue_bytes prom2otlp_queue_max_bytes
+alert	QueueFullSoon	prom2otlp_queue_bytes prom2otlp_queue_full_seconds prom2otlp_queue_max_bytes
+alert	DeliveryLate	prom2otlp_queue_oldest_age_seconds
+alert	PointsLost	prom2otlp_build_info prom2otlp_process_start_time_seconds prom2otlp_queue_evicted_points_total
+alert	PointsRefused	prom2otlp_send_points_total
+alert	StorageFailing	prom2otlp_build_info prom2otlp_process_start_time_seconds prom2otlp_queue_storage_errors_total
+alert	QueueTrouble	prom2otlp_queue_trouble_state
+alert	ConfigurationRefused	prom2otlp_config_refused_state
+alert	EventLoopBlocked	prom2otlp_process_event_loop_delay_max_seconds
+alert	LogsBehind	prom2otlp_logs_lag_seconds
+alert	LogGap	prom2otlp_build_info prom2otlp_logs_gaps_total prom2otlp_process_start_time_seconds
+alert	LogPullingWaits	prom2otlp_logs_queue_full_state
+alert	NothingRestorableScheduled	prom2otlp_backup_restorable_scheduled
+alert	BackupTooOld	prom2otlp_backup_restorable_age_seconds
+alert	BackupSchedulesUnknown	prom2otlp_backup_up
+alert	DatabaseDown	engine_up proxy_up
+alert	ServerMissing	engine_up up
+alert	ReplicationLag	engine_slave_status_seconds_behind_master
+alert	ReplicationStopped	engine_slave_status_slave_io_running engine_slave_status_slave_sql_running
+alert	ClusterBelowQuorum	engine_dist_cluster_nodes_in_quorum engine_dist_cluster_total_nodes engine_global_status_wsrep_cluster_status engine_global_status_wsrep_local_state
+alert	ClusterDegraded	engine_dist_cluster_nodes_in_quorum engine_dist_cluster_total_nodes engine_global_status_wsrep_cluster_size engine_global_status_wsrep_local_state
+alert	TooFewCopies	engine_dist_rebalancer_underprotected_slices
+alert	ConnectionsNearLimit	engine_global_status_threads_connected engine_global_variables_max_connections
+alert	DiskFilling	engine_dist_capacity_disk_total_usage_percent engine_server_volume_stats_available_bytes engine_server_volume_stats_capacity_bytes engine_server_volume_stats_used_bytes
+alert	MemoryNearLimit	engine_server_resident_memory_bytes engine_server_spec_memory_limit_bytes
+alert	ProcessorSaturated	engine_server_cpu
+alert	ServiceNotActive	engine_service_server_network_status engine_service_server_status engine_service_status
+alert	NewSlowQuery	prom2otlp_slow_query_seconds_total
+alert	QuerySlower	prom2otlp_slow_query_executions_total prom2otlp_slow_query_seconds_total
+alert	UsersWithoutPassword	engine_security_users_without_passwords
+panel	Overview: Services	prom2otlp_service_up
+panel	Overview: Versions	prom2otlp_build_info
+panel	Overview: Up for	prom2otlp_process_start_time_seconds
+panel	Scrapes: Metrics, logs and backups are read	prom2otlp_pull_up
+panel	Scrapes: Scrapes a second, by result	prom2otlp_collect_scrapes_total
+panel	Scrapes: Samples a second, by what became of them	prom2otlp_derive_samples_total
+panel	Scrapes: Points a second, by service	prom2otlp_encode_points_total
+panel	Scrapes: Bytes of pages	prom2otlp_collect_body_bytes_total prom2otlp_collect_wire_bytes_total
+panel	Scrapes: Lines that could not be read, a second	prom2otlp_decode_bad_lines_total
+panel	Scrapes: Names and types against the catalog	prom2otlp_derive_drift_total
+panel	Queue: Share of the queue in use	prom2otlp_queue_bytes prom2otlp_queue_max_bytes
+panel	Queue: Until the queue is full, at this rate	prom2otlp_queue_bytes prom2otlp_queue_full_seconds
+panel	Queue: Points and records that wait	prom2otlp_queue_points
+panel	Queue: Age of the oldest that waits	prom2otlp_queue_oldest_age_seconds
+panel	Queue: Commits a second, by outcome	prom2otlp_queue_commits_total
+panel	Queue: Time that a write to the disk takes	prom2otlp_queue_write_seconds_total prom2otlp_queue_writes_total
+panel	Queue: Points given up so far	prom2otlp_queue_evicted_points_total
+panel	Sending: Requests a second, by outcome	prom2otlp_send_requests_total
+panel	Sending: Points and records a second, by outcome	prom2otlp_send_points_total
+panel	Sending: Time a request takes	prom2otlp_send_requests_total prom2otlp_send_seconds_total
+panel	Sending: Bytes sent, compressed	prom2otlp_send_bytes_total
+panel	Sending: Sent again because no answer came, a second	prom2otlp_send_resent_points_total
+panel	Sending: Since the back end last accepted something	prom2otlp_send_last_accepted_timestamp_seconds
+panel	Logs: Lag	prom2otlp_logs_lag_seconds
+panel	Logs: Records a second, by outcome	prom2otlp_logs_records_total
+panel	Logs: Bytes	prom2otlp_logs_bytes_total
+panel	Logs: Archives, by what was done	prom2otlp_logs_archives_total
+panel	Logs: Pulls, by how they ended	prom2otlp_logs_pulls_total
+panel	Logs: Gaps	prom2otlp_logs_gaps_total
+panel	Process: Memory	prom2otlp_process_resident_memory_bytes
+panel	Process: Processor	prom2otlp_process_cpu_seconds_total
+panel	Process: Longest time that the event loop was not free	prom2otlp_process_event_loop_delay_max_seconds
+panel	What costs most: Ten that took most time, in an hour	prom2otlp_slow_query_seconds_total
+panel	What costs most: Ten most frequent, in an hour	prom2otlp_slow_query_executions_total
+panel	What costs most: Ten that read most rows, in an hour	prom2otlp_slow_query_rows_examined_total
+panel	What is dear: Longest on average	prom2otlp_slow_query_executions_total prom2otlp_slow_query_seconds_total
+panel	What is dear: Most rows read per call	prom2otlp_slow_query_executions_total prom2otlp_slow_query_rows_examined_total
+panel	What is dear: Most bytes sent per call	prom2otlp_slow_query_bytes_sent_total prom2otlp_slow_query_executions_total
+panel	All slow queries: Duration of 95 % of the slow queries	prom2otlp_slow_query_duration_seconds_bucket
+panel	All slow queries: Share of the time in locks	prom2otlp_slow_query_lock_seconds_total prom2otlp_slow_query_seconds_total
+panel	All slow queries: Time by server, in an hour	prom2otlp_slow_query_seconds_total
+panel	Overview: Last scrape succeeded	up
+panel	Overview: Servers up	engine_global_status_wsrep_local_state engine_global_status_wsrep_ready engine_up proxy_up
+panel	Overview: Samples on the page	scrape_samples_scraped
+panel	Host: The service and its servers are active	engine_service_server_network_status engine_service_server_status engine_service_status
+panel	Host: Processor in use	engine_server_cpu
+panel	Host: Processors at work	engine_server_cpu_system_seconds_total engine_server_cpu_user_seconds_total
+panel	Host: Memory, and how much there may be	engine_server_memory_cache engine_server_resident_memory_bytes engine_server_spec_memory_limit_bytes
+panel	Host: Disk in use	engine_server_volume_stats_capacity_bytes engine_server_volume_stats_used_bytes
+panel	Host: Free disk	engine_server_volume_stats_available_bytes
+panel	Host: Disk accesses a second	engine_server_fs_reads_total engine_server_fs_writes_total
+panel	Host: Disk traffic	engine_server_fs_reads_bytes_total engine_server_fs_writes_bytes_total
+panel	Host: Network of the container	engine_server_network_receive_bytes_total engine_server_network_transmit_bytes_total
+panel	Host: Packets lost a second	engine_server_network_receive_errors_total engine_server_network_receive_packets_dropped_total engine_server_network_transmit_errors_total engine_server_network_transmit_packets_dropped_total
+panel	Engine: Queries a second	engine_global_status_queries
+panel	Engine: Slow queries a second	engine_global_status_slow_queries
+panel	Engine: Ten most frequent commands	engine_global_status_commands_total
+panel	Engine: Connections, and how many there may be	engine_global_status_threads_connected engine_global_variables_max_connections
+panel	Engine: Threads at work	engine_global_status_threads_running
+panel	Engine: Connections that failed, a second	engine_global_status_aborted_clients engine_global_status_aborted_connects
+panel	Engine: Rows a second, by operation	engine_global_status_handlers_total
+panel	Engine: Network	engine_global_status_bytes_received engine_global_status_bytes_sent
+panel	Engine: Storage	engine_global_status_innodb_data_read engine_global_status_innodb_data_written
+panel	Engine: Buffer pool, pages by state	engine_global_status_buffer_pool_pages
+panel	Engine: Share of temporary tables that went to disk	engine_global_status_created_tmp_disk_tables engine_global_status_created_tmp_tables
+panel	Engine: Table locks that had to wait, a second	engine_global_status_table_locks_waited
+panel	Engine: Replication lag	engine_slave_status_seconds_behind_master
+panel	Engine: Replication runs	engine_slave_status_slave_io_running engine_slave_status_slave_sql_running
+panel	Engine: Ten largest tables	engine_info_schema_table_size
+panel	Engine: Up for	engine_global_status_uptime
+panel	Multimaster: Cluster size	engine_global_status_wsrep_cluster_size engine_global_status_wsrep_local_state
+panel	Multimaster: In the primary part of the cluster	engine_global_status_wsrep_cluster_status engine_global_status_wsrep_local_state
+panel	Multimaster: Share of time paused by flow control	engine_global_status_wsrep_flow_control_paused
+panel	Multimaster: Queues of write sets	engine_global_status_wsrep_local_recv_queue engine_global_status_wsrep_local_send_queue
+panel	Multimaster: Replicated	engine_global_status_wsrep_replicated_bytes
+panel	Multimaster: Round trip of group communication	engine_multimaster_evs_repl_latency_avg_seconds engine_multimaster_evs_repl_latency_max_seconds
+panel	Distributed: Nodes	engine_dist_cluster_nodes_in_quorum engine_dist_cluster_total_nodes
+panel	Distributed: Queries a second	engine_dist_qps
+panel	Distributed: Transactions a second	engine_dist_tps
+panel	Distributed: Response time	engine_dist_response_time_seconds
+panel	Distributed: Time a statement takes	engine_dist_stats_Com_delete engine_dist_stats_Com_delete_seconds engine_dist_stats_Com_insert engine_dist_stats_Com_insert_seconds engine_dist_stats_Com_select engine_dist_stats_Com_select_seconds engine_dist_stats_Com_update engine_dist_stats_Com_update_seconds
+panel	Distributed: Processor load	engine_dist_cpu_load
+panel	Distributed: Disk in use	engine_dist_capacity_disk_total_usage_percent
+panel	Distributed: Memory	engine_dist_memory_total_bytes engine_dist_memory_working_bytes
+panel	Distributed: Sessions	engine_dist_sessions
+panel	Distributed: Rows a second, by operation	engine_dist_containers_rows
+panel	Distributed: Latency of disk and network	engine_dist_io_disk_latency_seconds engine_dist_io_network_latency_seconds
+panel	Distributed: Rebalancing	engine_dist_rebalancer_jobs_queued engine_dist_rebalancer_underprotected_slices
+panel	Proxy: Connections to each server	proxy_server_connections
+panel	Proxy: Operations under way	proxy_server_active_operations
+panel	Proxy: Packets routed a second	proxy_server_routed_packets
+panel	Proxy: Times that the pool was empty, a second	proxy_server_connection_pool_empty
+panel	Proxy: Longest wait in a queue	proxy_threads_max_queue_time
+panel	Proxy: Errors and hang-ups a second	proxy_threads_errors proxy_threads_hangups
+panel	Proxy: Memory of the processes	process_resident_memory_bytes
+panel	Backups: A backup that restores is scheduled	prom2otlp_backup_restorable_scheduled
+panel	Backups: Until the next backup	prom2otlp_backup_next_run_seconds
+panel	Backups: Schedules	prom2otlp_backup_schedules
+`;
