@@ -109,7 +109,7 @@ export class ShiftedClock implements Clock {
 }
 
 /** How much faster than real time the clock of a site runs during a sleep. */
-const HASTE = 100;
+const HASTE = 25;
 
 /** A clock whose sleeps end early, and which then moves forward as if they had lasted their time. */
 export class HastyClock extends ShiftedClock {
@@ -177,7 +177,7 @@ export class LogSite implements AsyncDisposable {
     const { services: ids = ['dbpgf1', 'dbpgf2'], shard, logs, ...rest } = this.#options;
     const apart = (id: string) =>
       rest.isApart === true ? { api: { headers: { 'x-id': id } } } : {};
-    const api = { base_url: this.simulator.url, key: 'test-key', timeout: '1000s', ...rest.api };
+    const api = { base_url: this.simulator.url, key: 'test-key', timeout: '250s', ...rest.api };
     const nameOf = (id: string): string => SERVICES.find(one => one.id === id)?.name ?? id;
     return JSON.stringify({
       api,
