@@ -122,7 +122,10 @@ async function scrape(
   return isGood ? costReport(tables, sizes, options) : null;
 }
 
-const SOURCES = { daemon: 'from the running daemon', scrape: 'from one scrape: no running daemon has figures' };
+const SOURCES = {
+  daemon: 'from the running daemon',
+  scrape: 'from one scrape: no running daemon has figures',
+};
 
 function print(report: CostReport, { out }: VerbContext): void {
   const { source, intervalMs, compression, bytesPerPoint, compressedBytesPerPoint } = report;
