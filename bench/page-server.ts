@@ -1,6 +1,7 @@
 // Serves generated pages at several addresses with one port: 127.1.0.1, 127.1.0.2 and so on. Each address has one page,
 // and every answer is a new version of it. For scenarios with logs there is the simulator's endpoint, for one service.
 
+import { withoutInventory } from './without-inventory.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Endpoint } from '../src/simulator/answer.ts';
 import { GeneratedLogs } from '../src/simulator/log-source.ts';
@@ -55,11 +56,12 @@ export class PageServer implements AsyncDisposable {
     let port = 0;
     for (const [address, source] of pages.#sources.entries()) {
       const host = loopbackHost(address);
-      const server = await listen({ host, port }, (request, response) => {
+      const serve = withoutInventory((request, response) => {
         if (pages.#answerLogs(request, response)) return;
         const answer = (): Promise<void> => pages.#answer(address, source, request, response);
         pages.#tails[address] = (pages.#tails[address] ?? Promise.resolve()).then(answer);
       });
+      const server = await listen({ host, port }, serve);
       server.server.keepAliveTimeout = 120_000;
       ({ port } = server);
       pages.#servers.push(server);

@@ -53,19 +53,20 @@ export const verb: Verb = {
 };
 
 async function cost(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
-  const report = await withProgress(context, 'counting', read(call, context));
+  const file = configOf(call, context.environment);
+  const reading = read(file, call.values.limit, context);
+  const report = await withProgress(context, 'counting', reading);
   if (report === null) return 1;
   if (call.values.format === 'json') context.out.line(printableJson(report));
   else print(report, context);
   return 0;
 }
 
-async function read(call: Call<typeof OPTIONS>, context: VerbContext): Promise<CostReport | null> {
+async function read(file: string, limit: number, context: VerbContext): Promise<CostReport | null> {
   const { environment } = context;
-  const file = configOf(call, environment);
   const daemon = daemonOf(file, environment);
   if (daemon !== null) {
-    const path = `cost.json?limit=${call.values.limit}`;
+    const path = `cost.json?limit=${limit}`;
     const told = await askDaemon(daemon, {
       path,
       timeoutMs: TIMEOUT_MS,
@@ -79,7 +80,7 @@ async function read(call: Call<typeof OPTIONS>, context: VerbContext): Promise<C
       context.err.line(printableLine(line).slice(0, LINE_LENGTH_MAX));
     }
   }
-  return scrape(file, call.values.limit, context);
+  return scrape(file, limit, context);
 }
 
 /** Null for anything that is not a report of this program. */

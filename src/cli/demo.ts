@@ -48,7 +48,7 @@ async function demo({ values }: Call<typeof OPTIONS>, context: VerbContext): Pro
   });
   const logger = createLogger({ level: 'warn', format: 'text', clock, environment });
   const daemon = await Daemon.open({ config, clock, logger });
-  const running = { daemon, lastReload: null };
+  const running = { daemon, loaded: null };
   const status = await serveStatus(running, clock).catch((error: unknown) => {
     const isTaken = error instanceof OperatorError && error.isTransient;
     if (values.port !== undefined || !isTaken) throw error;

@@ -35,6 +35,11 @@ export class WatchedFiles {
     }
   }
 
+  /** Whether the last check found a change that may not be complete. */
+  get isUnsettled(): boolean {
+    return this.#unsettled !== null;
+  }
+
   /**
    * True once after a change, as soon as a check finds no further change since the previous one. So a file that is
    * being written in place is not read half way.

@@ -62,14 +62,14 @@ export class QueueForecast {
     }
   }
 
-  /** Milliseconds until the signal's share or the disk is full; null while it does not grow, or with too few looks. */
+  /** Milliseconds until the signal's share, or the disk and the memory after it, is full; null while it does not grow, or with too few looks. */
   fullInMs(signal: Signal): number | null {
     const growth = this.#growthOf(signal);
     if (growth <= 0) return null;
     const { bytes, maxBytes } = this.#queue.size(signal);
     // Both signals fill the same disk.
     const growths = SIGNALS.map(one => Math.max(0, this.#growthOf(one)));
-    const diskMs = this.#queue.freeBytes() / growths.reduce((sum, one) => sum + one, 0);
+    const diskMs = this.#queue.freeBytes(signal) / growths.reduce((sum, one) => sum + one, 0);
     return Math.min(Math.max(0, maxBytes - bytes) / growth, diskMs);
   }
 

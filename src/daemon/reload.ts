@@ -27,6 +27,16 @@ export interface Reload {
   readonly restart: readonly string[];
 }
 
+/** The configuration in use. */
+export interface Loaded {
+  /** As named at the start. */
+  readonly file: string;
+  readonly atMs: number;
+  /** It was changed, and what is in use is still the former content. */
+  readonly isStale: boolean;
+  readonly lastReload: Reload | null;
+}
+
 /** The message and hint for keys that need a restart. */
 export function restartFor(keys: readonly string[]): {
   readonly message: string;
@@ -39,7 +49,7 @@ export function restartFor(keys: readonly string[]): {
 }
 
 /** How often the files are checked. A change counts after a second check without another change. */
-const LOOK_MS = 5000;
+const LOOK_MS = 1000;
 const MISTAKES_KEPT_MAX = 20;
 /** How long a start waits for another process in all, and how often it tries. */
 const START_WAIT_MS = 30_000;
@@ -60,6 +70,7 @@ export const RELOAD_COUNTERS = {
 export class Supervisor {
   readonly daemon: Daemon;
   lastReload: Reload | null = null;
+  #loadedAtMs: number;
   readonly #options: SupervisorOptions;
   readonly #logger: AdjustableLogger;
   readonly #files: WatchedFiles;
@@ -74,6 +85,7 @@ export class Supervisor {
     this.#files = parts.files;
     this.daemon = parts.daemon;
     this.#startEndMs = parts.startEndMs;
+    this.#loadedAtMs = options.clock.nowMs();
     this.daemon.counters.of(RELOAD_COUNTERS).refused.set(0);
   }
 
@@ -90,6 +102,13 @@ export class Supervisor {
     const open = (): Promise<Daemon> => Daemon.open({ config, clock, logger });
     const daemon = await keepTrying(open, { ...options, logger, endMs: startEndMs });
     return new Supervisor(options, { files, logger, daemon, startEndMs });
+  }
+
+  get loaded(): Loaded {
+    const { lastReload } = this;
+    const isRefused = (lastReload?.mistakes.length ?? 0) > 0;
+    const isStale = isRefused || this.#files.isUnsettled;
+    return { file: this.#options.file, atMs: this.#loadedAtMs, isStale, lastReload };
   }
 
   /** Calls `open` as a part of the start, and repeats it while another process holds what it needs. */
@@ -138,7 +157,9 @@ export class Supervisor {
     }
     reloads.add(1, mistakes.length === 0 ? 'taken' : 'refused');
     refused.set(mistakes.length === 0 ? 0 : 1);
-    this.lastReload = { atMs: this.#options.clock.nowMs(), mistakes, restart };
+    const atMs = this.#options.clock.nowMs();
+    if (mistakes.length === 0) this.#loadedAtMs = atMs;
+    this.lastReload = { atMs, mistakes, restart };
   }
 
   /** Returns the changed keys that need a restart. */

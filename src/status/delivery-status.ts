@@ -23,13 +23,15 @@ import {
   type Tone,
 } from './page-parts.ts';
 import { counted, problem, type Finding } from './problem.ts';
-import { type Shown, shown } from './times.ts';
+import { instant, type Shown, shown } from './times.ts';
 
 export interface DeliveryStatus {
   /** One per signal that is in use or still has rows in the queue. The same holds for `senders`. */
   readonly queue: readonly QueueReport[];
   /** Why the last commit could not be stored normally; null if it was. */
   readonly queueTrouble: string | null;
+  /** When that began. */
+  readonly queueTroubleSince: string | null;
   readonly senders: readonly SenderReport[];
   /** The last requests that the back end refused for good, newest first; SET_ASIDE_SHOWN_MAX at most. */
   readonly setAside: readonly SetAsideReport[];
@@ -62,16 +64,18 @@ const SHARE_MIN = 0.1;
 /** With `isBrief`, the refused requests are left out. */
 export async function deliveryStatus(daemon: Daemon, isBrief = false): Promise<DeliveryStatus> {
   const { queue, config, forecast } = daemon;
+  const sinceMs = queue.troubleSinceMs();
   const setAside = isBrief ? [] : await queue.readSetAside(SET_ASIDE_SHOWN_MAX);
   const isShown = ({ signal }: { readonly signal: Signal }): boolean =>
     isUsed(config, signal) || queue.size(signal).rows > 0;
   return {
     queue: SIGNALS.map(signal => {
       const stats = queue.stats(signal);
-      const roomBytes = Math.min(stats.maxBytes, stats.bytes + queue.freeBytes());
+      const roomBytes = Math.min(stats.maxBytes, stats.bytes + queue.freeBytes(signal));
       return { signal, ...shown(stats), roomBytes, fullInMs: forecast.fullInMs(signal) };
     }).filter(isShown),
     queueTrouble: queue.trouble(),
+    queueTroubleSince: sinceMs === null ? null : instant(sinceMs),
     senders: daemon.senders.filter(isShown).map(({ signal, endpoint, sender }) => ({
       signal,
       endpoint,
@@ -162,11 +166,16 @@ function isFillingUp({ bytes, roomBytes, fullInMs }: QueueReport): boolean {
 }
 
 /** Data is being lost, or will be: the first problem of all. */
-export function troubleProblems({ queueTrouble }: DeliveryStatus): readonly Finding[] {
+export function troubleProblems({
+  queueTrouble,
+  queueTroubleSince: since,
+}: DeliveryStatus): readonly Finding[] {
   if (queueTrouble === null) return [];
   const hint =
     'Look at the disk of queue.directory. Until it can be written, metrics are sent from a small memory, and logs wait.';
-  return [problem('error', 'queue', { message: queueTrouble, hint }, { cause: 'queue trouble' })];
+  return [
+    problem('error', 'queue', { message: queueTrouble, hint }, { cause: 'queue trouble', since }),
+  ];
 }
 
 function queueProblems(queue: QueueReport): readonly Finding[] {

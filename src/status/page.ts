@@ -126,7 +126,16 @@ function header(report: StatusDocument, { name, root }: PageFrame): Html {
   const tone = state === 'ready' && !isWell ? 'none' : STATE_TONES[state];
   return html`<header><h1>${name}</h1>${badge(tone, state)}
 <span class="faint">${version} · running for ${formatDuration(upMs)} · as of <time datetime="${reportedAt}">${reportedAt.slice(0, 19).replace('T', ' ')} UTC</time></span>
+${configurationOf(report)}
 <nav class="links">${links.map(path => html`<a href="${root}${path}">${path}</a>`)}</nav></header>`;
+}
+
+/** The file of the configuration, when it was loaded, and whether it has changed since. */
+function configurationOf({ configuration }: StatusDocument): Html | null {
+  if (configuration === null) return null;
+  const { file, loadedAt, isStale } = configuration;
+  const differs = isStale ? badge('warn', 'the file differs') : null;
+  return html`<span class="faint"><code>${file}</code>, loaded <time datetime="${loadedAt}">${loadedAt.slice(0, 19).replace('T', ' ')} UTC</time></span> ${differs}`;
 }
 
 function iconOf(tone: Tone): string {

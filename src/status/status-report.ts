@@ -9,7 +9,8 @@ import type { Daemon } from '../daemon/daemon.ts';
 import type { Clock } from '../lib/clock.ts';
 import { formatCount } from '../lib/format.ts';
 import { programVersion } from '../lib/version.ts';
-import { type Reload, restartFor } from '../daemon/reload.ts';
+import { type Loaded, type Reload, restartFor } from '../daemon/reload.ts';
+import { printableLine } from '../lib/printable.ts';
 import type { TimelineReport } from '../daemon/timeline.ts';
 import {
   accountProblems,
@@ -45,6 +46,12 @@ export interface StatusReport extends ScrapeStatus, DeliveryStatus, PullStatus {
   /** While starting: the missing steps. */
   readonly waitingFor: readonly string[];
   readonly account: AccountReport;
+  /** What is in use; null without a file. `isStale`: the file was changed, and its new content is not in use, or not yet. */
+  readonly configuration: {
+    readonly file: string;
+    readonly loadedAt: string;
+    readonly isStale: boolean;
+  } | null;
   /** The last attempt to load a changed configuration; null before the first. */
   readonly reload: Shown<Reload> | null;
   readonly timeline: TimelineReport;
@@ -63,7 +70,7 @@ export interface StatusDocument extends StatusReport {
 export async function reportOf(
   daemon: Daemon,
   clock: Clock,
-  lastReload: Reload | null,
+  loaded: Loaded | null,
   isBrief = false,
 ): Promise<StatusReport> {
   const waitingFor = waitingForOf(daemon);
@@ -79,7 +86,12 @@ export async function reportOf(
     ...(await deliveryStatus(daemon, isBrief)),
     account: accountReport(queue.account, configured),
     ...pullStatus(daemon, clock.nowMs()),
-    reload: lastReload === null ? null : shown(lastReload),
+    configuration: loaded && {
+      file: printableLine(loaded.file),
+      loadedAt: instant(loaded.atMs),
+      isStale: loaded.isStale,
+    },
+    reload: loaded?.lastReload ? shown(loaded.lastReload) : null,
     timeline: daemon.timeline.report(config.metrics.intervalMs),
     memoryWarnings: memoryWarnings(config.memory),
     notes: [

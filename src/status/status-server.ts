@@ -30,7 +30,7 @@ import { formatDuration } from '../lib/format.ts';
 import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
 import { printableJson, printableText } from '../lib/printable.ts';
-import type { Reload } from '../daemon/reload.ts';
+import type { Loaded } from '../daemon/reload.ts';
 import { COST_LIMIT_MAX, costOfDaemon, type CostReport } from './cost-report.ts';
 import { PAGE_POLICY, renderMissing, renderPage } from './page.ts';
 import { counted, ProblemBook } from './problem.ts';
@@ -100,10 +100,10 @@ const TEXT = 'text/plain; charset=utf-8';
 const METRICS = 'text/plain; version=0.0.4; charset=utf-8';
 const NO_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
-/** The daemon, and its last reload. */
+/** The daemon, and its configuration's file, if it has one. */
 export interface Running {
   readonly daemon: Daemon;
-  readonly lastReload: Reload | null;
+  readonly loaded: Loaded | null;
 }
 
 /**
@@ -123,9 +123,9 @@ export function serveStatus(
     token: () => running.daemon.config.status.token,
     clock,
     counters,
-    report: isBrief => reportOf(running.daemon, clock, running.lastReload, isBrief),
+    report: isBrief => reportOf(running.daemon, clock, running.loaded, isBrief),
     service: async id =>
-      lookAt(running.daemon, await reportOf(running.daemon, clock, running.lastReload), id),
+      lookAt(running.daemon, await reportOf(running.daemon, clock, running.loaded), id),
     cost: limit => costOfDaemon(running.daemon, clock.nowMs(), limit),
     waitingFor: () => waitingForOf(running.daemon),
     strictAfterMs: () => running.daemon.config.status.strictAfterMs,

@@ -1,6 +1,7 @@
 // A page of 20,000 series and a back end that takes at most 200 points in a request: what the cap costs in processor time,
 // and how many refusals teach it. The program runs as a process; its back end only counts.
 
+import { withoutInventory } from '../../bench/without-inventory.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { cpuMsBetween, processUsage } from '../../bench/process-usage.ts';
@@ -33,10 +34,11 @@ interface World extends AsyncDisposable {
 
 async function world(answer: Answer, otlp: Readonly<Record<string, unknown>>): Promise<World> {
   const counts = { pages: 0, refused: 0, points: 0 };
-  const source = await listen({}, (_request, response) => {
+  const serve = withoutInventory((_request, response) => {
     response.setHeader('content-type', 'text/plain; version=0.0.4');
     response.end(pageText(++counts.pages));
   });
+  const source = await listen({}, serve);
   const sink = await listen({}, async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);

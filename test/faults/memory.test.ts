@@ -1,6 +1,7 @@
 // A container of 256 MiB, with the flags of the image and the systemd unit, and one service that sends pages which fill a
 // memory: the process survives and stays within its memory, and the other services are read at every poll.
 
+import { withoutInventory } from '../../bench/without-inventory.ts';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -84,7 +85,7 @@ class Scene {
     config: Readonly<Record<string, unknown>>,
   ): Promise<Scene> {
     const scenes: Scene[] = [];
-    const source = await listen({}, (request, response) => {
+    const serve = withoutInventory((request, response) => {
       const { served } = scenes[0] ?? never();
       const id = String(request.headers['x-service']) as keyof typeof served;
       const poll = served[id]++;
@@ -98,6 +99,7 @@ class Scene {
       if (Buffer.isBuffer(page)) response.end(page);
       else void sendAll(page, response);
     });
+    const source = await listen({}, serve);
     const sink = await listen({}, (request, response) => {
       request.resume().on('end', () => response.end());
     });

@@ -296,7 +296,7 @@ describe.skipIf(reason !== null)('the page of a daemon', () => {
     const sight = await look(night, 'back-end-down');
     tell('back end down', red, null, sight);
     const isFilling = ({ problems }: StatusDocument): boolean =>
-      problems.some(({ hint }) => /which is full in .* at this rate/.test(hint));
+      problems.some(({ message }) => /which is full in .* at this rate/.test(message));
     await endure(night, 'queue filling', isFilling, () => {
       night.receiver.behave = () => 200;
     });

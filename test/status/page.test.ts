@@ -178,6 +178,16 @@ describe('one scale of severity', () => {
   });
 });
 
+test('the header names the configuration, and says when its file differs', () => {
+  const configuration = { file: 'a<b.yaml', loadedAt: '2026-03-04T08:00:00.000Z', isStale: false };
+  const same = pageOf({ configuration });
+  expect(same).toContain('<code>a&lt;b.yaml</code>, loaded');
+  expect(same).not.toContain('the file differs');
+  expect(pageOf({ configuration: { ...configuration, isStale: true } })).toContain(
+    'the file differs',
+  );
+});
+
 test('the arrow marks a remedy and nothing else', () => {
   const page = pageOf({
     targets: [sampleTarget({ state: 'auth', lastReason: 'auth', hint: 'look' })],

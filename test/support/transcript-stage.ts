@@ -143,7 +143,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     const { clock } = stage;
     const config = loadConfig({ file, environment: { KEY: SHELL_KEY } });
     const daemon = await Daemon.open({ config, clock, logger: silentLogger });
-    const status = await serveStatus({ daemon, lastReload: null }, clock);
+    const status = await serveStatus({ daemon, loaded: null }, clock);
     stage.daemon = daemon;
     stage.ends.push(async () => {
       await daemon.stop(AbortSignal.abort());

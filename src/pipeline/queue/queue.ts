@@ -29,7 +29,7 @@ import type {
   StateKind,
 } from './commit.ts';
 import { logsWithoutRoom, makeRows, type NewRow, rowBytes, sumBytes, sumPoints } from './rows.ts';
-import { isStorageFailure, PAGE_BYTES } from './schema.ts';
+import { isStorageFailure, PAGE_BYTES, StorageError } from './schema.ts';
 import { FILE_COUNTERS, Storage } from './storage.ts';
 import {
   evictExpired,
@@ -41,7 +41,7 @@ import {
 } from './transactions.ts';
 import { Unwritten } from './unwritten.ts';
 
-const DISK_FULL = 'the disk is full: new metrics replace the oldest';
+const DISK_FULL = 'the disk is full; free space on it';
 
 const UNSETTLED = "cannot store the back end's answers: the file cannot be written";
 
@@ -53,8 +53,7 @@ const REMEDIES: Readonly<Record<EvictionReason, string>> = {
 };
 
 const REPORTS = {
-  diskFull:
-    'the disk of the queue is full: until there is space, new metrics replace the oldest or wait in memory',
+  diskFull: 'the disk of the queue is full: until there is space, new metrics wait in memory',
   full: 'cannot store logs: their share of the queue is full; pulling waits until the back end accepts',
   held: 'cannot write the file of the queue; metrics are kept in memory and sent from there',
   failed: 'cannot store a batch',
@@ -85,6 +84,8 @@ export class Queue {
   /** The highest row id in this process or in the file. */
   #lastId = 0;
   #trouble: string | null = null;
+  /** When the trouble of the last look began. */
+  #troubleSinceMs: number | null = null;
   /** True while the outcome of sent rows could not be written. */
   #isUnsettled = false;
   /** Points that were evicted because the disk fails or is full, in the last minute. */
@@ -148,6 +149,8 @@ export class Queue {
   async commit(commit: Commit): Promise<CommitOutcome> {
     const outcome = await this.#commits.run(() => this.#commit(commit));
     this.#report(outcome, commit);
+    // Dates the trouble.
+    this.trouble();
     if (outcome.kind === 'stored') failpoint('commit-done');
     if (outcome.kind === 'stored' || outcome.kind === 'held') this.#tellListeners();
     return outcome;
@@ -285,9 +288,9 @@ export class Queue {
     return { ...sums, rows: rows + this.#unwritten.settledCount(signal), maxBytes };
   }
 
-  /** Bytes that the disk of the queue has left; Infinity in memory. */
-  freeBytes(): number {
-    return this.#storage.freeBytes();
+  /** Bytes that the disk of the queue has left, and the memory for metrics after it; Infinity in memory. */
+  freeBytes(signal: Signal): number {
+    return this.#storage.freeBytes() + (signal === 'metrics' ? this.#unwritten.freeBytes : 0);
   }
 
   /** The points of both signals that wait. */
@@ -304,9 +307,16 @@ export class Queue {
   /** Why the last commit or settlement was not stored normally, such as a full disk; null when it was. */
   trouble(): string | null {
     const trouble = this.#storage.gone ?? this.#trouble ?? (this.#isUnsettled ? UNSETTLED : null);
+    if (trouble === null) this.#troubleSinceMs = null;
+    else this.#troubleSinceMs ??= this.#options.clock.nowMs();
     const points = this.#droppedLately();
     if (trouble === null || points === 0) return trouble;
     return `${formatCount(points)} points were lost in the last minute: ${trouble}`;
+  }
+
+  /** When the trouble began, by our clock; null while there is none. */
+  troubleSinceMs(): number | null {
+    return this.trouble() === null ? null : this.#troubleSinceMs;
   }
 
   /** Notes for the operator, as sentences: for example that other programs deleted files, or that state is lost. */
@@ -391,11 +401,11 @@ export class Queue {
     );
     const rows = this.#withIds(made);
     const bytes = sumBytes(rows);
-    const hasRoom = bytes === 0 || this.#storage.hasRoom(bytes);
-    const situation = this.#situation(hasRoom);
+    this.#expectRoom(bytes);
+    const situation = this.#situation();
     this.#write(file => storeCommit(file, commit, rows, situation));
     // A commit without rows says nothing about the room on the disk.
-    if (bytes > 0 || this.#trouble !== DISK_FULL) this.#trouble = hasRoom ? null : DISK_FULL;
+    if (bytes > 0 || this.#trouble?.endsWith(DISK_FULL) !== true) this.#trouble = null;
   }
 
   /** Writes all that waits in memory. Throws SQLite's errors; what is not yet written stays. */
@@ -411,9 +421,8 @@ export class Queue {
     let hasMoved = true;
     while (hasMoved && this.#unwritten.hasRows) {
       const [first] = this.#unwritten.heads();
-      const situation = this.#situation(
-        first === undefined || this.#storage.hasRoom(rowBytes(first)),
-      );
+      if (first !== undefined) this.#expectRoom(rowBytes(first));
+      const situation = this.#situation();
       let done = (): boolean => false;
       this.#write(file => {
         const step = this.#unwritten.moveRows(file, freeId, situation);
@@ -422,6 +431,11 @@ export class Queue {
       });
       hasMoved = done();
     }
+  }
+
+  /** Throws while the disk is full: then rows of metrics wait in memory, and logs wait at the service. */
+  #expectRoom(bytes: number): void {
+    if (bytes > 0 && !this.#storage.hasRoom(bytes)) throw new StorageError(DISK_FULL);
   }
 
   #trySettling(): void {
@@ -444,11 +458,10 @@ export class Queue {
       this.#storage.write(file => this.#unwritten.writeState(file), cost)();
   }
 
-  #situation(hasRoom: boolean): Situation {
+  #situation(): Situation {
     return {
       ...this.#limits,
       space: { metrics: this.size('metrics'), logs: this.size('logs') },
-      hasRoom,
       evictedFor: 'size',
     };
   }

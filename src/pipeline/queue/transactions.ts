@@ -7,8 +7,7 @@ import type { Signal } from '../../model/batch.ts';
 import { Change, type EvictionReason } from './account.ts';
 import type { QueueFile, RowHead } from './queue-file.ts';
 import type { Commit, QueueRow, SetAside, Settlement } from './commit.ts';
-import { rowBytes, sumBytes, sumPoints } from './rows.ts';
-import { StorageError } from './schema.ts';
+import { rowBytes, sumPoints } from './rows.ts';
 
 export interface Limits {
   /** Rows that are being sent: they are not evicted. */
@@ -19,8 +18,6 @@ export interface Limits {
 
 export interface Situation extends Limits {
   readonly space: Readonly<Record<Signal, { readonly bytes: number; readonly maxBytes: number }>>;
-  /** False while the disk is full. */
-  readonly hasRoom: boolean;
   /** The reason to count for rows that are evicted to make room. */
   readonly evictedFor: EvictionReason;
 }
@@ -41,9 +38,7 @@ export function settledPoints(settlements: readonly Settlement[]): number {
 /** The most bytes to keep of a damaged row or of a refused piece. */
 export const SAMPLE_BYTES_MAX: number = 64 * 1024;
 
-/**
- * Stores a commit: its rows, counts and state. Throws when the disk is full and old rows cannot make room.
- */
+/** Stores a commit: its rows, counts and state. */
 export function storeCommit(
   file: QueueFile,
   commit: Pick<Commit, 'reads' | 'state'>,
@@ -52,7 +47,6 @@ export function storeCommit(
 ): Change {
   failpoint('commit-begun');
   const change = evictExpired(file, situation);
-  if (!situation.hasRoom) makeRoom(file, change, rows, situation);
   for (const row of rows) putRow(file, change, row, situation);
   failpoint('commit-stored');
   for (const read of commit.reads) change.read(read);
@@ -68,7 +62,6 @@ export function moveRow(
   row: QueueRow,
   situation: Situation,
 ): void {
-  if (!situation.hasRoom) makeRoom(file, change, [row], situation);
   const { bytes, maxBytes } = situation.space.metrics;
   evictOldest(file, change, bytes + change.sums.metrics.bytes - maxBytes, situation);
   file.insert(row);
@@ -101,20 +94,6 @@ export function removeDamaged(file: QueueFile, id: number, atMs: number): Change
   return change;
 }
 
-/** On a full disk, evicts as many bytes of old metrics as the rows need. Throws if it cannot, and for logs. */
-function makeRoom(
-  file: QueueFile,
-  change: Change,
-  rows: readonly QueueRow[],
-  { pinned }: Situation,
-): void {
-  const bytes = sumBytes(rows);
-  const isExchanged =
-    rows.every(row => row.signal === 'metrics') &&
-    evictOldest(file, change, bytes, { pinned, evictedFor: 'disk' }) >= bytes;
-  if (!isExchanged) throw new StorageError('the disk is full; free space on it');
-}
-
 /** Adds a row; a row of metrics evicts the oldest ones to make room. A row that still has no room is itself evicted. */
 function putRow(file: QueueFile, change: Change, row: QueueRow, situation: Situation): void {
   const { signal } = row;
@@ -134,20 +113,19 @@ function putRow(file: QueueFile, change: Change, row: QueueRow, situation: Situa
   change.added(row);
 }
 
-/** Evicts the oldest metrics until `bytes` are freed. Returns the number of bytes freed. */
+/** Evicts the oldest metrics until `bytes` are freed. */
 function evictOldest(
   file: QueueFile,
   change: Change,
   bytes: number,
   situation: Pick<Situation, 'pinned' | 'evictedFor'>,
-): number {
+): void {
   let freedBytes = 0;
   evictWhile(file, change, situation, head => {
     const isNeeded = freedBytes < bytes;
     if (isNeeded) freedBytes += rowBytes(head);
     return isNeeded;
   });
-  return freedBytes;
 }
 
 function evict(file: QueueFile, change: Change, head: RowHead, reason: EvictionReason): void {

@@ -48,6 +48,11 @@ export class Unwritten {
     this.#maxBytes = Math.min(maxBytes, BYTES_MAX);
   }
 
+  /** Bytes until the oldest rows here are evicted. */
+  get freeBytes(): number {
+    return Math.max(0, this.#maxBytes - this.#bytes);
+  }
+
   get hasRows(): boolean {
     return this.#rows !== null;
   }
@@ -125,7 +130,6 @@ export class Unwritten {
         metrics: { bytes: this.#bytes, maxBytes: this.#maxBytes },
         logs: { bytes: 0, maxBytes: 0 },
       },
-      hasRoom: true,
       evictedFor: 'disk',
     };
     return this.#change(file => storeCommit(file, { reads, state: [] }, rows, situation));

@@ -2,6 +2,7 @@
 // value changes with every page and is a function of page and series, so that only the time of each page must be
 // remembered.
 
+import { withoutInventory } from '../../../bench/without-inventory.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 import type { Reading, Series, ServedPage, ServedSource } from './served-source.ts';
@@ -29,10 +30,11 @@ export class DaySource implements ServedSource {
 
   static async start(options: DaySourceOptions): Promise<DaySource> {
     const source = new DaySource(options);
-    source.#server = await listen({}, (_request, response) => {
+    const serve = withoutInventory((_request, response) => {
       response.setHeader('content-type', 'text/plain; version=0.0.4');
       response.end(source.#serve());
     });
+    source.#server = await listen({}, serve);
     return source;
   }
 

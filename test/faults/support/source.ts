@@ -2,6 +2,7 @@
 // noted. Stamped pages have their own time and last for `refreshMs`, as the service's pages do. Other pages are new with
 // every request, and their samples get the time of the scrape.
 
+import { withoutInventory } from '../../../bench/without-inventory.ts';
 import { listen, type LoopbackServer } from '../../../src/simulator/loopback-server.ts';
 import { caughtUp } from './connections.ts';
 import type { Kind, Reading, Series, ServedPage, ServedSource } from './served-source.ts';
@@ -41,11 +42,12 @@ export class Source implements ServedSource {
 
   static async start(options: SourceOptions): Promise<Source> {
     const source = new Source(options);
-    source.#server = await listen({}, (_request, response) => {
+    const serve = withoutInventory((_request, response) => {
       response.setHeader('content-type', 'text/plain; version=0.0.4');
       if (source.isDown) response.writeHead(503).end();
       else response.end(source.#serve());
     });
+    source.#server = await listen({}, serve);
     return source;
   }
 

@@ -85,27 +85,47 @@ async function commitUntilFull(queue: Queue): Promise<[number, CommitOutcome]> {
 }
 
 describe.skipIf(noDisk !== null)('on a full disk', () => {
-  test('new metrics replace the oldest', async () => {
-    const { directory, options, queue } = createDisk();
+  test('new metrics wait in memory, and nothing is lost', async () => {
+    const { directory, queue, reopen } = createDisk();
     const [count, outcome] = await commitUntilFull(queue);
     expect(count).toBeGreaterThan(5);
-    expect(outcome.kind).toBe('stored');
-    for (let i = 0; i < 50; i++)
-      expect(await queue.commit(commitOf(`n${i}`))).toMatchObject({ kind: 'stored' });
-    expect((await services(queue, 'metrics')).at(-1)).toBe('n49');
-    expect((await queue.readState('last', 'metrics'))?.toString()).toBe('n49');
-    const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
-    expect(evicted?.get('metrics', 's0', 'disk')).toBe(10);
+    expect(outcome.kind).toBe('held');
+    for (let i = 0; i < 10; i++)
+      expect(await queue.commit(commitOf(`n${i}`))).toMatchObject({ kind: 'held' });
+    expect(await services(queue, 'metrics')).toHaveLength(count + 11);
+    expect((await queue.readState('last', 'metrics'))?.toString()).toBe('n9');
+    expect(queue.trouble()).toMatch(/full/);
+    expect(queue.trouble()).not.toMatch(/lost/);
+    expect(queue.account.total().has('point/evicted')).toBe(false);
     expect(existsSync(join(directory, 'reserve'))).toBe(true);
+    // Once there is room, all of it is stored.
+    for (const row of await queue.oldest('metrics', count, NONE)) await acceptRow(queue, row);
+    expect(await queue.commit(commitOf('later'))).toEqual({ kind: 'stored' });
+    expect(queue.trouble()).toBeNull();
+    expectBalance(queue);
+    const stored = await services(await reopen(), 'metrics');
+    expect(stored.slice(1)).toEqual([...Array.from({ length: 10 }, (_, i) => `n${i}`), 'later']);
+  });
+
+  test('once the memory is full, too, the oldest in it are lost and told', async () => {
+    const { options, queue } = createDisk();
+    const [count] = await commitUntilFull(queue);
+    for (let i = 0; i < 200; i++) await queue.commit(commitOf(`n${i}`));
+    const waiting = await services(queue, 'metrics');
+    expect(waiting.slice(0, count)).toEqual(Array.from({ length: count }, (_, i) => `s${i}`));
+    expect(waiting.at(-1)).toBe('n199');
+    const evicted = options.counters.list().find(({ name }) => name.includes('evicted'));
+    expect(evicted?.get('metrics', 'n0', 'disk')).toBe(10);
+    expect(queue.trouble()).toMatch(/points were lost in the last minute: .*full/);
     expectBalance(queue);
   });
 
-  test('a commit of state alone is stored, and does not end the trouble', async () => {
+  test('a commit of state alone waits with the rows before it, and does not end the trouble', async () => {
     const { queue } = createDisk();
     await commitUntilFull(queue);
     expect(queue.trouble()).toMatch(/full/);
     const state = [{ kind: 'last', key: 'metrics', blob: Buffer.from('alone') }];
-    expect(await queue.commit({ batches: [], state, reads: [] })).toMatchObject({ kind: 'stored' });
+    expect(await queue.commit({ batches: [], state, reads: [] })).toMatchObject({ kind: 'held' });
     expect((await queue.readState('last', 'metrics'))?.toString()).toBe('alone');
     expect(queue.trouble()).toMatch(/full/);
     for (const row of await queue.oldest('metrics', 1000, NONE)) await acceptRow(queue, row);
@@ -184,7 +204,10 @@ describe.skipIf(noDisk !== null)('on a full disk', () => {
 
   test('a start finds the stored rows, and can acknowledge them', async () => {
     const { queue, fill, reopen } = createDisk();
-    await commitUntilFull(queue);
+    const [count] = await commitUntilFull(queue);
+    // A stop would lose the row in memory.
+    const [last] = (await queue.oldest('metrics', 1000, NONE)).slice(count);
+    if (last !== undefined) await acceptRow(queue, last);
     const { rows } = queue.stats('metrics');
     fill();
     const again = await reopen();

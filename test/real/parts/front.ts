@@ -2,6 +2,7 @@
 // change the page. Keeps every served page, so that a test can compare it with the points that arrive, and can
 // freeze a page. Runs inside the test's own process.
 
+import { withoutInventory } from '../../../bench/without-inventory.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { listen } from '../../../src/simulator/loopback-server.ts';
@@ -69,12 +70,13 @@ export async function startFront(options: FrontOptions): Promise<FrontRunning> {
     }
   }
 
-  const { url, close } = await listen({}, (request, response) =>
+  const answer = withoutInventory((request, response) =>
     serve(request, response).catch((error: unknown) => {
       failed++;
       throw error;
     }),
   );
+  const { url, close } = await listen({}, answer);
   return {
     url,
     pages,
