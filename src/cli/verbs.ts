@@ -15,6 +15,7 @@ const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   once: () => import('./once.ts'),
   show: () => import('./show.ts'),
   services: () => import('./services.ts'),
+  cost: () => import('./cost.ts'),
   logs: () => import('./logs.ts'),
   backups: () => import('./backups.ts'),
   restores: () => import('./restores.ts'),

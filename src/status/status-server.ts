@@ -5,6 +5,7 @@
 //                  with ?strict=1, also 503 while an error lasts
 //   /metrics       the program's own metrics, Prometheus text 0.0.4    by refusalOf()
 //   /status.json   the status report with its problems                 by refusalOf(), and no other site
+//   /cost.json     what the telemetry costs, ?limit=20 of each list    the same
 //   /              the page, which renders status.json                 by refusalOf(), and no other site
 //   /services/ID   a page for one service, with its series             the same, and mayLookClose()
 //
@@ -30,6 +31,7 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
 import { printableJson, printableText } from '../lib/printable.ts';
 import type { Loaded } from '../daemon/reload.ts';
+import { COST_LIMIT_MAX, costOfDaemon, type CostReport } from './cost-report.ts';
 import { PAGE_POLICY, renderMissing, renderPage } from './page.ts';
 import { counted, ProblemBook } from './problem.ts';
 import { lookAt, renderServicePage, type ServiceLook } from './service-page.ts';
@@ -47,6 +49,8 @@ export interface StatusServerOptions {
   readonly report: (isBrief: boolean) => StatusReport | Promise<StatusReport>;
   /** The report on one service; null if the configuration has no service with this id. */
   readonly service: (id: string) => ServiceLook | null | Promise<ServiceLook | null>;
+  /** At most so many services, families and metrics each. */
+  readonly cost: (limit: number) => Promise<CostReport>;
   /** The steps that are missing before /readyz answers 200. */
   readonly waitingFor: () => readonly string[];
   /** How long an error may last before /readyz?strict=1 fails; asked for each request, like the token. */
@@ -122,6 +126,7 @@ export function serveStatus(
     report: isBrief => reportOf(running.daemon, clock, running.loaded, isBrief),
     service: async id =>
       lookAt(running.daemon, await reportOf(running.daemon, clock, running.loaded), id),
+    cost: limit => costOfDaemon(running.daemon, clock.nowMs(), limit),
     waitingFor: () => waitingForOf(running.daemon),
     strictAfterMs: () => running.daemon.config.status.strictAfterMs,
   });
@@ -249,13 +254,13 @@ async function answer(request: IncomingMessage, context: Context): Promise<Answe
   return context.pages.run(async () => {
     await nextTurn();
     if (request.socket.destroyed) return text(503, 'the client is gone');
-    const found = await pageOf(path, context);
+    const found = await pageOf(path, query, context);
     const isBrowser = (request.headers.accept ?? '').includes('text/html');
     return found.status === 404 && isBrowser ? missing(path, found, context) : found;
   });
 }
 
-async function pageOf(path: string, { options, book }: Context): Promise<Answer> {
+async function pageOf(path: string, query: string, { options, book }: Context): Promise<Answer> {
   switch (path) {
     case '/':
       return page(renderPage(withProblems(await options.report(false), book)));
@@ -263,10 +268,19 @@ async function pageOf(path: string, { options, book }: Context): Promise<Answer>
       const document = withProblems(await options.report(false), book);
       return ok('application/json', `${printableJson(document)}\n`);
     }
+    case '/cost.json': {
+      const limit = Number(new URLSearchParams(query).get('limit') ?? COST_SHOWN);
+      if (!Number.isInteger(limit) || limit < 1 || limit > COST_LIMIT_MAX)
+        return text(400, `limit: expected a number from 1 to ${COST_LIMIT_MAX}`);
+      return ok('application/json', `${printableJson(await options.cost(limit))}\n`);
+    }
     default:
       return closeLook(path, options, book);
   }
 }
+
+/** Entries of each list of /cost.json without a limit. */
+const COST_SHOWN = 20;
 
 const CLOSE_PATH = /^\/services\/([^/]+)$/;
 
@@ -291,7 +305,7 @@ async function missing(path: string, found: Answer, { options, book }: Context):
   return { ...page(renderMissing(document, found.body.trim(), depth)), status: 404 };
 }
 
-const PATHS = '/, /services/ID, /status.json, /metrics, /healthz and /readyz';
+const PATHS = '/, /services/ID, /status.json, /cost.json, /metrics, /healthz and /readyz';
 const NO_SERVICE = 'the configuration has no service with this id';
 
 function decoded(name: string): string {

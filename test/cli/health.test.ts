@@ -15,7 +15,13 @@ async function serve(waitingFor: readonly string[] = []): Promise<StatusServer> 
   const report = (): never => {
     throw new Error('not asked for');
   };
-  const pages = { report, service: report, strictAfterMs: () => 1, waitingFor: () => waitingFor };
+  const pages = {
+    report,
+    service: report,
+    cost: report,
+    strictAfterMs: () => 1,
+    waitingFor: () => waitingFor,
+  };
   const options = {
     host: '127.0.0.1',
     port: 0,

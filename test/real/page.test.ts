@@ -48,6 +48,7 @@ function serve(report: () => StatusReport): Promise<StatusServer> {
     counters: new Counters(),
     report,
     service: id => lookOf(report(), id),
+    cost: () => Promise.reject(new Error('not asked for')),
     waitingFor: () => [],
     strictAfterMs: () => 1,
   });

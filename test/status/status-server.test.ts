@@ -37,6 +37,7 @@ async function start(changes: Partial<StatusServerOptions> = {}): Promise<Runnin
     token: () => null,
     report: () => sampleReport(),
     service: id => lookOf(sampleReport(), id),
+    cost: () => Promise.reject(new Error('not asked for')),
     waitingFor: () => [],
     strictAfterMs: () => MINUTE_MS,
     counters,
