@@ -21,6 +21,13 @@ function shown(text: string, environment?: Record<string, string>): string[] {
   return linesOf(() => parse(text, environment)).map(line => line.replace(file, 'c'));
 }
 
+/** Where the mistakes are: line, column and key. Their words are those of the fixtures. */
+function places(text: string, environment?: Record<string, string>): string[] {
+  return shown(text, environment).map(line =>
+    line.replace(/^(c:\d+:\d+: )?([^:]+):.*$/s, '$1$2').replace(': ', ' '),
+  );
+}
+
 describe('all mistakes are reported at once', () => {
   test('in the order of the file, syntax, keys, values, references and rules alike', () => {
     const text = [
@@ -31,18 +38,18 @@ describe('all mistakes are reported at once', () => {
       'otlp: {timeout: 20}',
       'shard: {index: 4, count: 2}',
     ].join('\n');
-    expect(shown(text, { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'udp://x' })).toEqual([
-      'c:1:17: api.base_url: plain http shows the key to everybody on the network path; use https, or set `insecure: true` in the configuration to allow it',
-      'c:1:39: api.kye: unknown key; did you mean `key`?',
-      'c:2:26: services[1].id: "x" is already the id of services[0]; remove one of the two entries',
-      'c:2:29: services[1].nmae: unknown key; did you mean `name`?',
-      'c:3:21: metrics.interval: expected a duration such as 10s, 5m or 72h, got "1 minute"; did you mean `1m`?',
-      'c:3:38: metrics.units: cannot read ${env:NONE}: the variable is not set',
-      'c:3:61: metrics.limits: expected a map of keys, got a number',
-      'c:4:17: otlp.timeout: expected a duration such as 10s, 5m or 72h, got the number 10; did you mean `10s`?',
-      'c:5:1: otlp: duplicate key: the first one is in line 4; remove one of them',
-      'c:6:16: shard.index: the index 4 is not below the count 2; indexes begin at 0',
-      'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: expected an http or https URL, got "udp://x"',
+    expect(places(text, { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'udp://x' })).toEqual([
+      'c:1:17 api.base_url',
+      'c:1:39 api.kye',
+      'c:2:26 services[1].id',
+      'c:2:29 services[1].nmae',
+      'c:3:21 metrics.interval',
+      'c:3:38 metrics.units',
+      'c:3:61 metrics.limits',
+      'c:4:17 otlp.timeout',
+      'c:5:1 otlp',
+      'c:6:16 shard.index',
+      'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
     ]);
   });
 
@@ -54,15 +61,15 @@ describe('all mistakes are reported at once', () => {
       'metrics: {prefixes: {engine: ["${env:P}"]}}',
       'otlp: {protocol: "${env:GRPC}", compression: "${env:ZSTD}", endpoint: "https://b/path"}',
     ];
-    expect(shown(listed.join('\n'), environment)).toEqual([
-      'c:2:35: services[1].id: "one" is already the id of services[0]; remove one of the two entries',
-      'c:3:11: metrics.prefixes.proxy[0]: "proxy_" already belongs to engine; a prefix belongs to one family only',
-      'c:4:46: otlp.compression: gRPC does not support zstd; use `gzip` or `none`',
-      'c:4:71: otlp.endpoint: an endpoint for gRPC has no path; write "https://b", with the port for gRPC',
+    expect(places(listed.join('\n'), environment)).toEqual([
+      'c:2:35 services[1].id',
+      'c:3:11 metrics.prefixes.proxy[0]',
+      'c:4:46 otlp.compression',
+      'c:4:71 otlp.endpoint',
     ]);
     const found = BASE.replace('[{id: x}]', 'auto');
-    expect(shown(`${found}unconfigured_services: "\${env:SEND}"\n`, environment)).toEqual([
-      'c:3:24: unconfigured_services: `send` would send the services that `services: auto` leaves out; remove it',
+    expect(places(`${found}unconfigured_services: "\${env:SEND}"\n`, environment)).toEqual([
+      'c:3:24 unconfigured_services',
     ]);
   });
 
