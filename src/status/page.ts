@@ -120,7 +120,7 @@ function toolsOf({ filter }: PageFrame): Html {
 function header(report: StatusDocument, { name, root }: PageFrame): Html {
   const { version, state, startedAt, reportedAt } = report;
   const upMs = Date.parse(reportedAt) - Date.parse(startedAt);
-  const links = ['status.json', 'metrics', 'healthz', 'readyz'];
+  const links = ['cost', 'status.json', 'metrics', 'healthz', 'readyz'];
   // `ready` says that the daemon runs, not that all is well.
   const isWell = verdictOf(report).tone === 'good';
   const tone = state === 'ready' && !isWell ? 'none' : STATE_TONES[state];

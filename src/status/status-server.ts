@@ -5,6 +5,7 @@
 //                  with ?strict=1, also 503 while an error lasts
 //   /metrics       the program's own metrics, Prometheus text 0.0.4    by refusalOf()
 //   /status.json   the status report with its problems                 by refusalOf(), and no other site
+//   /cost          what the telemetry costs, as a page                       the same
 //   /cost.json     what the telemetry costs, ?limit=20 of each list    the same
 //   /              the page, which renders status.json                 by refusalOf(), and no other site
 //   /services/ID   a page for one service, with its series             the same, and mayLookClose()
@@ -31,6 +32,7 @@ import { isLoopbackHost } from '../lib/loopback.ts';
 import { createServer } from '../lib/node-http.ts';
 import { printableJson, printableText } from '../lib/printable.ts';
 import type { Loaded } from '../daemon/reload.ts';
+import { renderCostPage } from './cost-page.ts';
 import { COST_LIMIT_MAX, costOfDaemon, type CostReport } from './cost-report.ts';
 import { PAGE_POLICY, renderMissing, renderPage } from './page.ts';
 import { counted, ProblemBook } from './problem.ts';
@@ -268,6 +270,10 @@ async function pageOf(path: string, query: string, { options, book }: Context): 
       const document = withProblems(await options.report(false), book);
       return ok('application/json', `${printableJson(document)}\n`);
     }
+    case '/cost': {
+      const document = withProblems(await options.report(true), book, true);
+      return page(renderCostPage(document, await options.cost(COST_SHOWN)));
+    }
     case '/cost.json': {
       const limit = Number(new URLSearchParams(query).get('limit') ?? COST_SHOWN);
       if (!Number.isInteger(limit) || limit < 1 || limit > COST_LIMIT_MAX)
@@ -279,7 +285,7 @@ async function pageOf(path: string, query: string, { options, book }: Context): 
   }
 }
 
-/** Entries of each list of /cost.json without a limit. */
+/** Entries of each list of /cost, and of /cost.json without a limit. */
 const COST_SHOWN = 20;
 
 const CLOSE_PATH = /^\/services\/([^/]+)$/;
@@ -305,7 +311,7 @@ async function missing(path: string, found: Answer, { options, book }: Context):
   return { ...page(renderMissing(document, found.body.trim(), depth)), status: 404 };
 }
 
-const PATHS = '/, /services/ID, /status.json, /cost.json, /metrics, /healthz and /readyz';
+const PATHS = '/, /services/ID, /status.json, /cost, /cost.json, /metrics, /healthz and /readyz';
 const NO_SERVICE = 'the configuration has no service with this id';
 
 function decoded(name: string): string {
