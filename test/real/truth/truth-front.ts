@@ -1,6 +1,7 @@
 // Serves the servers' pages to a scraper as the service does: adds labels and stamps to the lines, and shows the same
 // page under the namespace of each view. Serves only the families of the ledger's series, and keeps the served pages.
 
+import { withoutInventory } from '../../../bench/without-inventory.ts';
 import { listen } from '../../../src/simulator/loopback-server.ts';
 import type { Kind, Reading } from '../../support/truth-ledger.ts';
 import type { Running } from '../support/part.ts';
@@ -80,12 +81,13 @@ export async function startTruthFront(board: Switchboard): Promise<TruthFront> {
     };
   }
 
-  const { url, close } = await listen({}, async (_, response) => {
+  const serve = withoutInventory(async (_, response) => {
     const askedForMs = Date.now();
     const page = await board.gate(() => answer(askedForMs));
     pages.push(page);
     response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(page.body);
   });
+  const { url, close } = await listen({}, serve);
   return { url, readings, pages, stop: close };
 }
 
