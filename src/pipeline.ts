@@ -29,12 +29,15 @@ import type { AttributeLimit } from './pipeline/encode/attribute-limit.ts';
 import { type EncodeOptions, encodePage } from './pipeline/encode/encode.ts';
 import { WireWriter } from './pipeline/encode/wire.ts';
 import { Gather } from './pipeline/queue/gather.ts';
-import type { Store } from './pipeline/queue/commit.ts';
+import type { StateChange, Store } from './pipeline/queue/commit.ts';
 
 /** Lines that decode reads in one step: a few milliseconds when every series is new. */
 const SLICE_LINES = 256;
 /** Steps run this long before they yield to the event loop. */
 const TURN_MS = 10;
+
+/** The kind of the state that has the time of a target's last page, in milliseconds. */
+export const PAGE_TIME = 'page-time';
 
 /** The reasons for which a page is refused for its size. */
 const OVERSIZED: ReadonlySet<string> = new Set(['limit_memory', 'limit_samples', 'too_large']);
@@ -49,6 +52,15 @@ export interface Translation {
   readonly isKept: boolean;
   readonly derive: DeriveOptions;
   readonly encode: EncodeOptions;
+}
+
+/** The same rules for pages of the past (decode/history-pages.ts), whose samples have times of their own. */
+export function pastOf({ derive: rules, encode, ...rest }: Translation): Translation {
+  return {
+    ...rest,
+    derive: { ...rules, honorTimestamps: true, isPast: true },
+    encode: { ...encode, isPast: true },
+  };
 }
 
 /** One page after translation: as read, as derived, as sent. */
@@ -138,6 +150,8 @@ export interface PipelineTarget<Result extends Scraped> {
   readonly id: string;
   readonly scraper: PageSource<Result>;
   readonly translation: Translation;
+  /** Pages of the time before this one, to be translated first; null where the past is not wanted. */
+  readonly past: ((page: Page, giveUp: AbortSignal) => AsyncIterable<Page>) | null;
   /** Called after every scrape, for counters and the status page. */
   onTranslated(scrape: Result, translated: Translated): void;
 }
@@ -197,6 +211,7 @@ export class Pipeline<Result extends Scraped> {
         readBytes += scrape.page.wireBytes;
         compileForWork(scrape.page.bytes.length);
       }
+      if (scrape.kind === 'page') await this.#fill(target, scrape.page, gather);
       if (scrape.kind === 'page' || !giveUp.aborted) {
         const translated = await this.#translate(target, scrape, gather);
         target.onTranslated(scrape, translated);
@@ -208,6 +223,18 @@ export class Pipeline<Result extends Scraped> {
     await gather.flush();
     for (const [id, one] of this.#gathers) if (one === gather) this.#gathers.delete(id);
     makeRoomForReads(readBytes);
+  }
+
+  /** Translates what is stored of the time before the page. */
+  async #fill(target: PipelineTarget<Result>, page: Page, gather: Gather): Promise<void> {
+    const { past, translation } = target;
+    if (past === null) return;
+    const then = { ...target, translation: pastOf(translation) };
+    for await (const before of past(page, this.#options.giveUp)) {
+      await this.#translate(then, { kind: 'page', page: before }, gather);
+      // Points of today are not written over those of the past: their metadata differs.
+      translation.table.template = null;
+    }
   }
 
   /** Translates one page at a time, and gathers its payload before the writer is reused. */
@@ -228,12 +255,17 @@ export class Pipeline<Result extends Scraped> {
         }
         step = steps.next();
       }
-      const { batch, derived, state } = step.value;
+      const { batch, derived, state, reason } = step.value;
       // The target's previous page may still wait in an earlier tick's gather.
       const before = this.#gathers.get(target.id);
       if (before !== gather) await before?.flush();
       this.#gathers.set(target.id, gather);
-      const changes = state === null ? [] : [{ kind: STATE, key: target.id, blob: state }];
+      const changes: StateChange[] =
+        state === null ? [] : [{ kind: STATE, key: target.id, blob: state }];
+      if (target.past !== null && scrape.kind === 'page' && reason === '') {
+        const blob = Buffer.from(String(scrape.page.startedAtMs));
+        changes.push({ kind: PAGE_TIME, key: target.id, blob });
+      }
       await gather.add({ batch, reads: derived.reads, state: changes });
       return step.value;
     });

@@ -4,6 +4,7 @@
 
 import { DIGEST_COUNTERS } from '../src/logs/digests/digests.ts';
 import { BACKUP_COUNTERS } from '../src/backups/service-backups.ts';
+import { BACKFILL_COUNTERS } from '../src/daemon/backfill.ts';
 import { OWN_TELEMETRY_COUNTERS } from '../src/daemon/own-telemetry.ts';
 import { PROCESS_COUNTERS } from '../src/daemon/process-counters.ts';
 import { FORECAST_COUNTERS } from '../src/daemon/queue-forecast.ts';
@@ -24,7 +25,7 @@ import { PULL_COUNTERS } from '../src/service/pull-report.ts';
 import { STATUS_COUNTERS } from '../src/status/status-server.ts';
 
 const SECTIONS: Readonly<Record<string, readonly CounterGroup[]>> = {
-  Scraping: [SCRAPE_COUNTERS, SCHEDULE_COUNTERS],
+  Scraping: [SCRAPE_COUNTERS, SCHEDULE_COUNTERS, BACKFILL_COUNTERS],
   'Requests to the service': [SERVICE_COUNTERS, PULL_COUNTERS, INVENTORY_COUNTERS],
   'Pages, samples and points': [PAGE_COUNTERS, ATTRIBUTE_COUNTERS],
   'The queue': [QUEUE_COUNTERS, FILE_COUNTERS, FORECAST_COUNTERS],

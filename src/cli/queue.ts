@@ -359,7 +359,10 @@ async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext
   const queue = openQueue(ageless, options);
   try {
     const senders = await openSenders({ config: { ...config, otlp }, queue, ...options });
-    const left = await deliver(queue, senders, forMs, context);
+    for (const { sender } of senders) sender.start();
+    const done = await deliver(queue, senders, forMs, context);
+    printDelivered(done, context);
+    const left = done.left + done.refused;
     // Only damaged requests are evicted here, some already when the file was opened.
     const { evicted } = counters.of(QUEUE_COUNTERS);
     const damaged = evicted.series.reduce((sum, { value }) => sum + value, 0);
@@ -373,18 +376,31 @@ async function queueDrain(call: Call<typeof DRAIN_OPTIONS>, context: VerbContext
   }
 }
 
-/** Returns the number of points that were neither accepted nor damaged. */
-async function deliver(
+/** What a delivery has done. */
+export interface Delivered {
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly aside: number;
+  /** Rejected and set aside. */
+  readonly refused: number;
+  /** Points that are still queued. */
+  readonly left: number;
+  readonly tookMs: number;
+  /** Sentences on why some are. */
+  readonly problems: readonly string[];
+}
+
+/** Waits until started senders have emptied the queue, for at most `forMs`, and closes them. */
+export async function deliver(
   queue: Queue,
   senders: readonly OpenSender[],
   forMs: number,
   context: VerbContext,
-): Promise<number> {
-  const { clock, err, out, stop, stopNow } = context;
+  since: ReturnType<typeof countFromNow> = countFromNow(queue.account),
+): Promise<Delivered> {
+  const { clock, stop, stopNow } = context;
   const startedMs = clock.monotonicMs();
   const totalPoints = queue.points;
-  const since = countFromNow(queue.account);
-  for (const { sender } of senders) sender.start();
   const meter = createMeter(clock, amount => `${formatCount(amount)} points`);
   const state = (): string =>
     [meter(totalPoints - queue.points, totalPoints), ...problemsOf(queue, senders)].join('; ');
@@ -395,14 +411,19 @@ async function deliver(
   await Promise.all(senders.map(({ sender }) => sender.close(GRACE_MS, stopNow)));
   const accepted = since(null, 'point/accepted');
   const [rejected, aside] = [since(null, 'point/rejected'), since(null, 'point/set_aside')];
-  const left = queue.points;
-  const took = formatDuration(clock.monotonicMs() - startedMs);
+  const tookMs = clock.monotonicMs() - startedMs;
+  const refused = rejected + aside;
+  return { accepted, rejected, aside, refused, left: queue.points, tookMs, problems };
+}
+
+/** One line, and the problems. */
+export function printDelivered(done: Delivered, { out, err }: VerbContext): void {
+  const { accepted, rejected, aside, left, tookMs, problems } = done;
   const refused = `rejected ${formatCount(rejected)}, set aside ${formatCount(aside)}`;
   out.line(
-    `accepted ${formatCount(accepted)} points in ${took}, ${refused}, left ${formatCount(left)}`,
+    `accepted ${formatCount(accepted)} points in ${formatDuration(tookMs)}, ${refused}, left ${formatCount(left)}`,
   );
   for (const problem of problems) err.line(problem);
-  return left + rejected + aside;
 }
 
 function problemsOf(queue: Queue, senders: readonly OpenSender[]): readonly string[] {

@@ -16,6 +16,7 @@ const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   show: () => import('./show.ts'),
   services: () => import('./services.ts'),
   cost: () => import('./cost.ts'),
+  backfill: () => import('./backfill.ts'),
   logs: () => import('./logs.ts'),
   backups: () => import('./backups.ts'),
   restores: () => import('./restores.ts'),

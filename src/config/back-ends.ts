@@ -33,6 +33,8 @@ export interface Profile {
   readonly example: readonly string[];
   /** What takes no logs at this address. */
   readonly takesNoLogs?: true;
+  /** Under which condition it takes points that are older than its newest ones; absent: it refuses them, or nobody says. */
+  readonly takesOlder?: string;
   /** Sentences that `check` repeats: what no key can mend. */
   readonly notes?: readonly string[];
 }
@@ -84,6 +86,7 @@ export const BACK_ENDS = {
   },
   prometheus: {
     title: 'Prometheus',
+    takesOlder: 'out_of_order_time_window reaches back that far',
     values: [
       {
         key: 'otlp.endpoint',
@@ -102,6 +105,7 @@ export const BACK_ENDS = {
   },
   'victoria-metrics': {
     title: 'VictoriaMetrics',
+    takesOlder: '-retentionPeriod reaches back that far',
     values: [
       {
         key: 'otlp.endpoint',

@@ -32,6 +32,7 @@ export interface Config
 export type MetricsConfig = ConfigKeys['metrics'];
 export type OverrideConfig = MetricsConfig['overrides'][number];
 export type RenameConfig = MetricsConfig['rename'][number];
+export type BackfillConfig = MetricsConfig['backfill'];
 export type PageLimits = MetricsConfig['limits'];
 export type LogsConfig = ConfigKeys['logs'];
 export type LogEndpointsConfig = ValueOf<typeof logEndpoints>;

@@ -16,6 +16,9 @@ export const inventoryPath: Key<string> = key(
 ).about(`
   The path of the list, below base_url.`);
 
+export const historyPath: Key<string> = key('path', urlPath(), '/observability/v2/query').about(`
+  The path that answers PromQL, below base_url.`);
+
 function parameter(name: string, fallback: string): Key<string> {
   const kind = text({ expected: 'the name of a query parameter', pattern: /^[^\s&=#?]+$/ });
   return key(name, kind, fallback);

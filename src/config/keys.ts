@@ -22,7 +22,7 @@ import {
   type Refusal,
   type ValueOf,
 } from './declare.ts';
-import { backupEndpoints, inventoryPath, metricsPath } from './endpoints.ts';
+import { backupEndpoints, historyPath, inventoryPath, metricsPath } from './endpoints.ts';
 import {
   certificates,
   headerValue,
@@ -245,6 +245,16 @@ export const pageLimits = block({
     Length of the value of a label. A HELP that is longer is left out.`),
 });
 
+const backfill = block({
+  isEnabled: key('enabled', flag(), false).about(`
+    After a downtime of prom2otlp, send what the service has stored of it, before the first new page.`),
+  maxMs: key('max', duration({ min: MINUTE_MS, max: WEEK_MS }), '24h').about(`
+    The longest downtime that is filled; of a longer one, its end.`),
+  path: historyPath,
+  label: key('label', text({ expected: 'the name of a label' }), 'service_name').about(`
+    The label of stored series that has the name of the service.`),
+});
+
 export const metrics = block({
   isEnabled: key('enabled', flag(), true).about('Scrape metrics.'),
   intervalMs: key('interval', duration({ min: 1000, max: WEEK_MS }), '60s').about(`
@@ -300,6 +310,8 @@ export const metrics = block({
   badShare: key('bad_share', share(), 0.5).about(`
     One bad line costs only that line. If more than this share of a service's lines is bad, the
     service's scrape fails. Above 0, at most 1.`),
+  backfill: key('backfill', backfill).about(`
+    The service's own history, for gaps; also for the verb \`backfill\`.`),
   limits: key('limits', pageLimits).about(`
     Limits of a page and of the series. They count what include and exclude keep. A page over body or
     samples fails as a whole. Over series, service_samples or memory, new series are dropped, counted

@@ -1,7 +1,7 @@
 // The results of a target's last scrape, for the log and the status page. A change of state is
 // logged at once, a lasting failure through a throttle.
 
-import type { ThrottledLog } from '../lib/log.ts';
+import type { LogFields, ThrottledLog } from '../lib/log.ts';
 import { didYouMean } from '../lib/nearest.ts';
 import type { Problem, SeriesLimit } from '../model/page.ts';
 import { OUTCOME, OUTCOME_NAMES, SeriesTable } from '../model/series-table.ts';
@@ -136,6 +136,17 @@ export class TargetLog {
   noteLostState(): void {
     this.status = { ...this.status, isStateLost: true };
     this.#warn(`state ${this.target.id}`, { target: this.target.id }, STATE_LOST);
+  }
+
+  /** Notes how the time before the first page was filled; `failure`: why not to its end. */
+  noteBackfill(facts: LogFields, failure: string): void {
+    const fields = { target: this.target.id, ...facts };
+    if (failure === '') this.#log.plain.info(fields, 'the gap is filled from the history');
+    else
+      this.#log.plain.warn(
+        { ...fields, cause: failure },
+        'the gap is not filled to its end; the verb backfill may fill the rest',
+      );
   }
 
   note(scrape: ScrapeResult, translated: Translated): void {

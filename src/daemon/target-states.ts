@@ -9,6 +9,7 @@ import { saveWhole } from '../pipeline/derive/state.ts';
 import { FORMER_KINDS, readState, STATE } from '../pipeline/derive/state-form.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
 import type { Queue } from '../pipeline/queue/queue.ts';
+import { PAGE_TIME } from '../pipeline.ts';
 
 export interface StoredState {
   readonly state: RestoredState | null;
@@ -51,11 +52,16 @@ export async function dropStates(
   queue: Pick<Queue, 'stateKeys' | 'commit'>,
   owned: ReadonlySet<string>,
 ): Promise<boolean> {
-  const unowned = queue.stateKeys(STATE).filter(key => !owned.has(key));
+  const unowned = [STATE, PAGE_TIME].flatMap(kind =>
+    queue
+      .stateKeys(kind)
+      .filter(key => !owned.has(key))
+      .map(key => ({ kind, key, blob: null })),
+  );
   const former = FORMER_KINDS.flatMap(kind =>
     queue.stateKeys(kind).map(key => ({ kind, key, blob: null })),
   );
-  const state = [...unowned.map(forgottenState), ...former];
+  const state = [...unowned, ...former];
   if (state.length > 0) await queue.commit({ batches: [], state, reads: [] });
   return former.length > 0;
 }

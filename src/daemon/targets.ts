@@ -17,6 +17,7 @@ import type { Queue } from '../pipeline/queue/queue.ts';
 import type { TranslateMeter } from '../pipeline/translate-meter.ts';
 import type { PipelineTarget, Translation } from '../pipeline.ts';
 import type { ServiceClients } from '../service/clients.ts';
+import { pastOfTarget } from './backfill.ts';
 import type { Discovery } from './discovery.ts';
 import { reportDrift } from './drift-report.ts';
 import type { Inventory } from './inventory.ts';
@@ -30,7 +31,7 @@ export interface TargetContext {
     readonly counters: Counters;
     readonly clients: ServiceClients;
     readonly buffers: BodyBufferPool;
-    readonly queue: Pick<Queue, 'size' | 'account'>;
+    readonly queue: Pick<Queue, 'size' | 'account' | 'readState'>;
   };
   /** Shared by all targets. */
   readonly budget: SeriesBudget;
@@ -69,6 +70,7 @@ export function pipelineTarget(
     id: target.id,
     scraper: new Scraper({ target, client, report, bodyBytesMax, buffers, clock, counters }),
     translation,
+    past: pastOfTarget({ target, log, client, config, queue: parts.queue, clock, counters }),
     onTranslated: (result, translated) => {
       context.meter.count(target.id, translated.page, translated.derived);
       const drift = translated.reason === '' ? reportDrift(log.table, translation.derive) : null;

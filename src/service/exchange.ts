@@ -72,7 +72,7 @@ export interface Call extends Request {
 }
 
 /** What asks the service; a label of the counter of requests. */
-export type Part = 'metrics' | 'command' | 'logs' | 'inventory';
+export type Part = 'metrics' | 'command' | 'logs' | 'inventory' | 'history';
 
 /** How a request is sent. */
 interface Way extends Link {

@@ -17,6 +17,7 @@ import {
 } from './answer.ts';
 import { createBackupEndpoint } from './backup-endpoint.ts';
 import { COMMAND, type Faults, METRICS_PATH, NO_FAULTS } from './faults.ts';
+import { createHistoryEndpoint } from './history-endpoint.ts';
 import { createInventoryEndpoint } from './inventory-endpoint.ts';
 import { createLogsEndpoint } from './logs-endpoint.ts';
 import { GeneratedLogs, type LogSource } from './log-source.ts';
@@ -84,6 +85,7 @@ export class Simulator<Faulty extends Faults = Faults> {
     this.#endpoints = [
       [METRICS_PATH, createMetricsEndpoint(this.world)],
       ['/observability/v2/logs', createLogsEndpoint(this.logs)],
+      ['/observability/v2/query', createHistoryEndpoint(this.world)],
       ['/backup/v1', createBackupEndpoint(services)],
       ['/copilot/v1', createAgentEndpoint()],
       ['/provisioning/v1', createInventoryEndpoint(this.world)],

@@ -147,6 +147,15 @@ export class World {
     return server.role === 'proxy' ? tickMs - proxyLagMs : tickMs;
   }
 
+  /** The times of the samples taken of this server after `fromMs` and until `toMs`, as far as a page at `toMs` has them. */
+  timesBetween(server: SimulatedServer, fromMs: number, toMs: number): readonly number[] {
+    const { refreshMs } = this.#options;
+    const lastMs = this.sampleTimeMs(server, toMs);
+    const firstMs = (Math.floor(fromMs / refreshMs) + 1) * refreshMs;
+    const count = Math.max(Math.floor((lastMs - firstMs) / refreshMs) + 1, 0);
+    return Array.from({ length: count }, (_, index) => firstMs + index * refreshMs);
+  }
+
   /** The common input of all values of one server at one time. */
   momentOf(service: SimulatedService, server: SimulatedServer, timeMs: number): Moment {
     const starts = this.#starts.get(server.name) ?? [];

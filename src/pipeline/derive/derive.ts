@@ -184,7 +184,8 @@ function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
     const kept = samples - tally.outcomes[OUTCOME.excluded]!;
     const seconds = scrape.durationMs / 1000;
     const values = [isUp ? 1 : 0, seconds, samples, kept, tally.added, scrape.bodyBytes];
-    setScrapeSeries(judging, index, values);
+    const isScrape = options.isPast !== true;
+    if (isScrape) setScrapeSeries(judging, index, values);
     // Samples that are filtered or read into the Resource do not show whether the source moves.
     const hasTimes = kept > tally.outcomes[OUTCOME.consumed]!;
     const hasStood = time.monotonicMs - slot.movedAtMs >= options.staleAfterMs;
@@ -195,7 +196,7 @@ function outcomesOf(judging: Judging, scrape: ScrapeOutcome): ServiceOutcome[] {
       reason: tally.reason,
       samples,
       badLines: tally.badLines,
-      points: tally.points + tally.stale + values.length,
+      points: tally.points + tally.stale + (isScrape ? values.length : 0),
       stalePoints: tally.stale,
       isSourceStale: hasTimes && isUp && hasStood,
       lostUptimes: lost.get(index) ?? 0,

@@ -31,6 +31,9 @@ export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
   readonly otherShards: OtherShards;
   /** True for a service that was switched off: that it has no samples is no outage. */
   readonly isStopped?: (id: string) => boolean;
+  /** True for pages of the past: they are no scrapes, so prom2otlp's own series have no points, and
+   *  a series that they lack may be on today's page. */
+  readonly isPast?: true;
 }
 
 /** The common inputs for all rows of a page. */

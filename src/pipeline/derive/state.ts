@@ -282,6 +282,7 @@ export function* restoreRows(
   }
   const isPatient = !isFull && time.monotonicMs - restored.awaitedSinceMs < keepMsOf(options);
   if (isPatient && restored.indexById.size > 0 && table.services.some(isAwaited)) return;
+  if (options.isPast === true) return;
   if (++restored.pageCount >= RESTORE_PAGES) giveUp(table, restored);
 }
 

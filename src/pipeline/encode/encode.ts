@@ -27,7 +27,12 @@ export interface EncodeOptions {
   readonly dropLabels: ReadonlySet<string>;
   /** The Resource of a service, by its index in table.services. */
   readonly resourceOf: (service: number) => ResourceIdentity;
+  /** True for pages of the past: the metadata of their metrics says so. */
+  readonly isPast?: true;
 }
+
+/** Marks what was read from the service's history. Metadata, unlike attributes, does not make other series. */
+const PAST_MARK = 'prom2otlp.backfilled';
 
 /** Points written before the event loop gets a turn. */
 const SLICE_POINTS = 256;
@@ -192,6 +197,7 @@ class EncodeRun {
     if (metric.sentDescription !== '') writer.string(2, metric.sentDescription);
     if (metric.sentUnit !== '') writer.string(3, metric.sentUnit);
     writeAttribute(writer, 12, 'prometheus.type', metric.declared);
+    if (this.#options.isPast === true) writeAttribute(writer, 12, PAST_MARK, 'true');
     this.#begin(DATA_FIELDS[metric.kind]);
     this.#writeNature(metric);
   }
