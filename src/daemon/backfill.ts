@@ -61,9 +61,12 @@ async function* fill(
   page: Page,
   { lastMs, giveUp }: { readonly lastMs: number; readonly giveUp: AbortSignal },
 ): AsyncGenerator<Page> {
-  const { backfill, limits } = config.metrics;
+  const { backfill, limits, staleAfterMs } = config.metrics;
   const toMs = page.startedAtMs;
-  const fromMs = Math.max(lastMs, toMs - backfill.maxMs);
+  // Some series were older than the last page that had them, such as those of a proxy. Only after a stop by itself is it
+  // known which of their samples were sent.
+  const knownMs = log.table.restored?.isWhole === true ? staleAfterMs : 0;
+  const fromMs = Math.max(lastMs - knownMs, toMs - backfill.maxMs);
   const takes = (id: string): boolean => target.configured.has(id);
   const history = new History({ http: client, backfill, limits, page, takes });
   const limit = new AbortController();

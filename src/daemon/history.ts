@@ -64,7 +64,7 @@ export class History {
   /** Ends early if the service fails; then the report says why. */
   async *pages({ fromMs, toMs }: Span, signal?: AbortSignal): AsyncGenerator<PastPage> {
     const { report } = this;
-    report.doneUntilMs = fromMs;
+    report.doneUntilMs = fromMs + 1;
     let windowMs = WINDOW_MS_MAX;
     while (report.doneUntilMs < toMs) {
       const from = report.doneUntilMs;

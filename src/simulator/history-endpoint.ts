@@ -26,7 +26,7 @@ export function createHistoryEndpoint(world: World): Endpoint {
     );
     const result = shown.map(series => {
       const { namespace: _, ...labels } = Object.fromEntries(labelsOf(series));
-      const timesMs = world.timesBetween(series.server, atMs - rangeMs, Math.min(atMs, nowMs));
+      const timesMs = world.timesBetween(series.server, [atMs - rangeMs, atMs], nowMs);
       return {
         metric: { __name__: series.name, ...labels },
         values: timesMs.map(timeMs => [timeMs / 1000, valueText(world, series, timeMs)]),

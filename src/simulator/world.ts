@@ -147,10 +147,14 @@ export class World {
     return server.role === 'proxy' ? tickMs - proxyLagMs : tickMs;
   }
 
-  /** The times of the samples taken of this server after `fromMs` and until `toMs`, as far as a page at `toMs` has them. */
-  timesBetween(server: SimulatedServer, fromMs: number, toMs: number): readonly number[] {
+  /** The times of a server's samples after `fromMs` and until `toMs`, as far as pages until `nowMs` had them. */
+  timesBetween(
+    server: SimulatedServer,
+    [fromMs, toMs]: readonly [number, number],
+    nowMs: number,
+  ): readonly number[] {
     const { refreshMs } = this.#options;
-    const lastMs = this.sampleTimeMs(server, toMs);
+    const lastMs = Math.min(toMs, this.sampleTimeMs(server, nowMs));
     const firstMs = (Math.floor(fromMs / refreshMs) + 1) * refreshMs;
     const count = Math.max(Math.floor((lastMs - firstMs) / refreshMs) + 1, 0);
     return Array.from({ length: count }, (_, index) => firstMs + index * refreshMs);

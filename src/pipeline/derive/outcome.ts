@@ -173,7 +173,10 @@ function judgeRowTime(judge: Judge, row: number, isSame: boolean): number {
   // A marker's time is 1 ms after the sample that it ended: this may be that sample.
   const hasMarker = options.staleMarkers && (flags & ROW_FLAG.staleSent) !== 0;
   const isEnded = hasMarker && isExplicit && timeMs === lastMs - 1;
-  return judgeTime(timeMs, isEnded ? timeMs : lastMs, isSame, time.futureMs);
+  const outcome = judgeTime(timeMs, isEnded ? timeMs : lastMs, isSame, time.futureMs);
+  // The history also has what was sent before the gap.
+  const isSent = options.isPast === true && outcome === OUTCOME.timeBackwards;
+  return isSent ? OUTCOME.repeated : outcome;
 }
 
 /** Notes, for people who look at the series, that this sample changed its value. */
