@@ -75,7 +75,7 @@ export class Placeholders {
       .replaceAll(/`([^`]*)`/g, (quoted, words: string) => (isOwn(words) ? quoted : `\`${TEXT}\``))
       .replaceAll(this.#names, known => this.#known.get(known) ?? NAME)
       .replaceAll(DOTTED, word => (isOwnDotted(word) ? word : NAME))
-      .replaceAll(/(?<![\w…/:<])(?:[A-Za-z]:\\|\/)[^\s;,)]+/g, '[path]');
+      .replaceAll(/(?<![\w…/])(?!\/\/)(?:[A-Za-z]:\\|\/)[^\s;,)]+/g, '[path]');
   }
 
   get #names(): RegExp {
@@ -151,10 +151,13 @@ function parsed(json: string): unknown {
   }
 }
 
-/** The first words of a text that repeats others (`the back end answered 400`), with codes from the rest. */
+/** How messages of the program begin; see errors.ts. */
+const OWN_BEGIN = /^(?:cannot|no answer|fetch failed|it answered|the (?:back end|daemon|answer))\b/;
+
+/** The first words of a message that repeats others (`the back end answered 400`), with codes from the rest. */
 function gistOf(text: string): string {
-  const [head = ''] = /^.*?(?=: | \(|; |$)/.exec(text) ?? [];
+  const [first = ''] = /^.*?(?=: | \(|; |$)/.exec(text) ?? [];
   const codes =
-    text.slice(head.length).match(/\bE[A-Z_]{3,}\b|(?<![\w.,:])[1-5]\d\d(?=[:);]|$)/g) ?? [];
-  return [head, ...new Set(codes)].join(' ');
+    text.slice(first.length).match(/\bE[A-Z_]{3,}\b|(?<![\w.,:])[1-5]\d\d(?=[:);]|$)/g) ?? [];
+  return [OWN_BEGIN.test(first) ? first : TEXT, ...new Set(codes)].join(' ');
 }

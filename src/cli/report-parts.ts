@@ -253,7 +253,8 @@ function nameAll(document: StatusDocument, placeholders: Placeholders): void {
   for (const { archive } of logs?.givenUp ?? []) placeholders.name('archive', archive);
   const addresses = [
     ...targets.map(({ url }) => url),
-    ...pulls.map(({ origin }) => origin),
+    // Without a scheme.
+    ...pulls.map(({ origin }) => `https://${origin}`),
     ...senders.map(({ endpoint }) => endpoint),
   ];
   for (const address of addresses) placeholders.address(address);
