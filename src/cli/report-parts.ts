@@ -11,7 +11,7 @@ import { isObject } from '../lib/json.ts';
 import { programCommit, programVersion } from '../lib/version.ts';
 import type { AccountNumbers } from '../status/account-report.ts';
 import type { StatusProblem } from '../status/problem.ts';
-import type { ShapeReport } from '../status/shape-report.ts';
+import { type PageShape, PAGES_MAX, type ShapeReport } from '../status/shape-report.ts';
 import type { StatusDocument } from '../status/status-report.ts';
 import { askDaemon, daemonOf, type OwnDaemon } from './own-daemon.ts';
 import { Placeholders } from './placeholders.ts';
@@ -25,7 +25,6 @@ const TIMEOUT_MS = 10_000;
 const ANSWER_LENGTH_MAX = 2 ** 20;
 /** An issue of a tracker takes 65,536 characters. */
 const VALUES_MAX = 200;
-const TARGETS_MAX = 20;
 
 export interface Report {
   readonly version: string;
@@ -74,7 +73,7 @@ export interface DaemonPart {
   readonly targets: readonly TargetPart[];
   readonly targetsLeftOut: number;
   /** Null if the daemon does not say it, such as one of another version. */
-  readonly shape: ShapeReport | null;
+  readonly shape: Omit<ShapeReport, 'pages'> | null;
 }
 
 interface TargetPart {
@@ -86,6 +85,8 @@ interface TargetPart {
   readonly samples: number;
   readonly badLines: number;
   readonly series: number;
+  /** Null if the daemon does not say it. */
+  readonly page: PageShape | null;
 }
 
 /** `file`: the configuration, or why none is named. */
@@ -210,7 +211,7 @@ function daemonPart(
   const { version, state, startedAt, reportedAt, configuration, problems } = document;
   nameAll(document, placeholders);
   const foreign = foreignTexts(document);
-  const targets = document.targets.map(target => ({
+  const targets = document.targets.map((target, index) => ({
     name: placeholders.name('target', target.name),
     state: target.state,
     reason: target.lastReason,
@@ -218,6 +219,7 @@ function daemonPart(
     samples: target.samples,
     badLines: target.badLines,
     series: target.series,
+    page: shape?.pages[index] ?? null,
   }));
   return {
     version,
@@ -237,9 +239,9 @@ function daemonPart(
       learned === null ? [] : [{ signal, ...learned }],
     ),
     account: document.account.total,
-    targets: targets.slice(0, TARGETS_MAX),
-    targetsLeftOut: Math.max(targets.length - TARGETS_MAX, 0),
-    shape,
+    targets: targets.slice(0, PAGES_MAX),
+    targetsLeftOut: Math.max(targets.length - PAGES_MAX, 0),
+    shape: shape && { metrics: shape.metrics, metricsLeftOut: shape.metricsLeftOut },
   };
 }
 

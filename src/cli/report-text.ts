@@ -89,16 +89,37 @@ function accountTexts({ account: { samples, points } }: DaemonPart): readonly st
 }
 
 function pageTexts({ targets, targetsLeftOut, shape }: DaemonPart): readonly string[] {
-  const head = ['last page of', 'state', 'reason', 'size', 'samples', 'bad lines', 'series'];
-  const rows = targets.map(({ name, state, reason, bodyBytes, samples, badLines, series }) => [
+  const table = markdownTable([PAGE_HEAD, ...targets.map(pageRow)]);
+  return [
+    targets.length === 0 ? 'No metrics are read.' : table,
+    ...restText(targetsLeftOut, 'target'),
+    ...shapeTexts(shape),
+  ];
+}
+
+const PAGE_HEAD = [
+  'last page of',
+  'state',
+  'reason',
+  'size',
+  'samples',
+  'bad lines',
+  'metrics',
+  'series by family',
+];
+
+function pageRow(target: DaemonPart['targets'][number]): readonly string[] {
+  const { name, state, reason, bodyBytes, samples, badLines, page } = target;
+  const counts = [samples, badLines, page?.metrics ?? null];
+  const families = Object.entries(page?.families ?? {});
+  return [
     name,
     state,
     reason,
     formatBytes(bodyBytes),
-    ...[samples, badLines, series].map(formatCount),
-  ]);
-  const table = rows.length === 0 ? 'No metrics are read.' : markdownTable([head, ...rows]);
-  return [table, ...restText(targetsLeftOut, 'target'), ...shapeTexts(shape)];
+    ...counts.map(count => (count === null ? '' : formatCount(count))),
+    families.map(([family, count]) => `${family} ${formatCount(count)}`).join(', '),
+  ];
 }
 
 const METRIC_HEAD = ['metric', 'family', 'declared', 'type', 'by', 'series', 'labels', 'targets'];

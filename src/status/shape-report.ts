@@ -22,8 +22,17 @@ export interface MetricShape {
   readonly targets: number;
 }
 
+/** The last page of one target. */
+export interface PageShape {
+  readonly metrics: number;
+  /** Series by the family of their metrics. */
+  readonly families: Readonly<Partial<Record<Metric['family'], number>>>;
+}
+
 export interface ShapeReport {
-  /** By name; METRICS_MAX at most. */
+  /** In the order of the targets; PAGES_MAX at most. */
+  readonly pages: readonly PageShape[];
+  /** Of all pages, by name; METRICS_MAX at most. */
   readonly metrics: readonly MetricShape[];
   /** The number of metrics that the list leaves out. */
   readonly metricsLeftOut: number;
@@ -31,6 +40,8 @@ export interface ShapeReport {
 
 /** The service has some 200 metrics; an issue of a tracker takes 65,536 characters. */
 const METRICS_MAX = 400;
+/** More targets than a reader looks at. */
+export const PAGES_MAX = 20;
 /** Labels are read in so many series of a metric: a page of a million series must not hold up the daemon. */
 const LABELS_READ_MAX = 100;
 
@@ -38,39 +49,49 @@ interface Count {
   readonly metric: Metric;
   series: number;
   targets: number;
-  /** The table that was counted last. */
-  table: SeriesTable | null;
   readonly labels: Set<string>;
 }
 
 export function shapeReport(tables: readonly SeriesTable[]): ShapeReport {
   const counts = new Map<string, Count>();
-  for (const table of tables) countTable(table, counts);
+  const pages = tables.map(table => countTable(table, counts));
   const metrics = [...counts.values()].map(shapeOf);
   metrics.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   return {
+    pages: pages.slice(0, PAGES_MAX),
     metrics: metrics.slice(0, METRICS_MAX),
     metricsLeftOut: Math.max(metrics.length - METRICS_MAX, 0),
   };
 }
 
-function countTable(table: SeriesTable, counts: Map<string, Count>): void {
+function countTable(table: SeriesTable, counts: Map<string, Count>): PageShape {
+  /** By the index of the metric. */
+  const found = new Map<number, Count>();
+  const families: Partial<Record<Metric['family'], number>> = {};
   const rows = rowsOfPage(table);
   // After a failed scrape, the last page that had series.
   const page = rows.reduce((last, row) => Math.max(last, table.seen[row] ?? 0), 0);
   for (const row of rows) {
-    const metric = table.metrics[table.metric[row] ?? 0];
+    const index = table.metric[row] ?? 0;
+    const metric = table.metrics[index];
     if (table.seen[row] !== page || metric === undefined) continue;
-    // The targets of two services may declare one name with two types.
-    const key = `${metric.name} ${metric.declared} ${metric.kind} ${metric.typeSource}`;
-    const count = counts.get(key) ?? newCount(metric);
-    counts.set(key, count);
-    if (count.table !== table) count.targets++;
-    count.table = table;
+    const count = found.get(index) ?? countOf(metric, counts);
+    if (!found.has(index)) count.targets++;
+    found.set(index, count);
     count.series++;
+    families[metric.family] = (families[metric.family] ?? 0) + 1;
     if (count.series > LABELS_READ_MAX) continue;
     for (const [label] of keyOfRow(table, row).labels) count.labels.add(label);
   }
+  return { metrics: found.size, families };
+}
+
+/** The count of the metrics of all pages that are alike: two services may declare one name with two types. */
+function countOf(metric: Metric, counts: Map<string, Count>): Count {
+  const key = `${metric.name} ${metric.declared} ${metric.kind} ${metric.typeSource}`;
+  const count = counts.get(key) ?? { metric, series: 0, targets: 0, labels: new Set() };
+  counts.set(key, count);
+  return count;
 }
 
 /** The rows that begin a series of the page: not the parts of a histogram or summary, nor what prom2otlp adds. */
@@ -79,10 +100,6 @@ function rowsOfPage({ count, keyLength, head, role }: SeriesTable): readonly num
   return rows.filter(
     row => keyLength[row] !== 0 && head[row] === row && role[row] !== ROLE.synthetic,
   );
-}
-
-function newCount(metric: Metric): Count {
-  return { metric, series: 0, targets: 0, table: null, labels: new Set() };
 }
 
 function shapeOf({ metric, series, targets, labels }: Count): MetricShape {

@@ -212,7 +212,7 @@ test('a daemon: no value of a label, and no word of the service or the back end'
     /\| engine_queries_total \| engine \| unknown \| gauge \| declared \| 1 \| 3 \| 1 \|/,
     /\| engine_unknown \| engine \| counter \| sum \| declared \| 2 \| 2 \| 1 \|/,
     /\| engine_wait \| engine \| histogram \| histogram \| declared \| 1 \| 2 \| 1 \|/,
-    /\| target-1 \| up \|/,
+    /\| target-1 \| up \| {2}\| \d+ B \| 11 \| 3 \| 4 \| engine 4, other 1 \|/,
     /\*\*error\*\* server errors from 127\.0\.0\.1:\d+: .* 503 /,
     /\*\*error\*\* no address found for host-\d: /,
     /the back end answered 400/,
