@@ -35,11 +35,11 @@ function choicesIn(schema: unknown): readonly string[] {
   );
 }
 
-type ThingKind = 'service' | 'host' | 'target' | 'archive';
+type ThingKind = 'service' | 'host' | 'target' | 'archive' | 'log';
 
 export class Placeholders {
   readonly #known = new Map<string, string>();
-  readonly #counts = { service: 0, host: 0, target: 0, archive: 0 };
+  readonly #counts = { service: 0, host: 0, target: 0, archive: 0, log: 0 };
   /** Matches every known name; null where it has to be made anew. */
   #pattern: RegExp | null = null;
 
@@ -67,7 +67,10 @@ export class Placeholders {
   /** A sentence of the program. `foreign`: the parts of it that repeat what others have said. */
   text(sentence: string, foreign: Iterable<string> = []): string {
     const parts = [...foreign].filter(part => part !== '').sort((a, b) => b.length - a.length);
-    const own = parts.reduce((text, part) => text.replaceAll(part, () => gistOf(part)), sentence);
+    const own = parts.reduce(
+      (text, part) => text.replaceAll(part, () => this.#gist(part)),
+      sentence,
+    );
     return own
       .replaceAll(/\$\{(file|env):[^}]*\}/g, '${$1:…}')
       .replaceAll(/\b[a-z]+:\/\/[^\s"'`,;()]*[^\s"'`,;():.]/g, address => this.address(address))
@@ -76,6 +79,18 @@ export class Placeholders {
       .replaceAll(this.#names, known => this.#known.get(known) ?? NAME)
       .replaceAll(DOTTED, word => (isOwnDotted(word) ? word : NAME))
       .replaceAll(/(?<![\w…/])(?!\/\/)(?:[A-Za-z]:\\|\/)[^\s;,)]+/g, '[path]');
+  }
+
+  /** The first words of a message that repeats others (`the back end answered 400`), with codes from the rest. */
+  #gist(message: string): string {
+    const [first = ''] = /^.*?(?=: | \(|; |$)/.exec(message) ?? [];
+    const rest = message.slice(first.length);
+    const codes = rest.match(/\bE[A-Z_]{3,}\b|(?<![\w.,:])[1-5]\d\d(?=[:);]|$)/g) ?? [];
+    // The object may be anything, such as an archive.
+    const isShown = (word: string): boolean =>
+      /^(?:[a-z]+|https?:.*)$/.test(word) || isOwn(word) || this.#known.has(word);
+    const words = first.replaceAll(/\S+/g, word => (isShown(word) ? word : NAME));
+    return [OWN_BEGIN.test(first) ? words : TEXT, ...new Set(codes)].join(' ');
   }
 
   get #names(): RegExp {
@@ -133,7 +148,7 @@ function isOwnDotted(word: string): boolean {
 }
 
 /** True if each word is one of the program. */
-function isOwn(words: string): boolean {
+export function isOwn(words: string): boolean {
   return words.split(/[^\w-]+/).every(word => word === '' || WORDS.has(word) || isPlain(word));
 }
 
@@ -153,11 +168,3 @@ function parsed(json: string): unknown {
 
 /** How messages of the program begin; see errors.ts. */
 const OWN_BEGIN = /^(?:cannot|no answer|fetch failed|it answered|the (?:back end|daemon|answer))\b/;
-
-/** The first words of a message that repeats others (`the back end answered 400`), with codes from the rest. */
-function gistOf(text: string): string {
-  const [first = ''] = /^.*?(?=: | \(|; |$)/.exec(text) ?? [];
-  const codes =
-    text.slice(first.length).match(/\bE[A-Z_]{3,}\b|(?<![\w.,:])[1-5]\d\d(?=[:);]|$)/g) ?? [];
-  return [OWN_BEGIN.test(first) ? first : TEXT, ...new Set(codes)].join(' ');
-}

@@ -14,7 +14,7 @@ import type { StatusProblem } from '../status/problem.ts';
 import { type PageShape, PAGES_MAX, type ShapeReport } from '../status/shape-report.ts';
 import type { StatusDocument } from '../status/status-report.ts';
 import { askDaemon, daemonOf, type OwnDaemon } from './own-daemon.ts';
-import { Placeholders } from './placeholders.ts';
+import { isOwn, Placeholders } from './placeholders.ts';
 import { askStatus, numbersOf } from './status.ts';
 import type { VerbContext } from './verb.ts';
 
@@ -253,6 +253,8 @@ function nameAll(document: StatusDocument, placeholders: Placeholders): void {
   for (const { id } of unconfigured) placeholders.name('service', id);
   for (const id of Object.keys(account.services)) placeholders.name('service', id);
   for (const { archive } of logs?.givenUp ?? []) placeholders.name('archive', archive);
+  const logTypes = [...(logs?.partitions ?? []), ...(logs?.givenUp ?? [])].map(({ type }) => type);
+  for (const type of logTypes) if (!isOwn(type)) placeholders.name('log', type);
   const addresses = [
     ...targets.map(({ url }) => url),
     // Without a scheme.

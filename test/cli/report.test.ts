@@ -303,7 +303,12 @@ const SAID: Partial<StatusReport> = {
         service: 'canary2',
         type: 'canary-log',
         state: 'failed',
-        lastError: CANARY,
+        lastError: 'cannot list canary-log: canary',
+      }),
+      samplePartition({
+        service: 'canary2',
+        state: 'failed',
+        lastError: 'cannot read canary_archive-7 of the day',
       }),
     ],
     catchUp: [],
