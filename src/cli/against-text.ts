@@ -2,10 +2,10 @@
 // `limit` rows; a line tells how many are left out.
 
 import { formatCount } from '../lib/format.ts';
-import { printableJson, printableLine } from '../lib/printable.ts';
+import { printableJson } from '../lib/printable.ts';
 import type { Comparison } from './against.ts';
 import { CHANGES, type Group, type Loss, seriesOf } from './sent-changes.ts';
-import { renderTable, type Rows } from './table.ts';
+import { escapeCell, markdownTable, renderTable, type Rows } from './table.ts';
 
 interface TextOptions {
   readonly format: 'table' | 'json' | 'markdown';
@@ -94,16 +94,6 @@ function tableText(
   const more =
     rest > 0 ? `${isMarkdown ? '\n' : ''}\n${formatCount(rest)} more rows; --limit shows them` : '';
   return (isMarkdown ? markdownTable(shown) : renderTable(shown)) + more;
-}
-
-function markdownTable(rows: Rows): string {
-  const [head = [], ...body] = rows.map(row => `| ${row.map(escapeCell).join(' | ')} |`);
-  return [head, `|${'---|'.repeat(rows[0]?.length ?? 0)}`, ...body].join('\n');
-}
-
-/** Names come from the page and from the configuration: they must not end a cell or become markup. */
-function escapeCell(text: string): string {
-  return printableLine(text).replaceAll(/[\\`*[\]<>|~&@]/g, '\\$&');
 }
 
 function jsonText(

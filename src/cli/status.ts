@@ -109,24 +109,33 @@ function tokenIn(command: string, path: string): string {
 
 /** The document; null after a failure, which has been printed. */
 async function read(daemon: OwnDaemon, context: VerbContext): Promise<StatusDocument | null> {
-  const path = 'status.json';
-  const question = { path, timeoutMs: TIMEOUT_MS, lengthMax: DOCUMENT_LENGTH_MAX };
-  const told = await withProgress(context, 'asking the daemon', askDaemon(daemon, question));
-  const fail = (cause: string, remedy: string): null => {
-    const line = `cannot get ${daemon.url}${path}: ${cause}; ${remedy}`;
-    context.err.line(printableLine(line).slice(0, LINE_LENGTH_MAX));
-    return null;
-  };
+  const told = await withProgress(context, 'asking the daemon', askStatus(daemon));
+  if (told.ok) return told.document;
+  const line = `cannot get ${daemon.url}${STATUS_PATH}: ${told.cause}; ${told.remedy}`;
+  context.err.line(printableLine(line).slice(0, LINE_LENGTH_MAX));
+  return null;
+}
+
+const STATUS_PATH = 'status.json';
+
+type ToldStatus =
+  | { readonly ok: true; readonly document: StatusDocument }
+  | { readonly ok: false; readonly cause: string; readonly remedy: string };
+
+/** Asks the daemon for its status report once. */
+export async function askStatus(daemon: OwnDaemon): Promise<ToldStatus> {
+  const question = { path: STATUS_PATH, timeoutMs: TIMEOUT_MS, lengthMax: DOCUMENT_LENGTH_MAX };
+  const told = await askDaemon(daemon, question);
+  const fail = (cause: string, remedy: string): ToldStatus => ({ ok: false, cause, remedy });
   if (!told.ok) return fail(told.cause, 'check that the daemon runs, and its status.listen');
   if (told.status === 401)
     return fail('the daemon refused the token', `check status.token, or ${TOKEN_VARIABLE}`);
   if (told.status !== 200)
     return fail(`it answered ${told.status}: ${told.text.trim()}`, 'see the log of the daemon');
   const document = told.isCut ? null : documentIn(told.text);
-  return (
-    document ??
-    fail('the answer is no status report', 'check the address, and that both have one version')
-  );
+  return document === null
+    ? fail('the answer is no status report', 'check the address, and that both have one version')
+    : { ok: true, document };
 }
 
 const LINE_LENGTH_MAX = 1000;
@@ -190,7 +199,7 @@ function printStatus(out: TextSink, document: StatusDocument): void {
 type NumberRow = readonly [name: string, count: string, unit: string, detail: string];
 
 /** The numbers of the page's cards, from the service to the back end. */
-function numbersOf({ account, queue, targets }: StatusDocument): readonly NumberRow[] {
+export function numbersOf({ account, queue, targets }: StatusDocument): readonly NumberRow[] {
   const { samples, points } = account.total;
   const series = targets.reduce((sum, target) => sum + target.series, 0);
   const bytes = queue.reduce((sum, one) => sum + one.bytes, 0);

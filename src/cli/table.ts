@@ -52,6 +52,17 @@ export function renderTable(
     .join('\n');
 }
 
+/** The rows as a table in Markdown. The first row is the head. */
+export function markdownTable(rows: Rows): string {
+  const [head = [], ...body] = rows.map(row => `| ${row.map(escapeCell).join(' | ')} |`);
+  return [head, `|${'---|'.repeat(rows[0]?.length ?? 0)}`, ...body].join('\n');
+}
+
+/** The text of a cell. Names come from the page and from the configuration: they must not end a cell or become markup. */
+export function escapeCell(text: string): string {
+  return printableLine(text).replaceAll(/[\\`*[\]<>|~&@]/g, '\\$&');
+}
+
 /** Returns a function that adds the name of a service to its id: `dbpgf12345678 (orders)`, unless both are the same. */
 export function labelsOf({
   services,

@@ -25,6 +25,7 @@ const VERBS: Readonly<Record<string, () => Promise<{ verb: Verb }>>> = {
   demo: () => import('./demo.ts'),
   simulate: () => import('./simulate.ts'),
   status: () => import('./status.ts'),
+  report: () => import('./report.ts'),
   health: () => import('./health.ts'),
   schema: () => import('./schema.ts'),
   completion: () => Promise.resolve({ verb: completion }),

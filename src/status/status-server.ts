@@ -7,6 +7,7 @@
 //   /status.json   the status report with its problems                 by refusalOf(), and no other site
 //   /cost          what the telemetry costs, as a page                       the same
 //   /cost.json     what the telemetry costs, ?limit=20 of each list    the same
+//   /shape.json    the metrics of the last pages, without labels       the same
 //   /              the page, which renders status.json                 by refusalOf(), and no other site
 //   /services/ID   a page for one service, with its series             the same, and mayLookClose()
 //
@@ -37,6 +38,7 @@ import { COST_LIMIT_MAX, costOfDaemon, type CostReport } from './cost-report.ts'
 import { PAGE_POLICY, renderMissing, renderPage } from './page.ts';
 import { counted, ProblemBook } from './problem.ts';
 import { lookAt, renderServicePage, type ServiceLook } from './service-page.ts';
+import { type ShapeReport, shapeReport } from './shape-report.ts';
 import { instant } from './times.ts';
 import { reportOf, type StatusReport, waitingForOf, withProblems } from './status-report.ts';
 
@@ -53,6 +55,7 @@ export interface StatusServerOptions {
   readonly service: (id: string) => ServiceLook | null | Promise<ServiceLook | null>;
   /** At most so many services, families and metrics each. */
   readonly cost: (limit: number) => Promise<CostReport>;
+  readonly shape: () => ShapeReport;
   /** The steps that are missing before /readyz answers 200. */
   readonly waitingFor: () => readonly string[];
   /** How long an error may last before /readyz?strict=1 fails; asked for each request, like the token. */
@@ -129,6 +132,7 @@ export function serveStatus(
     service: async id =>
       lookAt(running.daemon, await reportOf(running.daemon, clock, running.loaded), id),
     cost: limit => costOfDaemon(running.daemon, clock.nowMs(), limit),
+    shape: () => shapeReport(running.daemon.targets.map(({ table }) => table)),
     waitingFor: () => waitingForOf(running.daemon),
     strictAfterMs: () => running.daemon.config.status.strictAfterMs,
   });
@@ -280,6 +284,8 @@ async function pageOf(path: string, query: string, { options, book }: Context): 
         return text(400, `limit: expected a number from 1 to ${COST_LIMIT_MAX}`);
       return ok('application/json', `${printableJson(await options.cost(limit))}\n`);
     }
+    case '/shape.json':
+      return ok('application/json', `${printableJson(options.shape())}\n`);
     default:
       return closeLook(path, options, book);
   }
@@ -311,7 +317,8 @@ async function missing(path: string, found: Answer, { options, book }: Context):
   return { ...page(renderMissing(document, found.body.trim(), depth)), status: 404 };
 }
 
-const PATHS = '/, /services/ID, /status.json, /cost, /cost.json, /metrics, /healthz and /readyz';
+const PATHS =
+  '/, /services/ID, /status.json, /cost, /cost.json, /shape.json, /metrics, /healthz and /readyz';
 const NO_SERVICE = 'the configuration has no service with this id';
 
 function decoded(name: string): string {

@@ -19,6 +19,7 @@ async function serve(waitingFor: readonly string[] = []): Promise<StatusServer> 
     report,
     service: report,
     cost: report,
+    shape: report,
     strictAfterMs: () => 1,
     waitingFor: () => waitingFor,
   };

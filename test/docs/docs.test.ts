@@ -11,9 +11,9 @@ import { REQUESTS_MAX } from '../../src/pipeline/send/delivery.ts';
 import { shippedRules } from '../support/alert-rules.ts';
 
 const root = join(import.meta.dirname, '../..');
-const documents = globSync(['*.md', 'docs/**/*.md', 'test/**/*.md'], { cwd: root }).filter(
-  file => !file.includes('fixtures'),
-);
+const documents = globSync(['*.md', '.github/*.md', 'docs/**/*.md', 'test/**/*.md'], {
+  cwd: root,
+}).filter(file => !file.includes('fixtures'));
 
 function read(file: string): string {
   return readFileSync(join(root, file), 'utf8');

@@ -49,6 +49,7 @@ function serve(report: () => StatusReport): Promise<StatusServer> {
     report,
     service: id => lookOf(report(), id),
     cost: () => Promise.reject(new Error('not asked for')),
+    shape: () => ({ pages: [], metrics: [], metricsLeftOut: 0 }),
     waitingFor: () => [],
     strictAfterMs: () => 1,
   });

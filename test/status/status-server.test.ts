@@ -38,6 +38,7 @@ async function start(changes: Partial<StatusServerOptions> = {}): Promise<Runnin
     report: () => sampleReport(),
     service: id => lookOf(sampleReport(), id),
     cost: () => Promise.reject(new Error('not asked for')),
+    shape: () => ({ pages: [], metrics: [], metricsLeftOut: 0 }),
     waitingFor: () => [],
     strictAfterMs: () => MINUTE_MS,
     counters,

@@ -113,6 +113,7 @@ function settle({ variables }: Stage, line: string): string {
     })
     .replace(/prom2otlp \S+ \(node v[^)]*\)/, 'prom2otlp <version>')
     .replace(/(?<=prom2otlp )\d\S*(?=,)|(?<="version": ")[^"]+/, '<version>')
+    .replace(/(?<=- system: ).*/, '<system>')
     .replace(/saves .* KiB(?= \()/, 'saves <size>')
     .replace(/[\d.]+ \w+(?= on disk)|(?<="diskBytes": )\d+/, '<size>')
     .replace(/(?<=\.zip: )\d+ B$/, '<size>')
