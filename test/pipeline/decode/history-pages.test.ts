@@ -17,7 +17,10 @@ engine_global_status_queries{namespace="db1",service_name="orders",server_name="
 
 function formOf(text: string, format: 'text' | 'openmetrics' = 'text'): PageForm {
   const takes = (id: string): boolean => id === 'db1';
-  return new PageForm({ bytes: Buffer.from(text), format }, { limits, takes, nameLabel: 'service_name' });
+  return new PageForm(
+    { bytes: Buffer.from(text), format },
+    { limits, takes, nameLabel: 'service_name' },
+  );
 }
 
 /** A stored series; samples as [time, value]. */
@@ -33,7 +36,11 @@ const A = { service_name: 'orders', server_name: 'a', job: 'scrapes', instance: 
 const B = { service_name: 'orders', server_name: 'b', path: 'C:\\x' };
 const QUERIES = 'engine_global_status_queries';
 
-function textsOf(form: PageForm, series: readonly PastSeries[], seen = new Set<number>()): string[] {
+function textsOf(
+  form: PageForm,
+  series: readonly PastSeries[],
+  seen = new Set<number>(),
+): string[] {
   return [...form.pagesOf(series, seen)].map(({ bytes }) => bytes.toString());
 }
 
