@@ -12,7 +12,7 @@ import { findProgram, run } from '../real/support/process.ts';
 import { archiveDifferences, sha256Of } from '../support/archive-differences.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
 import { containers, dockerScript, podman } from './support/containers.ts';
-import { cloneInto, commandsOf, releaseCommand, version } from './support/install-document.ts';
+import { cloneInto, commandsOf, releaseCommand } from './support/install-document.ts';
 
 const noContainers = await reasonToSkip([containers]);
 const noRpm = findProgram('rpmbuild') === null;
@@ -20,6 +20,11 @@ if (noRpm) console.warn('skipped: rpmbuild is not installed');
 
 /** The id of the user and of the group `nobody`. */
 const NOBODY = 65_534;
+const PACK = 'npm pack';
+const LIST = releaseCommand('npm run -s sbom');
+const CHART = 'sh deploy/packages/build.sh chart';
+const [, DEB = ''] = commandsOf('Debian package');
+const [, RPM = ''] = commandsOf('RPM');
 const BUILD_MAX_MS = 600_000;
 
 let clone: Clone;
@@ -29,7 +34,7 @@ let second = '';
 
 beforeAll(async () => {
   clone = await sharedClone();
-  for (const command of commandsOf('npm').slice(0, 2)) await clone.once(command);
+  await clone.once('npm ci');
   place = await mkdtemp(join(tmpdir(), 'prom2otlp-again-'));
   await chmod(place, 0o755);
   second = join(place, 'another folder/clone');
@@ -78,25 +83,31 @@ async function expectEqualFiles(command: string, pattern: string): Promise<void>
   console.log(`${await sha256Of(one)}  ${file}`);
 }
 
+test('a user builds all of these again', () => {
+  const commands = commandsOf('Build it again yourself', 'release');
+  const builds = [PACK, LIST, CHART, DEB, RPM];
+  expect(commands).toEqual(['npm ci', ...builds, 'sha256sum prom2otlp*']);
+});
+
 test('the npm package and the bundle in it', async () => {
-  await expectEqualFiles(commandsOf('npm')[1] ?? '', 'prom2otlp-[0-9]*.tgz');
+  await expectEqualFiles(PACK, 'prom2otlp-[0-9]*.tgz');
 });
 
 test('the list of components', async () => {
-  const command = releaseCommand('npm run -s sbom').split(' > ')[0] ?? '';
-  expect(await again(command)).toBe(await clone.once(command));
+  const [print = ''] = LIST.split(' > ');
+  expect(await again(print)).toBe(await clone.once(print));
 });
 
 test('the chart', async () => {
-  await expectEqualFiles('sh deploy/packages/build.sh chart', 'prom2otlp-chart-*.tgz');
+  await expectEqualFiles(CHART, 'prom2otlp-chart-*.tgz');
 });
 
 test('the .deb', async () => {
-  await expectEqualFiles(commandsOf('Debian package')[1] ?? '', '*.deb');
+  await expectEqualFiles(DEB, '*.deb');
 });
 
 test.skipIf(noRpm)('the .rpm', async () => {
-  await expectEqualFiles(commandsOf('RPM')[1] ?? '', '*.rpm');
+  await expectEqualFiles(RPM, '*.rpm');
 });
 
 test.skipIf(noContainers !== null)('the image', async () => {
@@ -116,11 +127,13 @@ test.skipIf(noContainers !== null)('the image', async () => {
   const images = [`${tag}-${architecture}`, `localhost/again-${architecture}`];
   const [first = '', last = ''] = await Promise.all(images.map(filesOf));
   expect(await archiveDifferences(first, last)).toEqual([]);
-  // Names the content of an image: its layers, their history and times, and its settings.
-  const format = ['--format', '{{.Id}} {{.Created}}'];
-  const ids = await Promise.all(images.map(image => podman(['image', 'inspect', ...format, image])));
-  expect(ids[1]).toBe(ids[0]);
-  console.log(`${ids[0]}  image`);
+  // The checksum of all that an image is: its layers, their history and times, and its settings.
+  const idOf = (image: string): Promise<string> =>
+    podman(['image', 'inspect', '--format', '{{.Id}}', image]);
+  const [id = '', otherId] = await Promise.all(images.map(idOf));
+  expect(otherId).toBe(id);
+  console.log(`${id}  image`);
+  await podman(['rmi', `localhost/again-${architecture}`]);
 });
 
 /** Packs the files of an image, and returns the path of the archive. */

@@ -30,7 +30,8 @@ if (verb === 'build') {
     return values.output.includes(rewrite) ? ['--timestamp', value.slice(EPOCH.length)] : [];
   });
   for (const platform of values.platform.split(',')) {
-    const settings = ['--platform', platform, ...options];
+    // In its other format, buildah writes the random name of its container into the image.
+    const settings = ['--format', 'oci', '--platform', platform, ...options];
     await buildImage(`${values.tag}-${platform.split('/')[1] ?? ''}`, folder, settings);
   }
 } else {
