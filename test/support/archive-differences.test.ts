@@ -22,7 +22,10 @@ async function pack(name: string, file: File, tarArgs: readonly string[] = []): 
   const { text = 'text', mode = 0o644, time = 0, owner = 0 } = file;
   const tree = join(home.path, `${name}.tree`);
   mkdirSync(tree);
-  for (const [path, content] of [['same.js', 'same'], ['main.js', text]] as const) {
+  for (const [path, content] of [
+    ['same.js', 'same'],
+    ['main.js', text],
+  ] as const) {
     writeFileSync(join(tree, path), content);
     chmodSync(join(tree, path), path === 'main.js' ? mode : 0o644);
     utimesSync(join(tree, path), 0, path === 'main.js' ? time : 0);
