@@ -29,8 +29,9 @@ RUN PROM2OTLP_COMMIT=$REVISION node tools/build.ts && mv dist /opt/prom2otlp
 COPY package.json LICENSE /opt/prom2otlp/
 COPY bin /opt/prom2otlp/bin
 COPY config /opt/prom2otlp/config
-# A clone may have been made with a umask that hides its files from others.
-RUN chmod -R a+rX /opt/prom2otlp
+# A clone may have been made with a umask that hides its files from others, or lets them write. The same files are the
+# same image.
+RUN chmod -R u+rwX,go+rX,go-w /opt/prom2otlp
 
 FROM scratch
 ARG NODE_IMAGE

@@ -89,6 +89,7 @@ export function partsOf({ output }: RolldownOutput): readonly Part[] {
 function partIn(folder: string): Part {
   const { name, version, license } = manifestIn(folder);
   const files = readdirSync(folder).filter(file => /^(licen[cs]e|notice|copying)/i.test(file));
+  files.sort();
   const licenceText = files.map(file => readFileSync(join(folder, file), 'utf8')).join('\n');
   return { name, version, license, place: relative(root, folder), licenceText };
 }

@@ -10,7 +10,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import { checkoutFolder, runFolder } from '../real/support/folder.ts';
 import { reasonToSkip } from '../real/support/part.ts';
 import { run } from '../real/support/process.ts';
-import { version, yamlWith } from './support/install-document.ts';
+import { cloneInto, version, yamlWith } from './support/install-document.ts';
 import {
   checkChart as renderChart,
   type CheckedObjects,
@@ -340,6 +340,15 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     );
     const packaged = await checkChart(join(folder, `prom2otlp-${version}.tgz`), EVERYTHING);
     expect(packaged).toEqual(await checkChart(chart, EVERYTHING));
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('is complete in the archive of a release', async () => {
+    const folder = await runFolder('helm-release');
+    await cloneInto(folder);
+    await run('sh', ['deploy/packages/build.sh', 'chart'], { folder });
+    const archive = join(folder, `prom2otlp-chart-${version}.tgz`);
+    expect(await checkChart(archive, EVERYTHING)).toEqual(await checkChart(chart, EVERYTHING));
     await rm(folder, { recursive: true, force: true });
   });
 

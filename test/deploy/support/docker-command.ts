@@ -17,14 +17,21 @@ if (verb === 'build') {
     allowPositionals: true,
     options: {
       platform: { type: 'string', default: '' },
-      push: { type: 'boolean' },
+      output: { type: 'string', default: '' },
       tag: { type: 'string', default: '' },
-      'build-arg': { type: 'string', default: '' },
+      'build-arg': { type: 'string', multiple: true, default: [] },
     },
   });
   const [, folder = ''] = positionals;
+  // BuildKit takes the time of the image from this argument, and the option gives it to the files.
+  const [EPOCH, rewrite] = ['SOURCE_DATE_EPOCH=', 'rewrite-timestamp=true'];
+  const options = values['build-arg'].flatMap(value => {
+    if (!value.startsWith(EPOCH)) return ['--build-arg', value];
+    return values.output.includes(rewrite) ? ['--timestamp', value.slice(EPOCH.length)] : [];
+  });
   for (const platform of values.platform.split(',')) {
-    const settings = ['--platform', platform, '--build-arg', values['build-arg']];
+    // In its other format, buildah writes the random name of its container into the image.
+    const settings = ['--format', 'oci', '--platform', platform, ...options];
     await buildImage(`${values.tag}-${platform.split('/')[1] ?? ''}`, folder, settings);
   }
 } else {

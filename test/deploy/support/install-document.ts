@@ -14,9 +14,9 @@ const packageJson = readFileSync(join(checkoutFolder, 'package.json'), 'utf8');
 /** The version of the program, which the documents name. */
 export const { version } = JSON.parse(packageJson) as { readonly version: string };
 
-/** The shell commands of a section, one each, in their order. */
-export function commandsOf(section: string): string[] {
-  const [, text = ''] = document.split(`\n## ${section}\n`);
+/** The shell commands of a section of install.md or release.md, one each, in their order. */
+export function commandsOf(section: string, page: 'install' | 'release' = 'install'): string[] {
+  const [, text = ''] = (page === 'install' ? document : release).split(`\n## ${section}\n`);
   const blocks = [...(text.split('\n## ')[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)];
   const commands = blocks.flatMap(([, block = '']) =>
     block.replaceAll('\\\n', ' ').trim().split('\n'),
