@@ -1,16 +1,19 @@
-// Reads a span of the past from the service's history, window by window, as pages. In: today's page, and the span. Out: pages in the order of time, and in `report` which series of today have no history and
-// why the reading ended early.
+// Reads a span of the past from the service's history, window by window, as pages. In: today's page, and the span. Out:
+// pages in the order of time, and in `report` which series of today have no history and why the reading ended early.
 
 import type { BackfillConfig, PageLimits } from '../config/config.ts';
 import { HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import type { Page } from '../model/page.ts';
 import { HistoryApi, type StoredSeries } from '../service/history-api.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
+import type { ServiceError } from '../service/service-error.ts';
 import { PageForm, type PastPage } from '../pipeline/decode/history-pages.ts';
 
 /** One request asks for this much; half of it, and so on, while the service finds the answer too large. */
 const WINDOW_MS_MAX = HOUR_MS;
 const WINDOW_MS_MIN = 5 * MINUTE_MS;
+/** So does a window with more samples, of all services together: about 20 MB of memory. */
+const WINDOW_SAMPLES_MAX = 250_000;
 /** The answers to a query that is too large: 422 is Prometheus's limit of samples. */
 const TOO_LARGE: ReadonlySet<string> = new Set(['too_large', 'timeout', 'bad_request']);
 
@@ -65,20 +68,24 @@ export class History {
   async *pages({ fromMs, toMs }: Span, signal?: AbortSignal): AsyncGenerator<PastPage> {
     const { report } = this;
     report.doneUntilMs = fromMs + 1;
+    if (this.#form.names.size === 0)
+      report.failure = `the page has no label ${this.#options.backfill.label}, which names a service; see metrics.backfill.label`;
+    if (report.failure !== '') return;
     let windowMs = WINDOW_MS_MAX;
     while (report.doneUntilMs < toMs) {
       const from = report.doneUntilMs;
       const until = Math.min(from + windowMs, toMs);
-      const read = await this.#read({ fromMs: from, toMs: until }, signal);
-      if (!read.ok) {
-        if (windowMs > WINDOW_MS_MIN && TOO_LARGE.has(read.error.reason)) {
-          windowMs = Math.max(windowMs / 2, WINDOW_MS_MIN);
-          continue;
-        }
-        report.failure = `${read.error.message}; ${read.error.hint}`;
+      const mayShrink = windowMs > WINDOW_MS_MIN;
+      const read = await this.#read({ fromMs: from, toMs: until }, mayShrink, signal);
+      if (read === 'too large') {
+        windowMs = Math.max(windowMs / 2, WINDOW_MS_MIN);
+        continue;
+      }
+      if (!Array.isArray(read)) {
+        report.failure = `${read.message}; ${read.hint}`;
         return;
       }
-      for (const page of this.#form.pagesOf(read.series, this.#seen)) {
+      for (const page of this.#form.pagesOf(read, this.#seen)) {
         report.samples += page.samples;
         yield page;
       }
@@ -87,16 +94,27 @@ export class History {
     }
   }
 
-  /** The samples of all services in one window. A sample on the bound of two windows belongs to the later one. */
-  async #read({ fromMs, toMs }: Span, signal: AbortSignal | undefined) {
+  /**
+   * The samples of all services in one window, or what has failed. A sample on the bound of two windows belongs to the
+   * later one.
+   */
+  async #read(
+    { fromMs, toMs }: Span,
+    mayShrink: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<StoredSeries[] | 'too large' | ServiceError> {
     const { label } = this.#options.backfill;
-    const series: StoredSeries[] = [];
+    const all: StoredSeries[] = [];
+    let count = 0;
     for (const value of this.#form.names) {
-      const query = { label, value, fromMs: fromMs - 1, toMs, signal };
-      const read = await this.#api.read(query);
-      if (!read.ok) return read;
-      series.push(...read.series);
+      const read = await this.#api.read({ label, value, fromMs: fromMs - 1, toMs, signal });
+      if (!read.ok) return mayShrink && TOO_LARGE.has(read.error.reason) ? 'too large' : read.error;
+      for (const series of read.series) {
+        all.push(series);
+        count += series.samples.length;
+      }
+      if (mayShrink && count > WINDOW_SAMPLES_MAX) return 'too large';
     }
-    return { ok: true as const, series };
+    return all;
   }
 }

@@ -31,11 +31,12 @@ export interface StoredQuery extends ReadOptions {
 
 type Stored = Result<{ readonly series: readonly StoredSeries[] }>;
 
-const BODY_BYTES_MAX = 64 * 1024 * 1024;
+/** About 250,000 samples. */
+const BODY_BYTES_MAX = 8 * 1024 * 1024;
 const NUMBER = /^(?:[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|NaN|[-+]?Inf)$/;
 
 export class HistoryApi extends ApiArea {
-  /** The stored samples of one window. An answer of more than 64 MiB is an error: `too_large`. */
+  /** The stored samples of one window. An answer of more than 8 MiB is an error: `too_large`. */
   async read({ label, value, fromMs, toMs, signal }: StoredQuery): Promise<Stored> {
     const selector = `{${label}=${JSON.stringify(value)}}`;
     const answer = await this.http.requestJson('GET', this.path, {

@@ -2,8 +2,10 @@
 // the service meanwhile, and by the verb, for an hour with a restart in it. VictoriaMetrics stores the points; each stored
 // sample is compared with the value that the simulated service had at that time.
 
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HOUR_MS, MINUTE_MS, systemClock as clock } from '../../src/lib/clock.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/simulator.ts';
@@ -20,6 +22,11 @@ import { Parts, reasonToSkip } from './support/part.ts';
 import { askPromql } from './support/promql.ts';
 
 const skip = await reasonToSkip([prometheus, victoriaMetrics]);
+
+/** The command and the keys of the page for users. */
+const text = readFileSync(new URL('../../docs/use/backfill.md', import.meta.url), 'utf8');
+const [, command = ''] = /```sh\nnpx prom2otlp (.*)\n```/.exec(text) ?? [];
+const [, yaml = ''] = /```yaml\n([^]*?)```/.exec(text) ?? [];
 
 const KEY = 'canary-key-of-the-backfill';
 const SERVER = 'orders-1';
@@ -93,7 +100,7 @@ describe.skipIf(skip !== null)('a gap is filled from the history', () => {
   }
 
   test('by the daemon after a stop and after kill -9, from what a Prometheus has scraped', {
-    timeout: 90_000,
+    timeout: 180_000,
   }, async () => {
     simulator = await startSimulator({ clock, key: KEY, refreshMs: REFRESH_MS });
     const past = parts.keep(await prometheus.start({ config: scrapeOf(simulator.url) }));
@@ -106,19 +113,23 @@ describe.skipIf(skip !== null)('a gap is filled from the history', () => {
       const type = answer.headers.get('content-type') ?? '';
       response.writeHead(answer.status, { 'content-type': type }).end(await answer.text());
     });
-    const metrics = { interval: '1s', backfill: { enabled: true } };
+    const { metrics: documented } = parse(yaml) as { metrics: object };
+    const metrics = { interval: '1s', ...documented };
     const file = await configure('killed', front.origin, metrics);
     const stopped = start(['run', '--config', file]);
+    await stopped.ready();
     await clock.sleep(6 * SECONDS);
     await stopped.stop();
     await clock.sleep(4 * SECONDS);
     simulator.restart(SERVER);
     await clock.sleep(4 * SECONDS);
     const killed = start(['run', '--config', file]);
+    await killed.ready();
     await clock.sleep(6 * SECONDS);
     await killed.kill();
     await clock.sleep(6 * SECONDS);
     const last = start(['run', '--config', file]);
+    await last.ready();
     await clock.sleep(6 * SECONDS);
     const { stderr } = await last.stop();
     for (const text of [killed.stderr(), stderr])
@@ -142,13 +153,16 @@ describe.skipIf(skip !== null)('a gap is filled from the history', () => {
     expectTruth(all, REFRESH_MS, 1);
   });
 
-  test('by the verb, for an hour with a restart in it', { timeout: 60_000 }, async () => {
+  test('by the verb, for an hour with a restart in it', { timeout: 120_000 }, async () => {
     await simulator.close();
     simulator = await startSimulator({ clock, key: KEY });
     const toMs = Math.floor(clock.nowMs() / MINUTE_MS) * MINUTE_MS - 10 * MINUTE_MS;
     const fromMs = toMs - HOUR_MS;
     simulator.world.restart(SERVER, fromMs + 20 * MINUTE_MS + 7 * SECONDS);
     const file = await configure('hour', simulator.url, {});
+    const dry = await run(command.replace('prom2otlp.yaml', file).split(' '));
+    expect(dry.code, dry.stderr).toBe(0);
+    expect(await stored('hour')).toEqual([]);
     const span = ['--from', new Date(fromMs).toISOString(), '--to', new Date(toMs).toISOString()];
     const done = await run(['backfill', '--config', file, ...span]);
     expect(done.code, done.stderr).toBe(0);
