@@ -142,7 +142,7 @@ export class ShardStage {
       for (const [name, point] of one ?? []) {
         const twin = other.get(name);
         if (twin?.startNs !== point.startNs) otherStarts.add(point.metric);
-        if (twin?.value !== point.value || twin.distribution !== point.distribution)
+        if (twin?.value !== point.value || twin?.distribution !== point.distribution)
           otherValues.add(point.metric);
       }
     }
