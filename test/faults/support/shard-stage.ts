@@ -125,7 +125,9 @@ export class ShardStage {
   /** What came of the pages from `first` to `last`. */
   cover(first: number, last: number): Cover {
     const { options, series } = this.source;
-    const [lost, doubled, partial]: string[][] = [[], [], []];
+    const lost: string[] = [];
+    const doubled: string[] = [];
+    const partial: string[] = [];
     const [otherValues, otherStarts] = [new Set<string>(), new Set<string>()];
     const places = options.services.flatMap(id =>
       Array.from({ length: last - first + 1 }, (_, i) => `${id} ${first + i}`),
@@ -135,10 +137,10 @@ export class ShardStage {
         .map(({ came }) => came.get(place))
         .filter(came => came !== undefined);
       const [one, other] = all;
-      if (one === undefined) lost!.push(place);
-      if (all.some(({ size }) => size !== series.length)) partial!.push(place);
+      if (one === undefined) lost.push(place);
+      if (all.some(({ size }) => size !== series.length)) partial.push(place);
       if (other === undefined) continue;
-      doubled!.push(place);
+      doubled.push(place);
       for (const [name, point] of one ?? []) {
         const twin = other.get(name);
         if (twin?.startNs !== point.startNs) otherStarts.add(point.metric);
@@ -149,7 +151,7 @@ export class ShardStage {
     const ownerOf = (id: string, page: number): number =>
       this.#shards.findIndex(({ came }) => came.has(`${id} ${page}`));
     const moved = options.services.filter(id => ownerOf(id, first) !== ownerOf(id, last));
-    return { moved, lost: lost!, doubled: doubled!, partial: partial!, otherValues, otherStarts };
+    return { moved, lost, doubled, partial, otherValues, otherStarts };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
