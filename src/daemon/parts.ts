@@ -35,7 +35,13 @@ import { configWith, Discovery } from './discovery.ts';
 import { Inventory } from './inventory.ts';
 import type { OwnTelemetry } from './own-telemetry.ts';
 import { TargetLog } from './target-log.ts';
-import { dropStates, storedState, wholeStates } from './target-states.ts';
+import {
+  dropStates,
+  type FormerStates,
+  formerStates,
+  storedState,
+  wholeStates,
+} from './target-states.ts';
 import { pipelineTarget, resourceOf } from './targets.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -157,7 +163,9 @@ export class Parts {
     await this.discovery?.begin();
     await this.inventory?.begin();
     if (this.inventory === null) former?.inventory?.end();
-    for (const log of this.targets) await this.#restore(log);
+    const planned = new Set(this.targets.map(({ target }) => target.id));
+    const states = await formerStates(this.#lasting.queue, planned);
+    for (const log of this.targets) await this.#restore(log, states);
     for (const { target, table } of former?.targets ?? []) this.#keepClock(target.id, table.clock);
     await this.#dropStates();
   }
@@ -239,10 +247,10 @@ export class Parts {
   }
 
   /** Gives a target the stored series that are its own, as far as the limits allow. */
-  async #restore(log: TargetLog): Promise<void> {
+  async #restore(log: TargetLog, former: FormerStates): Promise<void> {
     const { queue, meter } = this.#lasting;
     const { target, table } = log;
-    const { state: found, changes, isLost } = await storedState(queue, target);
+    const { state: found, changes, isLost } = await storedState(queue, target, former);
     if (isLost) {
       meter.countLostState();
       log.noteLostState();

@@ -4,7 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RestoredState } from '../model/memory.ts';
 import type { SeriesTable } from '../model/series-table.ts';
-import { otherIdsOf, type Target } from '../pipeline/collect/plan-targets.ts';
+import { idOfFirst, otherIdsOf, type Target } from '../pipeline/collect/plan-targets.ts';
 import { saveWhole } from '../pipeline/derive/state.ts';
 import { FORMER_KINDS, readState, STATE } from '../pipeline/derive/state-form.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
@@ -19,12 +19,38 @@ export interface StoredState {
   readonly isLost: boolean;
 }
 
-/** The stored state of a target, or of the id that it had while another service was its first. */
+/** The state of a target that the configuration no longer has: its key, and the services in it. */
+interface FormerState {
+  readonly key: string;
+  readonly services: ReadonlySet<string>;
+}
+/** By each service in them. */
+export type FormerStates = ReadonlyMap<string, readonly FormerState[]>;
+
+/** The stored states whose keys are not `owned`. */
+export async function formerStates(
+  queue: Pick<Queue, 'readState' | 'stateKeys'>,
+  owned: ReadonlySet<string>,
+): Promise<FormerStates> {
+  const found = new Map<string, FormerState[]>();
+  for (const key of queue.stateKeys(STATE)) {
+    const blob = owned.has(key) ? null : await queue.readState(STATE, key);
+    const services = new Set(blob ? readState(blob)?.services : []);
+    for (const id of services) found.set(id, [...(found.get(id) ?? []), { key, services }]);
+  }
+  return found;
+}
+
+/**
+ * The stored state of a target, or of the id that it had while another service was its first: one that it has, or one that
+ * has left it, for another shard or for good.
+ */
 export async function storedState(
   queue: Pick<Queue, 'readState'>,
   target: Target,
+  former: FormerStates,
 ): Promise<StoredState> {
-  for (const id of [target.id, ...otherIdsOf(target)]) {
+  for (const id of [target.id, ...otherIdsOf(target), ...formerIdsOf(target, former)]) {
     const blob = await queue.readState(STATE, id);
     if (!blob) continue;
     const state = readState(blob);
@@ -33,6 +59,13 @@ export async function storedState(
     return { state, changes: state === null ? [] : changes, isLost: state === null };
   }
   return { state: null, changes: [], isLost: false };
+}
+
+function formerIdsOf({ api, services: own }: Target, former: FormerStates): readonly string[] {
+  const states = new Set(own.flatMap(({ id }) => former.get(id) ?? []));
+  const isSameAddress = ({ key, services }: FormerState): boolean =>
+    [...services].some(first => idOfFirst(api, first) === key);
+  return [...states].filter(isSameAddress).map(({ key }) => key);
 }
 
 /** The whole states of targets, to be stored when collecting has ended. */

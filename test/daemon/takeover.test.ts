@@ -8,7 +8,7 @@ import { Daemon } from '../../src/daemon/daemon.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { resourceOf } from '../../src/daemon/targets.ts';
 import { silentLogger as logger } from '../../src/lib/log.ts';
-import { shardOf } from '../../src/lib/shard.ts';
+import { dealShards, shardOf } from '../../src/lib/shard.ts';
 import type { Queue } from '../../src/pipeline/queue/queue.ts';
 import { scrapeStatus } from '../../src/status/scrape-status.ts';
 import { oracleDecodeMetrics } from '../reference/oracle.ts';
@@ -205,6 +205,23 @@ test('a service with an entry is sent by its own target alone', async () => {
   expect(scrapeStatus(daemon).unconfigured).toEqual([]);
 });
 
+test('a service stays with its shard when the first one of the target leaves for another shard', async () => {
+  const ids = Array.from({ length: 12 }, (_, i) => `db${i}`);
+  const shard = (count: number): object => ({ shard: { index: 0, count } });
+  const before = dealShards(ids, 2);
+  const after = dealShards(ids, 3);
+  const leaving = ids.filter(id => before.get(id) === 0 && after.get(id) !== 0);
+  const staying = ids.filter(id => before.get(id) === 0 && after.get(id) === 0);
+  const services = [...leaving, ...ids.filter(id => !leaving.includes(id))];
+  const all = (value: number): Record<string, number> =>
+    Object.fromEntries(ids.map(id => [id, value]));
+  await open(services, shard(2));
+  await grown(0, all(0));
+  expect(await grown(1, all(5))).toHaveLength(leaving.length + staying.length);
+  await reload(services, shard(3));
+  expect((await grown(2, all(7))).sort()).toEqual(staying.map(id => `${id} 2`).sort());
+});
+
 test('nothing is kept of targets that the configuration does not have', async () => {
   await open(['a', 'b@host']);
   await grown(0, { a: 0, b: 0 });
@@ -222,11 +239,12 @@ for (const [how, become] of Object.entries(WAYS))
     await grown(0, { b: 5 });
     expect(await grown(1, { b: 15 })).toEqual(['b 10']);
     await become(['a', 'b']);
-    expect(await grown(2, { b: 115 })).toEqual(['b 100']);
+    expect(await grown(2, { a: 1, b: 115 })).toEqual(['b 100']);
     await become(['b']);
-    // The state of the other first service is not found: the page is a baseline, and nothing is sent twice.
-    expect(await grown(3, { b: 125 })).toEqual([]);
-    expect(await grown(4, { b: 126 })).toEqual(['b 1']);
+    expect(await grown(3, { b: 125 })).toEqual(['b 10']);
+    await become(['c', 'b@host']);
+    // Another address is another target: the page is a baseline, and nothing is sent twice.
+    expect(await grown(4, { b: 126, c: 1 })).toEqual([]);
   });
 
 test('a target that is read differently goes on at the time of its last page', async () => {

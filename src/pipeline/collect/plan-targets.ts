@@ -55,7 +55,7 @@ export function planTargets(config: PlannedConfig): readonly Target[] {
     words: string,
     { own, others }: Group,
   ): Target => ({
-    id: targetId(api, first),
+    id: idOfFirst(api, first),
     name: `${URL.parse(api.baseUrl)?.host ?? ''} (${words})`,
     services: own.map(([, service]) => service),
     configured: new Map(own.map(([index, { id }]) => [id, index])),
@@ -99,13 +99,13 @@ interface Group {
  * Independent of the API key: neither its text nor a digest that would change on rotation. The
  * first service represents the group: its id is unique, and a service belongs to one target only.
  */
-function targetId({ baseUrl }: ApiConfig, first: string): string {
+export function idOfFirst({ baseUrl }: ApiConfig, first: string): string {
   const identity = JSON.stringify([baseUrl, first]);
   return hash('sha256', identity).slice(0, ID_LENGTH);
 }
 
 /** The ids under which a target's state may be stored because another of its services was the first then. */
 export function otherIdsOf({ id, api, services }: Target): readonly string[] {
-  const ids = services.map(service => targetId(api, service.id));
+  const ids = services.map(service => idOfFirst(api, service.id));
   return ids.includes(id) ? ids.filter(one => one !== id) : [];
 }
