@@ -22,5 +22,7 @@ const { results } = (await answer.json()) as Answer;
 const found = results.flatMap(({ vulns = [] }, index) =>
   vulns.length === 0 ? [] : [`${purls[index] ?? ''} ${vulns.map(({ id }) => id).join(' ')}`],
 );
-console.log(found.length === 0 ? `no known weakness in ${purls.length} components` : found.join('\n'));
+console.log(
+  found.length === 0 ? `no known weakness in ${purls.length} components` : found.join('\n'),
+);
 process.exitCode = found.length === 0 ? 0 : 1;

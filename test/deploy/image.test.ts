@@ -14,7 +14,14 @@ import { freePort } from '../real/support/process.ts';
 import { Receiver } from '../support/receiver.ts';
 import { until } from '../support/program.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
-import { archivedTag, containers, dockerScript, logsOf, podman, runArgs } from './support/containers.ts';
+import {
+  archivedTag,
+  containers,
+  dockerScript,
+  logsOf,
+  podman,
+  runArgs,
+} from './support/containers.ts';
 import { commandsOf, version } from './support/install-document.ts';
 
 const skip = await reasonToSkip([containers]);

@@ -3,7 +3,11 @@ module prom2otlp/test/deploy/go-release
 
 go 1.26.0
 
-require github.com/sigstore/cosign/v2 v2.6.5
+require (
+	github.com/google/go-containerregistry v0.22.1
+	github.com/rhysd/actionlint v1.7.12
+	github.com/sigstore/cosign/v2 v2.6.5
+)
 
 require (
 	cloud.google.com/go/auth v0.17.0 // indirect
@@ -121,7 +125,6 @@ require (
 	github.com/google/certificate-transparency-go v1.3.2 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
-	github.com/google/go-containerregistry v0.22.1 // indirect
 	github.com/google/go-github/v73 v73.0.0 // indirect
 	github.com/google/go-querystring v1.1.0 // indirect
 	github.com/google/s2a-go v0.1.9 // indirect
@@ -173,7 +176,6 @@ require (
 	github.com/prometheus/procfs v0.17.0 // indirect
 	github.com/protocolbuffers/txtpbfmt v0.0.0-20250627152318-f293424e46b5 // indirect
 	github.com/rcrowley/go-metrics v0.0.0-20201227073835-cf1acfcdf475 // indirect
-	github.com/rhysd/actionlint v1.7.12 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	github.com/sagikazarmark/locafero v0.11.0 // indirect
