@@ -87,6 +87,8 @@ describe.skipIf(skip !== null)('a release', () => {
     expect(commands.length).toBeGreaterThan(10);
     for (const command of commands) {
       const here = command
+        // One is enough here: the tests of docs/operate/install.md build and install those of this architecture.
+        .replace('packages.sh', 'packages.sh deb arm64')
         .replace('http://127.0.0.1:4873', packages.url)
         .replace('127.0.0.1:5000', images.address);
       const startedAt = performance.now();
@@ -102,14 +104,11 @@ describe.skipIf(skip !== null)('a release', () => {
       'SHA256SUMS.sigstore.json',
       'chart.txt',
       'image.txt',
-      `prom2otlp-${version}-1.aarch64.rpm`,
-      `prom2otlp-${version}-1.x86_64.rpm`,
       `prom2otlp-${version}-image.cdx.json`,
       `prom2otlp-${version}.cdx.json`,
       `prom2otlp-${version}.oci.tar`,
       `prom2otlp-${version}.tgz`,
       `prom2otlp-chart-${version}.tgz`,
-      `prom2otlp_${version}_amd64.deb`,
       `prom2otlp_${version}_arm64.deb`,
     ]);
     expect(output).not.toMatch(/canary-/);

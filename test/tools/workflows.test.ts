@@ -46,15 +46,17 @@ test.each(workflows)('%s runs only scripts, and reads only', (_file, { permissio
 });
 
 test('a job of a release has the rights that its scripts need, and no others', () => {
-  const [, { jobs }] = workflows.find(([file]) => file.endsWith('release.yml')) ?? [];
+  const [, release] = workflows.find(([file]) => file.endsWith('release.yml')) ?? [];
   const read = { contents: 'read' };
   const identity = { 'id-token': 'write' };
-  expect(Object.entries(jobs ?? {}).map(([name, job]) => [name, job.permissions])).toEqual([
-    ['build', undefined],
-    ['images', { ...read, ...identity, packages: 'write' }],
-    ['npm', { ...read, ...identity }],
-    ['files', { ...identity, contents: 'write' }],
-  ]);
+  expect(Object.entries(release?.jobs ?? {}).map(([name, job]) => [name, job.permissions])).toEqual(
+    [
+      ['build', undefined],
+      ['images', { ...read, ...identity, packages: 'write' }],
+      ['npm', { ...read, ...identity }],
+      ['files', { ...identity, contents: 'write' }],
+    ],
+  );
 });
 
 test('every script of a release is run by a workflow, by another script, or by a user', () => {

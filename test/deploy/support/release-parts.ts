@@ -51,5 +51,5 @@ export async function startImageRegistry(): Promise<RegistryRunning> {
     folder: await runFolder('registry'),
     isReady: () => isUp(`http://127.0.0.1:${port}/v2/`),
   });
-  return { address: `127.0.0.1:${port}`, stop: server.stop };
+  return { address: `127.0.0.1:${port}`, stop: () => server.stop() };
 }
