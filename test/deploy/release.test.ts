@@ -6,8 +6,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkoutFolder, runFolder } from '../real/support/folder.ts';
-import { need, reasonToSkip } from '../real/support/part.ts';
-import { run, runAny } from '../real/support/process.ts';
+import { need, type Preparable, reasonToSkip } from '../real/support/part.ts';
+import { findProgram, run, runAny } from '../real/support/process.ts';
 import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
 import { containers, dockerScript, podman, runArgs } from './support/containers.ts';
@@ -21,7 +21,14 @@ import {
   startImageRegistry,
 } from './support/release-parts.ts';
 
-const skip = await reasonToSkip([containers, kubecheck, actionlint, imageRegistry, cosign]);
+const skopeo: Preparable = {
+  name: 'skopeo',
+  prepare: async () => {
+    const path = findProgram('skopeo');
+    return path === null ? { absent: 'not installed' } : { version: '', path, seconds: 0 };
+  },
+};
+const skip = await reasonToSkip([skopeo, containers, kubecheck, actionlint, imageRegistry, cosign]);
 const TOKEN = 'canary-token-of-the-registry';
 const PASSWORD = 'canary-password-of-the-key';
 const NOTES = 'What the version does.';
