@@ -10,15 +10,20 @@ FROM ${NODE_IMAGE} AS node
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS build
 COPY --from=node /usr/local/bin/node /node/node
 COPY --from=node /usr/lib /node/lib
-# What Node.js is linked to, and the loader at the places where amd64 and arm64 look for it.
-RUN mkdir -p /image/etc /image/tmp /image/lib /image/lib64 /image/usr/local/bin /opt/prom2otlp \
+COPY --from=node /var/lib/dpkg/status /node/status
+# What Node.js is linked to, and the loader at the places where amd64 and arm64 look for it. The list of their packages is
+# for scanners, and for tools/sbom.ts.
+RUN mkdir -p /image/etc /image/tmp /image/lib /image/lib64 /image/usr/local/bin /image/var/lib/dpkg/status.d /opt/prom2otlp \
  && chmod 1777 /image/tmp \
  && install -d -m 0700 -o 1000 -g 1000 /image/var/lib/prom2otlp \
  && echo 'prom2otlp:x:1000:1000::/var/lib/prom2otlp:/nologin' > /image/etc/passwd \
  && cp /node/node /image/usr/local/bin/ \
  && cd /node/lib/*-linux-gnu \
  && cp -L libc.so.6 libdl.so.2 libgcc_s.so.1 libm.so.6 libpthread.so.0 libstdc++.so.6 ld-linux-*.so.* /image/lib/ \
- && cp -L ld-linux-*.so.* /image/lib64/
+ && cp -L ld-linux-*.so.* /image/lib64/ \
+ && for name in libc6 libgcc-s1 libstdc++6; do \
+      sed -n "/^Package: $name\$/,/^\$/p" /node/status > "/image/var/lib/dpkg/status.d/$name"; \
+    done
 WORKDIR /build
 COPY package.json package-lock.json tsconfig.json ./
 COPY tools tools

@@ -1,8 +1,10 @@
-// `node tools/sbom.ts` prints the list of components (SBOM) as CycloneDX: the packages in the bundle, with the versions
-// and digests of the lock file.
+// `node tools/sbom.ts [ARCHIVE]` prints the list of components (SBOM) as CycloneDX: the packages in the bundle, with the
+// versions and digests of the lock file. With the archive of an image (tools/release/image.sh), it is the list of that
+// image, with its Node.js and C libraries.
 
 import { readFileSync } from 'node:fs';
 import { bundled, manifest, partsOf } from './bundle.ts';
+import { imageParts } from './image-parts.ts';
 
 const { packages } = JSON.parse(
   readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'),
@@ -11,7 +13,8 @@ const { packages } = JSON.parse(
 const urlOf = (name: string, version: string): string =>
   `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-const components = partsOf(await bundled({ write: false })).map(
+const [archive] = process.argv.slice(2);
+const ofProgram = partsOf(await bundled({ write: false })).map(
   ({ name, version, license, place }) => {
     const locked = packages[place];
     if (locked?.version !== version)
@@ -36,6 +39,11 @@ const components = partsOf(await bundled({ write: false })).map(
     };
   },
 );
+const ofImage = archive === undefined ? [] : imageParts(archive);
+const components = [
+  ...ofProgram,
+  ...ofImage.map(part => ({ type: 'library', 'bom-ref': part.purl, ...part })),
+];
 const purl = urlOf(manifest.name, manifest.version);
 const bom = {
   bomFormat: 'CycloneDX',
@@ -43,7 +51,7 @@ const bom = {
   version: 1,
   metadata: {
     component: {
-      type: 'application',
+      type: archive === undefined ? 'application' : 'container',
       'bom-ref': purl,
       name: manifest.name,
       version: manifest.version,

@@ -14,8 +14,15 @@ import { freePort } from '../real/support/process.ts';
 import { Receiver } from '../support/receiver.ts';
 import { until } from '../support/program.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
-import { containers, dockerScript, logsOf, podman, runArgs } from './support/containers.ts';
-import { commandsOf, releaseCommand, version } from './support/install-document.ts';
+import {
+  archivedTag,
+  containers,
+  dockerScript,
+  logsOf,
+  podman,
+  runArgs,
+} from './support/containers.ts';
+import { commandsOf, version } from './support/install-document.ts';
 
 const skip = await reasonToSkip([containers]);
 
@@ -104,9 +111,9 @@ describe.skipIf(skip !== null)('the image', () => {
   test.each([
     ['amd64', 62, 'lib64/ld-linux-x86-64.so.2'],
     ['arm64', 183, 'lib/ld-linux-aarch64.so.1'],
-  ])('is built for %s by the command of a release', async (architecture, machine, loader) => {
-    await clone.once(releaseCommand('docker buildx build'));
-    const tag = `registry.example.com/prom2otlp:${version}-${architecture}`;
+  ])('is built for %s by the script of a release', async (architecture, machine, loader) => {
+    await clone.once('tools/release/image.sh');
+    const tag = archivedTag(architecture);
     expect(await podman(['image', 'inspect', '--format', '{{.Architecture}}', tag])).toBe(
       architecture,
     );

@@ -11,8 +11,8 @@ import { reasonToSkip } from '../real/support/part.ts';
 import { findProgram, run } from '../real/support/process.ts';
 import { archiveDifferences, sha256Of } from '../support/archive-differences.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
-import { containers, dockerScript, podman } from './support/containers.ts';
-import { cloneInto, commandsOf, releaseCommand } from './support/install-document.ts';
+import { archivedTag, containers, dockerScript, podman } from './support/containers.ts';
+import { cloneInto, commandsOf } from './support/install-document.ts';
 
 const noContainers = await reasonToSkip([containers]);
 const noRpm = findProgram('rpmbuild') === null;
@@ -21,10 +21,13 @@ if (noRpm) console.warn('skipped: rpmbuild is not installed');
 /** The id of the user and of the group `nobody`. */
 const NOBODY = 65_534;
 const PACK = 'npm pack';
-const LIST = releaseCommand('npm run -s sbom');
+const IMAGE = 'tools/release/image.sh';
 const CHART = 'sh deploy/packages/build.sh chart';
 const [, DEB = ''] = commandsOf('Debian package');
 const [, RPM = ''] = commandsOf('RPM');
+const LIST =
+  commandsOf('Build it again yourself', 'release').find(command => command.includes(' sbom ')) ??
+  '';
 const BUILD_MAX_MS = 600_000;
 
 let clone: Clone;
@@ -112,33 +115,26 @@ test.skipIf(noRpm)('the .rpm', async () => {
 
 test.skipIf(noContainers !== null)('the image', async () => {
   clone.provide('docker', dockerScript);
-  const command = releaseCommand('docker buildx build');
-  await clone.once(command);
+  await clone.once(IMAGE);
   const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
-  const other = command
-    .replace(/--platform \S+/, `--platform linux/${architecture}`)
-    .replace(/--tag \S+/, '--tag localhost/again');
-  await run('bash', ['-ec', `umask 077\n${other}`], {
+  const image = archivedTag(architecture);
+  // The checksum of all that an image is: its layers, their history and times, and its settings.
+  const idOf = (): Promise<string> => podman(['image', 'inspect', '--format', '{{.Id}}', image]);
+  const [first, id] = [await filesOf(image, 'first'), await idOf()];
+  // The stand-in for docker takes the last platform; the image of the other one was built by the same commands.
+  await run('bash', ['-ec', `umask 077\n${IMAGE} --platform linux/${architecture}`], {
     folder: second,
     env: { ...clone.environment, TZ: 'Asia/Tokyo' },
     timeoutMs: BUILD_MAX_MS,
   });
-  const [, tag = ''] = /--tag (\S+)/.exec(command) ?? [];
-  const images = [`${tag}-${architecture}`, `localhost/again-${architecture}`];
-  const [first = '', last = ''] = await Promise.all(images.map(filesOf));
-  expect(await archiveDifferences(first, last)).toEqual([]);
-  // The checksum of all that an image is: its layers, their history and times, and its settings.
-  const idOf = (image: string): Promise<string> =>
-    podman(['image', 'inspect', '--format', '{{.Id}}', image]);
-  const [id = '', otherId] = await Promise.all(images.map(idOf));
-  expect(otherId).toBe(id);
+  expect(await archiveDifferences(first, await filesOf(image, 'second'))).toEqual([]);
+  expect(await idOf()).toBe(id);
   console.log(`${id}  image`);
-  await podman(['rmi', `localhost/again-${architecture}`]);
 });
 
 /** Packs the files of an image, and returns the path of the archive. */
-async function filesOf(image: string): Promise<string> {
-  const archive = join(place, `${image.replaceAll('/', '-')}.tar`);
+async function filesOf(image: string, name: string): Promise<string> {
+  const archive = join(place, `${name}.tar`);
   const root = await podman(['image', 'mount', image]);
   await run('tar', ['--sort=name', '-C', root, '-cf', archive, '.']);
   await podman(['image', 'unmount', image]);

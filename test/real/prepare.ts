@@ -2,6 +2,7 @@
 // Exits with 1 when a part is absent, and with 2 when a name is unknown.
 
 import { stat } from 'node:fs/promises';
+import { actionlint, cosign, imageRegistry } from '../deploy/support/release-parts.ts';
 import { chromiumPart } from './parts/chromium.ts';
 import { collector } from './parts/collector.ts';
 import { exporter } from './parts/exporter.ts';
@@ -26,6 +27,10 @@ const parts = [
   collector,
   prometheus,
   promtool,
+  // For the tests of a release.
+  cosign,
+  imageRegistry,
+  actionlint,
 ];
 
 async function main(names: readonly string[]): Promise<number> {

@@ -11,7 +11,8 @@ import type { Prepared } from '../../real/support/part.ts';
 import { findProgram, run, runAny } from '../../real/support/process.ts';
 import { debianRoot, RELEASE } from './debian-root.ts';
 
-const BASE = 'localhost/node';
+/** Its name tells the version, like that of the official image. */
+const BASE = `localhost/node:${process.versions.node}-slim`;
 /** The architecture's name in images and in Debian. */
 const ownArchitecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const otherArchitecture: 'amd64' | 'arm64' = ownArchitecture === 'amd64' ? 'arm64' : 'amd64';
@@ -66,17 +67,21 @@ async function baseRoot(): Promise<Prepared> {
 /** Makes a root of the other architecture with the files that the Dockerfile copies: Node.js and its libraries. */
 async function otherRoot(): Promise<Prepared> {
   const folders: string[] = [];
+  let status = '';
   for (const name of ['libc6', 'libgcc-s1', 'libstdc++6']) {
     const library = await unpackDebian(name, [RELEASE], otherArchitecture);
     if ('absent' in library) return library;
     folders.push(join(library.path, 'lib'), join(library.path, 'usr/lib'));
+    status += `Package: ${name}\nArchitecture: ${otherArchitecture}\nVersion: ${library.version}\n\n`;
   }
   const nodeArchitecture = otherArchitecture === 'arm64' ? 'arm64' : 'x64';
   const node = `node-linux-${nodeArchitecture}@${process.versions.node}`;
-  const key = `node-${otherArchitecture}-${process.version}`;
+  const key = `node-slim-${otherArchitecture}-${process.version}`;
   const { folder: made, seconds } = await cached(key, async draft => {
     const root = join(draft, 'root');
-    for (const part of ['usr/lib', 'usr/local']) await mkdir(join(root, part), { recursive: true });
+    for (const part of ['usr/lib', 'usr/local', 'var/lib/dpkg'])
+      await mkdir(join(root, part), { recursive: true });
+    await writeFile(join(root, 'var/lib/dpkg/status'), status);
     for (const libraries of folders.filter(existsSync))
       await run('cp', ['-a', `${libraries}/.`, join(root, 'usr/lib')]);
     await run('npm', ['pack', '--silent', '--pack-destination', draft, node]);
@@ -98,9 +103,11 @@ async function npmFolder(): Promise<string> {
 
 async function importBases(roots: Readonly<Record<string, string>>): Promise<void> {
   for (const [architecture, root] of Object.entries(roots)) await importBase(architecture, root);
-  const images = Object.keys(roots).map(architecture => `${BASE}-${architecture}`);
+  const images = Object.keys(roots).map(imageFor);
   await run('buildah', [...storage, 'manifest', 'create', BASE, ...images]);
 }
+
+const imageFor = (architecture: string): string => `${BASE}-${architecture}`;
 
 async function importBase(architecture: string, root: string): Promise<void> {
   const signature = ['--signature-policy', policy];
@@ -109,7 +116,7 @@ async function importBase(architecture: string, root: string): Promise<void> {
   await run('buildah', [...storage, 'add', container, root, '/'], { timeoutMs: BUILD_MAX_MS });
   const settings = ['--arch', architecture, '--env', `PATH=${PATH}`, '--cmd', 'node'];
   await run('buildah', [...storage, 'config', ...settings, container]);
-  const commit = [...storage, 'commit', ...signature, '--rm', container, `${BASE}-${architecture}`];
+  const commit = [...storage, 'commit', ...signature, '--rm', container, imageFor(architecture)];
   await run('buildah', commit, { timeoutMs: BUILD_MAX_MS });
 }
 
@@ -135,6 +142,29 @@ export async function buildImage(
   const volumes = mounts.flatMap(mount => ['--volume', mount]);
   const args = [...storage, 'bud', ...where, ...what, ...volumes, source];
   await run('buildah', args, { timeoutMs: BUILD_MAX_MS });
+}
+
+/** The tag of an image of `buildArchive`. */
+export const archivedTag = (architecture: string): string => `localhost/release:${architecture}`;
+
+/** Builds an image for each platform (`linux/amd64`), and writes them to one OCI archive. */
+export async function buildArchive(
+  file: string,
+  platforms: readonly string[],
+  settings: readonly string[],
+): Promise<void> {
+  const list = 'localhost/release';
+  const tags: string[] = [];
+  for (const platform of platforms) {
+    const tag = archivedTag(platform.split('/')[1] ?? '');
+    await buildImage(tag, '.', ['--platform', platform, ...settings]);
+    tags.push(tag);
+  }
+  await runAny('buildah', [...storage, 'manifest', 'rm', list]);
+  await run('buildah', [...storage, 'manifest', 'create', list, ...tags]);
+  const how = ['--all', '--format', 'oci', '--signature-policy', policy];
+  const push = [...storage, 'manifest', 'push', ...how, list, `oci-archive:${file}`];
+  await run('buildah', push, { timeoutMs: BUILD_MAX_MS });
 }
 
 /** The script that replaces `docker` for the commands in a clone: it runs docker-command.ts. */

@@ -25,12 +25,11 @@ export function commandsOf(section: string, page: 'install' | 'release' = 'insta
   return commands;
 }
 
-/** The command of docs/operate/release.md that begins with these words. */
-export function releaseCommand(words: string): string {
-  const lines = release.replaceAll('\\\n', ' ').split('\n');
-  const found = lines.map(line => line.trim()).find(line => line.startsWith(words));
-  if (found === undefined) throw new Error(`cannot find ${words} in docs/operate/release.md`);
-  return found;
+/** The commands of the rehearsal in docs/operate/release.md, in their order. */
+export function rehearsal(): string[] {
+  const [, commands = ''] = /^```sh\n(npm ci\n.*?)\n```$/ms.exec(release) ?? [];
+  if (commands === '') throw new Error('cannot find the rehearsal in docs/operate/release.md');
+  return commands.split('\n');
 }
 
 /** The block of YAML that contains this text. */

@@ -12,15 +12,17 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
+	"helm.sh/helm/v3/pkg/registry"
 )
 
 // helm does what these commands of Helm do, without a cluster:
 //
 //	lint CHART [--values FILE]
 //	package CHART [--destination FOLDER]
+//	push PACKAGE oci://FOLDER --plain-http
 //	install|upgrade|template NAME CHART [--namespace NAMESPACE] [--values FILE]
 //
-// lint prints the warnings and errors of Helm's linter; the last three print the objects. `--install`,
+// lint prints the warnings and errors of Helm's linter; the last three print the objects. push has no registry but on loopback. `--install`,
 // `--create-namespace` and `--wait` are for a cluster, and do nothing here.
 func helm(args []string) error {
 	namespace, file, destination := "default", "", "."
@@ -39,7 +41,7 @@ func helm(args []string) error {
 			default:
 				destination = args[i]
 			}
-		case "--install", "--create-namespace", "--wait":
+		case "--install", "--create-namespace", "--wait", "--plain-http":
 		default:
 			words = append(words, args[i])
 		}
@@ -56,6 +58,9 @@ func helm(args []string) error {
 	}
 	if len(words) == 2 && words[0] == "package" {
 		return save(words[1], destination)
+	}
+	if len(words) == 3 && words[0] == "push" {
+		return push(words[1], words[2])
 	}
 	if len(words) == 3 && (words[0] == "install" || words[0] == "upgrade" || words[0] == "template") {
 		return template(words[1], words[2], namespace, values)
@@ -89,6 +94,25 @@ func save(folder, destination string) error {
 	}
 	fmt.Printf("Successfully packaged chart and saved it to: %s\n", path)
 	return nil
+}
+
+// push prints what Helm prints: the name and the digest.
+func push(path, folder string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	chart, err := loader.Load(path)
+	if err != nil {
+		return err
+	}
+	client, err := registry.NewClient(registry.ClientOptPlainHTTP(), registry.ClientOptWriter(os.Stderr))
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s/%s:%s", strings.TrimPrefix(folder, "oci://"), chart.Name(), chart.Metadata.Version)
+	_, err = client.Push(data, name)
+	return err
 }
 
 func template(name, folder, namespace string, values chartutil.Values) error {

@@ -1,0 +1,8 @@
+#!/bin/sh
+# tools/release/publish-files.sh: makes the release of the tag vVERSION on GitHub, with the notes of the changelog, the
+# packages, the lists of components, SHA256SUMS and its signature. Needs GitHub's `gh` and GH_TOKEN.
+set -eu
+version=$(node -p 'require("./package.json").version')
+sh tools/release/notes.sh "$version" > release/notes.md
+gh release create "v$version" --verify-tag --title "v$version" --notes-file release/notes.md \
+  release/prom2otlp[-_]* release/SHA256SUMS release/SHA256SUMS.sigstore.json
