@@ -130,10 +130,14 @@ describe.skipIf(skip !== null)('a package', () => {
 
   /** With a backlog, runs a step that must leave this version running; then the back end takes what waited. */
   async function step(expected: string, change: () => Promise<unknown>): Promise<string> {
-    const before = await until('a backlog waits', async () => {
-      const points = (await state())?.account.total.points;
-      return points !== undefined && points.queued >= BACKLOG && points;
-    }, STEP_MS);
+    const before = await until(
+      'a backlog waits',
+      async () => {
+        const points = (await state())?.account.total.points;
+        return points !== undefined && points.queued >= BACKLOG && points;
+      },
+      STEP_MS,
+    );
     await change();
     const after = await until('it answers', state, STEP_MS);
     expect(after.version.split(/[ +]/)[0]).toBe(expected);
@@ -159,7 +163,9 @@ describe.skipIf(skip !== null)('a package', () => {
     const folder = join(machine.root, 'root/received');
     const arrived = globSync('*', { cwd: folder })
       .flatMap(name => otlpPoints(oracleDecodeMetrics(readFileSync(join(folder, name)))))
-      .map(point => [point.resource, point.scope, point.metric, point.attributes, point.timeNs].join('|'));
+      .map(point =>
+        [point.resource, point.scope, point.metric, point.attributes, point.timeNs].join('|'),
+      );
     const different = new Set(arrived).size;
     const numbers = { lost: made - queued - different, doubled: arrived.length - different };
     expect(numbers).toEqual({ lost: 0, doubled: 0 });
@@ -181,10 +187,13 @@ describe.skipIf(skip !== null)('a package', () => {
     console.log('.deb, back:', await step(OLD, install(older)));
     console.log('.deb:', await compare());
     await inMachine('dpkg --remove prom2otlp');
-    const kept = '/etc/prom2otlp/prom2otlp.yaml /etc/prom2otlp/api-key /var/lib/prom2otlp/queue.sqlite';
+    const kept =
+      '/etc/prom2otlp/prom2otlp.yaml /etc/prom2otlp/api-key /var/lib/prom2otlp/queue.sqlite';
     await inMachine(`ls ${kept} /etc/default/prom2otlp`);
     await inMachine('dpkg --purge prom2otlp');
-    await inMachine('test ! -e /etc/prom2otlp -a ! -e /var/lib/prom2otlp -a ! -e /etc/default/prom2otlp');
+    await inMachine(
+      'test ! -e /etc/prom2otlp -a ! -e /var/lib/prom2otlp -a ! -e /etc/default/prom2otlp',
+    );
   });
 
   const hasRpm = findProgram('rpmbuild') !== null;
