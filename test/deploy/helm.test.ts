@@ -408,9 +408,38 @@ describe.skipIf(skip !== null)('deploy/helm', () => {
     await expect(checkChart(chart, { config: { [name]: value } })).rejects.toThrow(says);
   });
 
+  test('with another version it changes no field that the API lets nobody change', async () => {
+    const folder = join(await runFolder('older-chart'), 'helm');
+    cpSync(chart, folder, { recursive: true });
+    const file = join(folder, 'Chart.yaml');
+    const text = readFileSync(file, 'utf8').replaceAll(`ersion: ${version}\n`, 'ersion: 0.0.9\n');
+    await writeFile(file, text);
+    const [older, newer] = [await checkChart(folder), await checkChart(chart)];
+    expect(older.objects).not.toEqual(newer.objects);
+    expect(fixedFields(newer.objects)).toEqual(fixedFields(older.objects));
+  });
+
   test('has the version of the program', () => {
     const text = readFileSync(join(chart, 'Chart.yaml'), 'utf8');
     expect(text).toContain(`\nversion: ${version}\n`);
     expect(text).toContain(`\nappVersion: ${version}\n`);
   });
 });
+
+/** What an API server lets change in the spec of a StatefulSet: its refusal of another change lists these. */
+const CHANGEABLE = new Set([
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+]);
+
+/** The kinds and names of all objects, and the other fields of the StatefulSet: an upgrade that changes them is refused. */
+function fixedFields(objects: Objects): object {
+  const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort();
+  const spec = Object.entries(kindOf(objects, 'StatefulSet').spec as object);
+  return { names, spec: Object.fromEntries(spec.filter(([key]) => !CHANGEABLE.has(key))) };
+}
