@@ -206,9 +206,10 @@ function blockFor(
   path: KeyPath,
 ): { readonly depth: number; readonly map: YAMLMap | null } {
   const { contents } = parseText(text);
-  let map: YAMLMap | null = isMap(contents) ? (contents as YAMLMap) : null;
+  let map: YAMLMap | null = null;
   let depth = 0;
-  let node: unknown = map;
+  let node: unknown = contents;
+  if (isMap(node)) map = node;
   for (const [index, part] of path.slice(0, -1).entries()) {
     if (isSeq(node)) node = node.items[Number(part)];
     else node = isMap(node) ? node.get(part, true) : undefined;
