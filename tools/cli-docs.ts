@@ -20,7 +20,8 @@ export async function cliDocuments(): Promise<Readonly<Record<string, string>>> 
   return { 'docs/use/cli.md': markdown(verbs), 'deploy/man/prom2otlp.1': manPage(verbs) };
 }
 
-const VARIABLES: readonly (readonly [name: string, text: string])[] = [
+/** The variables of the program itself. */
+export const VARIABLES: readonly (readonly [name: string, text: string])[] = [
   ['PROM2OTLP_CONFIG', 'the configuration, where --config does not name one'],
   ['PROM2OTLP_API_KEY', 'the key of the API, with --base-url and without --key-file'],
   [

@@ -1,5 +1,5 @@
 // `check`: validates the configuration and warns of likely mistakes. --probe asks the service and the back end; --print
-// shows the effective values; --against shows what changes in what is sent (against.ts).
+// shows the effective values; --fix rewrites deprecated keys (fix-file.ts); --against shows what changes in what is sent (against.ts).
 
 import { existsSync } from 'node:fs';
 import { effectiveValues } from '../config/examine.ts';
@@ -29,6 +29,7 @@ const OPTIONS = {
   print: flag(
     'prints the effective value of every key, without secrets; * marks what is no default',
   ),
+  fix: flag('first rewrites deprecated keys in the file; comments and order stay'),
   against: file(
     'compares what both configurations send for one page; that of --config is the new one',
   ),
@@ -54,24 +55,30 @@ export const verb: Verb = {
     found at both ends; it sends no data but one point of its own, up with probe="true". Warnings point at likely
     mistakes; they do not change the exit code.
 
+    --fix replaces deprecated keys and values by what the warnings name, prints what it changed, and then checks the
+    file. It changes no file with a mistake in it.
+
     --against OLD scrapes once, sends nothing, and shows which series the change from OLD takes away, renames or
     alters, which of the shipped alerts and panels lose series, and which keys need a restart.`,
   actions: [action({ options: OPTIONS, run: check })],
   exits: {
     0: 'the configuration is valid',
-    1: 'the probe failed, or --against has no page, or --fail-on-loss found a loss',
+    1: 'the probe failed, or --fix left a deprecated key, or --against has no page, or --fail-on-loss found a loss',
     2: 'there is a mistake in the configuration',
   },
   examples: [
     'prom2otlp check --config /etc/prom2otlp/prom2otlp.yaml --probe',
     'prom2otlp check --config /etc/prom2otlp/prom2otlp.yaml --print',
+    'prom2otlp check --config /etc/prom2otlp/prom2otlp.yaml --fix',
     'prom2otlp check --config new.yaml --against old.yaml --page page.prom --fail-on-loss',
   ],
 };
 
 async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number> {
   const { environment, out, err } = context;
-  const { print, probe: isProbe } = call.values;
+  const { print, probe: isProbe, fix } = call.values;
+  if (fix && (print || isProbe || call.values.against !== undefined))
+    throw usageError(call.command, '--fix does not go together with --print, --probe or --against');
   const isJson = call.values.format === 'json';
   if (call.values.against !== undefined) return checkAgainst(call, call.values.against, context);
   if (call.values.page.length > 0 || call.values['fail-on-loss'])
@@ -81,6 +88,7 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   if (isJson && (isProbe || !print))
     throw usageError(call.command, '--format json is for --print and --against');
   const file = configOf(call, environment);
+  const isFixed = !fix || (await (await import('./fix-file.ts')).fixFile(file, context));
   const judgement = judgeFile({ file, environment });
   const { config } = judgement;
   const warn = (text: string): void => err.line(paint(err, 'yellow', `warning: ${text}`));
@@ -107,7 +115,7 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   for (const note of [...profileNotes(judgement.layers.metrics), ...memoryNotes(config.memory)])
     out.line(`note: ${note}`);
   for (const warning of memoryWarnings(config.memory)) warn(warning);
-  if (!isProbe) return 0;
+  if (!isProbe) return isFixed ? 0 : 1;
   const { probe } = await import('./probe.ts');
   return (await probe(config, context)) ? 0 : 1;
 }

@@ -16,7 +16,7 @@ export type { Secret } from './secrets.ts';
 export interface Config
   extends Omit<ConfigKeys, 'api' | 'attributes' | 'services' | 'otlp' | 'status'> {
   readonly file: string;
-  /** What does not count: removed keys of the file (removed.ts), and variables that are not understood. */
+  /** What a newer spelling replaces in the file (deprecated.ts), and variables that are not understood. */
   readonly warnings: readonly Mistake[];
   /** The services of this process: all of them, unless `shard` divides them. */
   readonly services: readonly ServiceConfig[];

@@ -15,6 +15,7 @@ import {
   tokenUrlOf,
 } from './config.ts';
 import { kindAt, readAlone, type Violation } from './declare.ts';
+import { type Replaced, replaceDeprecated } from './deprecated.ts';
 import { type Judgement, warningsOf } from './examine.ts';
 import {
   CONFIG,
@@ -29,7 +30,6 @@ import { type MemoryReadings, readMemory } from './memory-limits.ts';
 import { isPlainMap, isSet, UNREADABLE, valueAt, type KeyPath } from './paths.ts';
 import { orderMistakes, violationMistakes } from './problems.ts';
 import { type ProxyVariables, readProxyVariables } from './proxy-variables.ts';
-import { removedKeys, replaceRemoved } from './removed.ts';
 import { ruleViolations } from './rules.ts';
 import type { TextSources } from './secrets.ts';
 import { readTextFile, TEXT_FILE_BYTES_MAX, type ReadTextFile } from './text-file.ts';
@@ -96,9 +96,9 @@ function judgeText(text: string, options: LoadOptions): Judgement {
   const { root } = tree;
   if (!isPlainMap(root)) throw new OperatorError([...tree.mistakes, ...rootMistakes(tree)]);
   const variables = readOtelVariables(sources);
-  const replaced = replaceRemoved({ ...tree, root });
+  const replaced = replaceDeprecated({ ...tree, root });
   const read = (signal: Signal): SignalRead =>
-    readKeys(signal, layersOf(replaced.yaml, signal, variables, memory), replaced.found);
+    readKeys(signal, layersOf(replaced.yaml, signal, variables, memory), replaced);
   const [metrics, logs] = [read('metrics'), read('logs')];
   const mistakes = [...metrics.mistakes, ...logs.mistakes];
   if (mistakes.length > 0) throw new OperatorError(orderMistakes(mistakes));
@@ -140,19 +140,17 @@ interface SignalRead {
   /** Valid only if there are no mistakes. */
   readonly keys: ConfigKeys;
   readonly mistakes: readonly Mistake[];
-  /** Of keys and values that were removed, and of variables that are not understood. */
+  /** Of deprecated keys and values, and of variables that are not understood. */
   readonly warnings: readonly Mistake[];
 }
 
 /** Variables may differ per signal, so all keys are read for each; repeated mistakes are shown once. */
-function readKeys(signal: Signal, layers: Layered, replaced: readonly Violation[]): SignalRead {
-  const found: Violation[] = [];
+function readKeys(signal: Signal, layers: Layered, replaced: Replaced): SignalRead {
+  const found: Violation[] = [...replaced.mistakes];
   const read = CONFIG.read(layers.root, [], violation => found.push(violation));
   found.push(...ruleViolations(layers.root, signal));
-  const { removed, others } = removedKeys(found);
-  const mistakes = [...layers.mistakes, ...violationMistakes(others, layers)];
-  const gone = violationMistakes([...replaced, ...removed], layers);
-  const warnings = [...gone, ...layers.warnings];
+  const mistakes = [...layers.mistakes, ...violationMistakes(found, layers)];
+  const warnings = [...violationMistakes(replaced.warnings, layers), ...layers.warnings];
   return { signal, layers, keys: read ?? bug('the root is a map'), mistakes, warnings };
 }
 

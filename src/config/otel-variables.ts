@@ -7,7 +7,7 @@
 
 import { resolve } from 'node:path';
 import type { Mistake } from '../errors.ts';
-import type { Signal } from '../model/batch.ts';
+import { type Signal, SIGNALS } from '../model/batch.ts';
 import { kindAt, type Layer, type Refusal, type Setting } from './declare.ts';
 import { CONFIG } from './keys.ts';
 import { ExpandedText, expandPath, type Expansion, type TextSources } from './secrets.ts';
@@ -64,6 +64,14 @@ const WORDS: ReadonlySet<string> = new Set([
   'telemetry.attributes',
   'log.level',
 ]);
+
+/** The names of all variables that are read. */
+export const OTEL_NAMES: readonly string[] = [
+  ...['', ...SIGNALS.map(signal => `${signal.toUpperCase()}_`)].flatMap(part =>
+    VARIABLES.map(([suffix]) => PREFIX + part + suffix),
+  ),
+  ...new Set(OWN_VARIABLES.map(([suffix]) => `OTEL_${suffix}`)),
+];
 
 /** The keys that a variable can set for one signal. */
 export const SIGNAL_KEYS: readonly string[] = VARIABLES.map(([, key]) => key);

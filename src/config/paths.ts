@@ -33,6 +33,24 @@ export function valueAt(root: unknown, path: KeyPath): unknown {
   return follow(path, root);
 }
 
+/** The paths of the values that a text such as `services[].api.key` names; `[]` is each entry of a list. */
+export function pathsAt(root: unknown, text: string): readonly KeyPath[] {
+  let found: readonly KeyPath[] = [[]];
+  for (const part of text.split('.')) {
+    const isList = part.endsWith('[]');
+    const named = found.map(path => [...path, isList ? part.slice(0, -2) : part]);
+    found = isList
+      ? named.flatMap(path => entriesAt(root, path).map((_, index) => [...path, index]))
+      : named;
+  }
+  return found.filter(path => valueAt(root, path) !== undefined);
+}
+
+function entriesAt(root: unknown, path: KeyPath): readonly unknown[] {
+  const value = valueAt(root, path);
+  return Array.isArray(value) ? value : [];
+}
+
 /** True if there is a value at a path; null means that there is none. */
 export function isSet(root: unknown, path: KeyPath): boolean {
   return (valueAt(root, path) ?? null) !== null;
@@ -46,17 +64,37 @@ export function isPlainMap(value: unknown): value is YamlMap {
 
 /** A copy of the map with the value at the path, in new blocks where there are none; as it is if a block is no map. */
 export function withValueAt(map: YamlMap, path: KeyPath, value: unknown): YamlMap {
-  const [name = '', ...rest] = path;
+  const [name = '', ...rest] = path.map(partOf);
   if (rest.length === 0) return { ...map, [name]: value };
-  const own = map[String(name)] ?? {};
+  const own = map[name] ?? {};
+  if (Array.isArray(own))
+    return { ...map, [name]: changed(own, rest, (one, inner) => withValueAt(one, inner, value)) };
   return isPlainMap(own) ? { ...map, [name]: withValueAt(own, rest, value) } : map;
 }
 
-/** A copy of the map without the value at the path, and without the blocks around it that become empty. */
+/**
+ * A copy of the map without the value at the path, and without the blocks around it that become empty, but with every
+ * entry of a list.
+ */
 export function withoutValueAt(map: YamlMap, path: KeyPath): YamlMap {
-  const [name = '', ...rest] = path.map(String);
+  const [name = '', ...rest] = path.map(partOf);
   const { [name]: own, ...others } = map;
+  if (rest.length > 0 && Array.isArray(own))
+    return { ...map, [name]: changed(own, rest, withoutValueAt) };
   if (rest.length === 0 || !isPlainMap(own)) return others;
   const left = withoutValueAt(own, rest);
-  return Object.keys(left).length === 0 ? others : { ...others, [name]: left };
+  return Object.keys(left).length === 0 ? others : { ...map, [name]: left };
+}
+
+function partOf(part: PropertyKey): string {
+  return String(part);
+}
+
+/** The list with one entry, the first part of the path, changed. */
+function changed(
+  list: readonly unknown[],
+  [index, ...rest]: readonly string[],
+  change: (entry: YamlMap, rest: KeyPath) => YamlMap,
+): readonly unknown[] {
+  return list.map((one, at) => (String(at) === index && isPlainMap(one) ? change(one, rest) : one));
 }

@@ -78,7 +78,7 @@ interface ArchivesState {
 }
 
 /** Increased when an older version cannot read the stored state. */
-const STATE_VERSION = 1;
+export const STATE_VERSION = 1;
 
 const version = z.literal(STATE_VERSION);
 const count = z.int().min(0);

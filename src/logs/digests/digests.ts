@@ -212,7 +212,7 @@ function statementOf(
 // The stored form of a table, by partition.
 
 /** Increased when an older version cannot read the stored sums. */
-const STATE_VERSION = 1;
+export const STATE_VERSION = 1;
 const amount = z.number().min(0);
 const buckets = z.array(amount).length(BOUNDS_S.length + 1);
 const SUMS = z.object({

@@ -12,7 +12,7 @@ import { UnsafeFileError } from '../../lib/private-files.ts';
 /** Marks the file as ours: `p2ot`. */
 const APPLICATION_ID = 0x70326f74;
 /** Increased with every change that an older version cannot read. */
-const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 1;
 
 // AUTOINCREMENT: without it SQLite would reuse the id of the newest row after that row was deleted.
 // The body is the last column, so that reading the others does not touch its pages. SQLite stores this text, and a file

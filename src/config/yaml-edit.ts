@@ -1,0 +1,242 @@
+// Edits one key in the text of a YAML document: gives it another value, renames it, moves it, or removes it. All other
+// lines stay as they are; comments on the key's lines go along. The caller checks what the new text says.
+
+import { type Document, isCollection, isMap, isNode, isScalar, isSeq, parseDocument } from 'yaml';
+import type { Pair, Scalar, YAMLMap } from 'yaml';
+import type { KeyPath } from './paths.ts';
+
+/** A key and the map that it is in. */
+interface Level {
+  readonly map: YAMLMap;
+  readonly pair: Pair;
+  /** The offsets of the key's name. */
+  readonly start: number;
+  readonly keyEnd: number;
+  /** The offset behind its value, without a comment. */
+  readonly end: number;
+  /** Its map is in braces. */
+  readonly isFlow: boolean;
+}
+
+export interface Edit {
+  readonly from: KeyPath;
+  /** `from` if the key stays; null if it goes. Blocks around it that become empty go too. */
+  readonly to: KeyPath | null;
+  /** The text of the new value; undefined: it stays. */
+  readonly value: string | undefined;
+}
+
+export function parseText(text: string): Document.Parsed {
+  return parseDocument(text, { schema: 'core', stringKeys: true });
+}
+
+/** The line of a key, from 1; 0 if there is none. */
+export function lineOf(text: string, path: KeyPath): number {
+  const level = levelsTo(text, path)?.at(-1);
+  return level === undefined || level === null ? 0 : text.slice(0, level.start).split('\n').length;
+}
+
+/** null for a layout that this cannot edit. */
+export function editYaml(text: string, { from, to, value }: Edit): string | null {
+  const levels = levelsTo(text, from);
+  const own = levels?.at(-1);
+  if (!levels || !own) return null;
+  const name = to?.at(-1);
+  const pair = name === undefined ? null : pairText(text, own, String(name), value);
+  const begins = (path: KeyPath): boolean => path.every((part, index) => part === from[index]);
+  if (to?.length === from.length && begins(to.slice(0, -1)) && pair !== null)
+    return splice(text, own.start, own.end, pair);
+  const target = to && blockFor(text, to);
+  const isWithin = begins(to?.slice(0, target?.depth) ?? []);
+  let cut = levels.length - 1;
+  const first = target && isWithin ? target.depth : 0;
+  while (cut > first && levels[cut - 1] && levels[cut]?.map.items.length === 1) cut--;
+  const outer = levels[cut];
+  if (!outer) return null;
+  if (to === null || target === null || pair === null) return replaced(text, outer, own, null);
+  if (isWithin && to.length === cut + 1) return replaced(text, outer, own, pair);
+  const { depth, map } = target;
+  const key = isWithin ? levels[depth]?.pair.key : map?.items.at(-1)?.key;
+  const anchor = map && isScalar(key) ? levelIn(text, map, String(key.value)) : null;
+  const blocks = to.slice(depth, -1).map(String);
+  return anchor && moved(text, { outer, own, anchor, blocks, pair });
+}
+
+function splice(text: string, start: number, end: number, by: string): string {
+  return text.slice(0, start) + by + text.slice(end);
+}
+
+/** Null in place of the index of a list; null if there is no such key. */
+function levelsTo(text: string, path: KeyPath): (Level | null)[] | null {
+  let node: unknown = parseText(text).contents;
+  const levels: (Level | null)[] = [];
+  for (const part of path) {
+    const found = isMap(node) ? levelIn(text, node, part) : null;
+    if (isSeq(node)) node = node.items[Number(part)];
+    else if (found === null) return null;
+    else node = found.pair.value;
+    levels.push(found);
+  }
+  return levels;
+}
+
+function levelIn(text: string, map: YAMLMap, name: PropertyKey): Level | null {
+  const pair = map.items.find(({ key }) => isScalar(key) && key.value === name);
+  if (pair === undefined) return null;
+  const { range } = pair.key as Scalar;
+  const [start = 0, keyEnd = 0] = range ?? [];
+  const end = text.slice(0, Math.max(endOf(pair.value), keyEnd + 1)).trimEnd().length;
+  return { map, pair, start, keyEnd, end, isFlow: map.flow === true };
+}
+
+/** The parser counts the comment behind a block as a part of the block. */
+function endOf(node: unknown): number {
+  if (!isNode(node)) return 0;
+  const last: unknown = isCollection(node) && node.flow !== true ? node.items.at(-1) : undefined;
+  if (last === undefined) return node.range?.[1] ?? 0;
+  if (isNode(last)) return endOf(last);
+  const { key, value } = last as Pair;
+  return Math.max(endOf(key), endOf(value));
+}
+
+/** The key with another name and, unless undefined, another value. */
+function pairText(text: string, own: Level, name: string, value: string | undefined): string {
+  if (value === undefined) return name + text.slice(own.keyEnd, own.end);
+  const start = isNode(own.pair.value) ? (own.pair.value.range?.[0] ?? own.end) : own.end;
+  return name + text.slice(own.keyEnd, start) + value;
+}
+
+/** The text with `pair` in place of the key `own` and of the blocks around it up to `outer`; null: without. */
+function replaced(text: string, outer: Level, own: Level, pair: string | null): string | null {
+  if (outer.isFlow) {
+    const [start, end] = pair === null ? flowSpan(outer) : [outer.start, outer.end];
+    return splice(text, start, end, pair ?? '');
+  }
+  const lines = linesOf(text, outer, own, pair);
+  return lines && splice(text, lines.start, lines.end, indented(lines.texts, lines.indent));
+}
+
+/** The pair, and the comma behind or before it. */
+function flowSpan({ map, pair, start, end }: Level): readonly [start: number, end: number] {
+  const at = map.items.indexOf(pair);
+  const [before, behind] = [map.items[at - 1], map.items[at + 1]];
+  if (behind !== undefined) return [start, (behind.key as Scalar).range?.[0] ?? end];
+  return [before === undefined ? start : Math.max(endOf(before.key), endOf(before.value)), end];
+}
+
+/** Whole lines, without their indentation. */
+interface Lines {
+  readonly start: number;
+  readonly end: number;
+  readonly indent: number;
+  readonly texts: readonly string[];
+}
+
+/** The lines of the key and of the blocks around it: their comments and, unless it goes, `pair`. */
+function linesOf(text: string, outer: Level, own: Level, pair: string | null): Lines | null {
+  const start = lineStart(text, outer.start);
+  const end = lineEnd(text, outer.end);
+  const behind = text.slice(outer.end, end).trimEnd();
+  const isWhole = text.slice(start, outer.start).trim() === '' && /^\s*(?:#.*)?$/.test(behind);
+  if (!isWhole) return null;
+  const before = text.slice(start, own.start).match(/#.*/g) ?? [];
+  const margin = own.isFlow ? 0 : own.start - lineStart(text, own.start);
+  const texts =
+    pair?.replaceAll(new RegExp(`\n {0,${String(margin)}}`, 'g'), '\n').split('\n') ?? [];
+  const last = `${texts.pop() ?? ''}${pair === null ? behind.trim() : behind}`;
+  const all = [...before, ...texts, ...(last === '' ? [] : [last])];
+  return { start, end, indent: outer.start - start, texts: all.map(line => line.trimEnd()) };
+}
+
+interface Move {
+  /** What goes: the key `own`, or the outermost block that becomes empty. */
+  readonly outer: Level;
+  readonly own: Level;
+  /** The key that it comes behind. */
+  readonly anchor: Level;
+  /** The new blocks around it. */
+  readonly blocks: readonly string[];
+  readonly pair: string;
+}
+
+function moved(text: string, { outer, own, anchor, blocks, pair }: Move): string | null {
+  const cut = cutOf(text, outer, own, pair);
+  if (cut === null) return null;
+  const { start, end, rows } = cut;
+  if (anchor.isFlow) {
+    if (!outer.isFlow) return null;
+    const inner = blocks.reduceRight((one, block) => `${block}: {${one}}`, pair);
+    return twice(text, [start, end, ''], [anchor.end, anchor.end, `, ${inner}`]);
+  }
+  const indent = anchor.start - lineStart(text, anchor.start);
+  const heads = blocks.map((block, index) => `${' '.repeat(2 * index)}${block}:`);
+  const inner = rows.map(row => ' '.repeat(2 * blocks.length) + row);
+  const at = lineEnd(text, anchor.end);
+  const added = (text[at - 1] === '\n' ? '' : '\n') + indented([...heads, ...inner], indent);
+  return twice(text, [start, end, ''], [at, at, added]);
+}
+
+/** Where the key is, with the comments directly above it, and the lines that it becomes elsewhere. */
+function cutOf(
+  text: string,
+  outer: Level,
+  own: Level,
+  pair: string,
+): { readonly start: number; readonly end: number; readonly rows: readonly string[] } | null {
+  if (outer.isFlow) {
+    const [start, end] = flowSpan(outer);
+    return { start, end, rows: [pair] };
+  }
+  const lines = linesOf(text, outer, own, pair);
+  if (lines === null) return null;
+  const above: string[] = [];
+  let { start } = lines;
+  while (start > 0) {
+    const line = text.slice(lineStart(text, start - 1), start);
+    if (!line.startsWith(`${' '.repeat(lines.indent)}#`)) break;
+    above.unshift(line.trim());
+    start -= line.length;
+  }
+  return { start, end: lines.end, rows: [...above, ...lines.texts] };
+}
+
+/** The innermost block around a path that exists, behind the first `depth` parts. It is null in a text that is no map. */
+function blockFor(
+  text: string,
+  path: KeyPath,
+): { readonly depth: number; readonly map: YAMLMap | null } {
+  const { contents } = parseText(text);
+  let map: YAMLMap | null = null;
+  let depth = 0;
+  let node: unknown = contents;
+  if (isMap(node)) map = node;
+  for (const [index, part] of path.slice(0, -1).entries()) {
+    if (isSeq(node)) node = node.items[Number(part)];
+    else node = isMap(node) ? node.get(part, true) : undefined;
+    if (isMap(node)) [map, depth] = [node, index + 1];
+  }
+  return { depth, map };
+}
+
+type Splice = readonly [start: number, end: number, by: string];
+
+/** Both edits; null if they overlap. */
+function twice(text: string, one: Splice, two: Splice): string | null {
+  const [first, last] = one[0] <= two[0] ? [one, two] : [two, one];
+  if (first[1] > last[0]) return null;
+  return splice(splice(text, ...last), ...first);
+}
+
+function indented(lines: readonly string[], indent: number): string {
+  return lines.map(line => (line === '' ? '\n' : `${' '.repeat(indent)}${line}\n`)).join('');
+}
+
+function lineStart(text: string, offset: number): number {
+  return text.lastIndexOf('\n', offset - 1) + 1;
+}
+
+/** Behind the line break, or the end of the text. */
+function lineEnd(text: string, offset: number): number {
+  const end = text.indexOf('\n', offset);
+  return end < 0 ? text.length : end + 1;
+}
