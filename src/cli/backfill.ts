@@ -78,7 +78,8 @@ export const verb: Verb = {
 };
 
 /** What was read for one target. */
-interface Filled extends Pick<HistoryReport, 'series' | 'without' | 'samples' | 'failure'> {
+interface Filled extends Pick<HistoryReport, 'series' | 'samples' | 'failure'> {
+  readonly withoutHistory: HistoryReport['without'];
   readonly page: string;
   readonly points: number;
 }
@@ -126,8 +127,11 @@ async function run(
     return 1;
   }
   const done = isDry ? null : await deliver(queue, senders, Infinity, context, since);
-  if (values.format === 'json') context.out.line(printableJson({ pages: filled, delivered: done }));
-  else {
+  if (values.format === 'json') {
+    const { accepted, rejected, aside: setAside, left, problems } = done ?? {};
+    const delivered = done && { accepted, rejected, setAside, left, problems };
+    context.out.line(printableJson({ pages: filled, delivered }));
+  } else {
     print(filled, context);
     if (done !== null) printDelivered(done, context);
   }
@@ -194,7 +198,7 @@ async function fill(
       filled.push({
         page: one.who,
         series: 0,
-        without: [],
+        withoutHistory: [],
         samples: 0,
         failure: one.line,
         points: 0,
@@ -220,9 +224,9 @@ async function fill(
     const state = (): string =>
       `${target.name}: ${formatCount(points)} points until ${new Date(history.report.doneUntilMs).toISOString()}`;
     await withProgress(context, state, read());
-    const { series, without, samples, failure } = history.report;
+    const { series, without: withoutHistory, samples, failure } = history.report;
     if (failure !== '') err.line(`${target.name}: ${failure}`);
-    filled.push({ page: target.name, series, without, samples, failure, points });
+    filled.push({ page: target.name, series, withoutHistory, samples, failure, points });
   }
   await clients.close();
   return filled;
@@ -260,14 +264,14 @@ async function roomIn(
 
 function print(filled: readonly Filled[], { out, err }: VerbContext): void {
   const head = ['PAGE', 'SERIES', 'WITHOUT HISTORY', 'SAMPLES', 'POINTS'];
-  const rows = filled.map(({ page, series, without, samples, points }) => [
+  const rows = filled.map(({ page, series, withoutHistory, samples, points }) => [
     page,
-    ...[series, without.length, samples, points].map(formatCount),
+    ...[series, withoutHistory.length, samples, points].map(formatCount),
   ]);
   printTable(out, [head, ...rows], { empty: 'no page', isWhole: true });
-  for (const { without, samples } of filled) {
+  for (const { withoutHistory, samples } of filled) {
     if (samples === 0) continue;
-    const names = [...new Set(without.map(key => key.split('{', 1)[0] ?? key))];
+    const names = [...new Set(withoutHistory.map(key => key.split('{', 1)[0] ?? key))];
     const more = names.length > NAMED_MAX ? `, and ${names.length - NAMED_MAX} more` : '';
     if (names.length > 0)
       err.line(`without history: ${names.slice(0, NAMED_MAX).join(', ')}${more}`);
