@@ -50,7 +50,10 @@ const config: ViteUserConfig = defineConfig({
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       project('unit', 'test/**/*.test.ts', 90),
-      project('e2e', 'test/e2e/**/*.test.ts', 90),
+      project('e2e', 'test/e2e/**/*.test.ts', 90, {
+        // The program is started hundreds of times.
+        env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
+      }),
       project('real', 'test/real/**/*.test.ts', 900),
       project('deploy', 'test/deploy/**/*.test.ts', 900, {
         fileParallelism: false,

@@ -119,12 +119,17 @@ export class Running {
 /** The script that a user starts. */
 export const BIN: string = new URL('../../bin/prom2otlp.js', import.meta.url).pathname;
 
-/** The environment of the program: PATH, PROM2OTLP_ENTRY if set, and the given variables. */
+/** Passed on to the program. The cache of compiled sources halves the time of a start (vitest.config.ts). */
+const INHERITED = ['PATH', 'PROM2OTLP_ENTRY', 'NODE_COMPILE_CACHE'];
+
+/** The environment of the program: what is inherited, and the given variables. */
 export function environmentWith(variables: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
-  const entry = process.env['PROM2OTLP_ENTRY'];
+  const inherited = INHERITED.flatMap(name => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
   return {
-    PATH: process.env['PATH'] ?? '',
-    ...(entry === undefined ? {} : { PROM2OTLP_ENTRY: entry }),
+    ...Object.fromEntries(inherited),
     ...variables,
   };
 }
