@@ -25,7 +25,7 @@ import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
 import { until } from '../support/program.ts';
 import { sharedClone } from './support/clone.ts';
-import { commandsOf, configurationFor, version } from './support/install-document.ts';
+import { changeOf, commandsOf, configurationFor, version } from './support/install-document.ts';
 import { type Machine, machinePart, startMachine } from './support/machine.ts';
 
 const skip = await reasonToSkip([machinePart]);
@@ -179,12 +179,22 @@ describe.skipIf(skip !== null)('a package', () => {
 
   test('.deb: an upgrade and a way back lose nothing; remove keeps files, purge deletes them', async () => {
     const [older, newer] = await build('deb');
-    const install = (name: string) => () => inMachine(`dpkg --force-confold --install ${name}`);
+    // The machine reaches no network: dpkg does what apt-get does after its downloads.
+    const install = (command: string, name: string) => () =>
+      inMachine(
+        command
+          .replace(/apt-get install (?:--allow-downgrades )?/, 'dpkg --force-confold --install ')
+          .replace(/prom2otlp_(?:NEW|OLD)_amd64\.deb/, name),
+      );
+    const [upgrade, back] = [
+      changeOf('Debian package', 'upgrade'),
+      changeOf('Debian package', 'go back'),
+    ];
     await fresh();
-    await install(older)();
+    await install(upgrade, older)();
     await configureAndStart('Debian package');
-    console.log('.deb, upgrade:', await step(version, install(newer)));
-    console.log('.deb, back:', await step(OLD, install(older)));
+    console.log('.deb, upgrade:', await step(version, install(upgrade, newer)));
+    console.log('.deb, back:', await step(OLD, install(back, older)));
     console.log('.deb:', await compare());
     await inMachine('dpkg --remove prom2otlp');
     const kept =
@@ -211,8 +221,16 @@ describe.skipIf(skip !== null)('a package', () => {
     await fresh();
     await rpm('--install', older);
     await configureAndStart('RPM');
-    console.log('.rpm, upgrade:', await step(version, () => rpm('--upgrade', newer)));
-    console.log('.rpm, back:', await step(OLD, () => rpm('--upgrade', '--oldpackage', older)));
+    const change = (command: string, name: string) => () =>
+      rpm(
+        ...command
+          .replace(/prom2otlp-(?:NEW|OLD)-1\.x86_64\.rpm/, name)
+          .split(' ')
+          .slice(1),
+      );
+    const [upgrade, back] = [changeOf('RPM', 'upgrade'), changeOf('RPM', 'go back')];
+    console.log('.rpm, upgrade:', await step(version, change(upgrade, newer)));
+    console.log('.rpm, back:', await step(OLD, change(back, older)));
     console.log('.rpm:', await compare());
     await inMachine('systemctl disable --now --quiet prom2otlp');
     await run('rpm', ['--root', machine.root, '--erase', 'prom2otlp']);

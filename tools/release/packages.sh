@@ -10,4 +10,10 @@ if [ $# -eq 0 ]; then
 fi
 mkdir -p release
 sh deploy/packages/build.sh "$1" "$2"
-mv prom2otlp[_-]*."$1" release/
+case $1-$2 in
+  rpm-amd64) made=*.x86_64.rpm ;;
+  rpm-arm64) made=*.aarch64.rpm ;;
+  *) made=*_$2.deb ;;
+esac
+# shellcheck disable=SC2086 # a pattern
+mv prom2otlp$made release/

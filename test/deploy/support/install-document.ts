@@ -25,6 +25,15 @@ export function commandsOf(section: string, page: 'install' | 'release' = 'insta
   return commands;
 }
 
+/** The command that upgrades an installation, or takes it back: a column of the table in install.md. */
+export function changeOf(installedBy: string, step: 'upgrade' | 'go back'): string {
+  const row = document.split('\n').find(line => line.startsWith(`| ${installedBy} |`)) ?? '';
+  const [upgrade = '', back = ''] = [...row.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
+  if (back === '')
+    throw new Error(`cannot find the row of ${installedBy} in docs/operate/install.md`);
+  return step === 'upgrade' ? upgrade : back;
+}
+
 /** The commands of the rehearsal in docs/operate/release.md, in their order. */
 export function rehearsal(): string[] {
   const [, commands = ''] = /^```sh\n(npm ci\n.*?)\n```$/ms.exec(release) ?? [];
