@@ -103,9 +103,10 @@ async function backfill(call: Call<typeof OPTIONS>, context: VerbContext): Promi
   } finally {
     await daemon.stop(AbortSignal.abort());
     const { directory } = daemon.config.queue;
-    // What is left goes out with the next backfill.
-    if (directory !== null && daemon.queue.points === 0)
-      await rm(directory, { recursive: true, force: true });
+    // What is left goes out with the next backfill; what was refused can be inspected.
+    const { account, points } = daemon.queue;
+    const isClean = points === 0 && (account.total().get('point/set_aside') ?? 0) === 0;
+    if (directory !== null && isClean) await rm(directory, { recursive: true, force: true });
   }
 }
 

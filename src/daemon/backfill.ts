@@ -79,7 +79,8 @@ async function* fill(
   }
   cancel();
   const { samples, without, series, failure, doneUntilMs } = history.report;
-  const cause = limit.signal.aborted ? `it took ${formatDuration(FILL_MS_MAX)}` : failure;
+  const isCut = signal.aborted && doneUntilMs < toMs;
+  const cause = isCut ? `it took ${formatDuration(FILL_MS_MAX)}` : failure;
   const counts = counters.of(BACKFILL_COUNTERS);
   counts.samples.add(samples);
   counts.gaps.add(1, cause === '' ? 'filled' : 'failed');

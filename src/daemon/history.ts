@@ -6,7 +6,6 @@ import { HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import type { Page } from '../model/page.ts';
 import { HistoryApi, type StoredSeries } from '../service/history-api.ts';
 import type { ServiceHttp } from '../service/http-client.ts';
-import type { ServiceError } from '../service/service-error.ts';
 import { PageForm, type PastPage } from '../pipeline/decode/history-pages.ts';
 
 /** One request asks for this much; half of it, and so on, while the service finds the answer too large. */
@@ -16,6 +15,8 @@ const WINDOW_MS_MIN = 5 * MINUTE_MS;
 const WINDOW_SAMPLES_MAX = 250_000;
 /** The answers to a query that is too large: 422 is Prometheus's limit of samples. */
 const TOO_LARGE: ReadonlySet<string> = new Set(['too_large', 'timeout', 'bad_request']);
+
+const SEE = 'see metrics.backfill.label';
 
 export interface Span {
   /** Both are excluded. */
@@ -28,7 +29,7 @@ export interface HistoryReport {
   /** The series of today's page that had no sample in the span, as on the page. */
   without: readonly string[];
   readonly series: number;
-  /** Why the reading ended before the end of the span; '' if it did not. */
+  /** Why something was not read; '' if everything was. Of several services, the last one's. */
   failure: string;
   /** Everything before this time was read. */
   doneUntilMs: number;
@@ -50,11 +51,14 @@ export class History {
   readonly #form: PageForm;
   readonly #options: Omit<HistoryOptions, 'page'>;
   readonly #seen = new Set<number>();
+  /** The services that can be read. */
+  readonly #names: Set<string>;
 
   constructor({ page, ...options }: HistoryOptions) {
     this.#options = options;
     this.#api = new HistoryApi(options.http, options.backfill.path);
     this.#form = new PageForm(page, { ...options, nameLabel: options.backfill.label });
+    this.#names = new Set(this.#form.names);
     this.report = {
       samples: 0,
       without: this.#form.without(new Set()),
@@ -64,51 +68,65 @@ export class History {
     };
   }
 
-  /** Ends early if the service fails; then the report says why. */
+  /**
+   * Goes on without a service whose history cannot be read, and ends early without any, or when `signal` is aborted; then
+   * the report says why.
+   */
   async *pages({ fromMs, toMs }: Span, signal?: AbortSignal): AsyncGenerator<PastPage> {
     const { report } = this;
+    const { label } = this.#options.backfill;
     report.doneUntilMs = fromMs + 1;
-    if (this.#form.names.size === 0)
-      report.failure = `the page has no label ${this.#options.backfill.label}, which names a service; see metrics.backfill.label`;
-    if (report.failure !== '') return;
+    const { size } = this.#names;
+    if (size === 0)
+      report.failure = `the page has no label ${label}, which names a service; ${SEE}`;
+    const isOver = (): boolean => signal?.aborted === true;
     let windowMs = WINDOW_MS_MAX;
-    while (report.doneUntilMs < toMs) {
+    while (this.#names.size > 0 && report.doneUntilMs < toMs && !isOver()) {
       const from = report.doneUntilMs;
       const until = Math.min(from + windowMs, toMs);
-      const mayShrink = windowMs > WINDOW_MS_MIN;
-      const read = await this.#read({ fromMs: from, toMs: until }, mayShrink, signal);
+      const read = await this.#read(
+        { fromMs: from, toMs: until },
+        windowMs > WINDOW_MS_MIN,
+        signal,
+      );
       if (read === 'too large') {
         windowMs = Math.max(windowMs / 2, WINDOW_MS_MIN);
         continue;
       }
-      if (!Array.isArray(read)) {
-        report.failure = `${read.message}; ${read.hint}`;
-        return;
-      }
       for (const page of this.#form.pagesOf(read, this.#seen)) {
+        if (isOver()) break;
         report.samples += page.samples;
         yield page;
       }
       report.without = this.#form.without(this.#seen);
-      report.doneUntilMs = until;
+      if (this.#names.size > 0 && !isOver()) report.doneUntilMs = until;
     }
+    if (isOver() && report.doneUntilMs < toMs) report.failure = 'it was stopped';
+    if (report.samples === 0 && report.failure === '')
+      report.failure = `the history has no sample of the services on the page; ${SEE}`;
   }
 
   /**
-   * The samples of all services in one window, or what has failed. A sample on the bound of two windows belongs to the
-   * later one.
+   * The samples of all services in one window. A sample on the bound of two windows belongs to the later one. A service
+   * that cannot be read is not asked again.
    */
   async #read(
     { fromMs, toMs }: Span,
     mayShrink: boolean,
     signal: AbortSignal | undefined,
-  ): Promise<StoredSeries[] | 'too large' | ServiceError> {
+  ): Promise<StoredSeries[] | 'too large'> {
     const { label } = this.#options.backfill;
     const all: StoredSeries[] = [];
     let count = 0;
-    for (const value of this.#form.names) {
+    for (const value of this.#names) {
       const read = await this.#api.read({ label, value, fromMs: fromMs - 1, toMs, signal });
-      if (!read.ok) return mayShrink && TOO_LARGE.has(read.error.reason) ? 'too large' : read.error;
+      if (!read.ok) {
+        const { reason, message, hint } = read.error;
+        if (mayShrink && TOO_LARGE.has(reason)) return 'too large';
+        this.#names.delete(value);
+        this.report.failure = `${value}: ${message}; ${hint}`;
+        continue;
+      }
       for (const series of read.series) {
         all.push(series);
         count += series.samples.length;

@@ -105,24 +105,28 @@ export class PageForm {
    * the page does not have is left out.
    */
   *pagesOf(past: readonly PastSeries[], seen: Set<number>): Generator<PastPage> {
-    const samples = past.flatMap(({ name, labels, samples: own }) => {
+    const samples: Sample[] = [];
+    const endMs = new Map<number, number>();
+    // Two stored series that are one today, such as of an old and a new instance, follow each other. One that overlaps
+    // another is left out: together they would look like a counter that falls.
+    const inTime = past.filter(({ samples: own }) => own.length > 0).sort(byFirstTime);
+    for (const { name, labels, samples: own } of inTime) {
       const names = this.#labelNames.get(name);
       const place = names && this.#byIdentity.get(identityOf(name, Object.entries(labels), names));
-      if (place === undefined) return [];
-      if (own.length > 0) seen.add(place);
-      return own.map(sample => ({ ...sample, place }));
-    });
-    samples.sort((a, b) => a.timeMs - b.timeMs);
+      const [firstMs = 0, lastMs = 0] = [own[0]?.timeMs, own.at(-1)?.timeMs];
+      if (place === undefined || firstMs <= (endMs.get(place) ?? -1)) continue;
+      endMs.set(place, lastMs);
+      seen.add(place);
+      for (const sample of own) samples.push({ ...sample, place });
+    }
     let page = new Map<number, Sample>();
-    for (const sample of samples) {
-      const former = page.get(sample.place);
-      // Two stored series that are one today, such as of two instances, may share a time.
-      if (former?.timeMs === sample.timeMs) continue;
-      if (former !== undefined) {
+    // What was measured at one time stays together: the parts of a histogram are one point.
+    for (const [, together] of [...Map.groupBy(samples, ({ timeMs }) => timeMs)].sort(byTime)) {
+      if (together.some(({ place }) => page.has(place))) {
         yield this.#render(page);
         page = new Map();
       }
-      page.set(sample.place, sample);
+      for (const sample of together) page.set(sample.place, sample);
     }
     if (page.size > 0) yield this.#render(page);
   }
@@ -155,6 +159,14 @@ interface Sample {
 export interface PastPage extends Pick<Page, 'bytes' | 'format'> {
   readonly timeMs: number;
   readonly samples: number;
+}
+
+function byFirstTime({ samples: a }: PastSeries, { samples: b }: PastSeries): number {
+  return (a[0]?.timeMs ?? 0) - (b[0]?.timeMs ?? 0);
+}
+
+function byTime([a]: readonly [number, unknown], [b]: readonly [number, unknown]): number {
+  return a - b;
 }
 
 /** The same text for a series of the page and for the stored one; labels that the page does not have do not count. */

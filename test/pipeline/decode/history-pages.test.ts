@@ -91,10 +91,37 @@ engine_up{namespace="db1",service_name="orders",server_name="a"} 0 2000
     ]);
   });
 
-  test('take one sample where two stored series are one today', () => {
-    const other = { ...A, instance: 'host:2' };
-    const series = [past(QUERIES, A, [1000, '1']), past(QUERIES, other, [1000, '1'], [2000, '2'])];
-    expect(textsOf(formOf(TODAY), series)).toHaveLength(2);
+  test('continue a series with another instance, unless both overlap', () => {
+    const later = { ...A, instance: 'host:2' };
+    const both = { ...A, instance: 'host:3' };
+    const series = [
+      past(QUERIES, later, [3000, '3']),
+      past(QUERIES, A, [1000, '1'], [2000, '2']),
+      past(QUERIES, both, [1500, '7'], [2500, '8']),
+    ];
+    const pages = textsOf(formOf(TODAY), series);
+    expect(pages.map(text => text.trim().split(' ').slice(-2).join(' '))).toEqual([
+      '1 1000',
+      '2 2000',
+      '3 3000',
+    ]);
+  });
+
+  test('keep together what was measured at one time', () => {
+    const today = `a_bucket{namespace="db1",le="+Inf"} 1
+b{namespace="db1"} 1
+a_count{namespace="db1"} 1
+`;
+    const series = [
+      past('b', {}, [5, '1'], [10, '2']),
+      past('a_bucket', { le: '+Inf' }, [10, '1']),
+      past('a_count', {}, [10, '1']),
+    ];
+    const pages = [...formOf(today).pagesOf(series, new Set())];
+    expect(pages.map(({ timeMs, samples }) => [timeMs, samples])).toEqual([
+      [5, 1],
+      [10, 3],
+    ]);
   });
 
   test('are OpenMetrics where today is', () => {
