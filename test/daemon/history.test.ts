@@ -20,7 +20,10 @@ async function read(answer: (name: string, rangeMs: number) => [number, string][
     const [, name = '', range = ''] = /"(\w+)"\}\[(\d+)ms/.exec(query) ?? [];
     ranges.push(Number(range) - 1);
     const values = answer(name, Number(range));
-    if (typeof values === 'number') return void response.writeHead(values).end('{}');
+    if (typeof values === 'number') {
+      response.writeHead(values).end('{}');
+      return;
+    }
     const result = [{ metric: { __name__: 'x', service_name: name }, values }];
     const body = JSON.stringify({ data: { resultType: 'matrix', result } });
     response.writeHead(200, { 'content-type': 'application/json' }).end(body);
