@@ -225,7 +225,7 @@ export class Pipeline<Result extends Scraped> {
     makeRoomForReads(readBytes);
   }
 
-  /** Translates what is stored of the time before the page. */
+  /** Translates the stored pages of the time before this one. */
   async #fill(target: PipelineTarget<Result>, page: Page, gather: Gather): Promise<void> {
     const { past, translation } = target;
     if (past === null) return;

@@ -1,4 +1,4 @@
-// `check --against`: what changes in what is sent when one configuration takes the place of another. Both translate the
+// `check --against`: the differences of the telemetry when one configuration takes the place of another. Both translate the
 // same pages by the daemon's own code; nothing is sent.
 
 import { resolve } from 'node:path';
@@ -70,7 +70,7 @@ interface SentByOptions {
   readonly tell: (line: string) => void;
 }
 
-/** What a configuration sends for the pages; null if one could not be read, which has been told. */
+/** What a configuration sends for the pages; null if one could not be read, which has been printed. */
 async function sentBy(
   config: Config,
   { sources, clock, tell }: SentByOptions,

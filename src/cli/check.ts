@@ -1,5 +1,5 @@
 // `check`: validates the configuration and warns of likely mistakes. --probe asks the service and the back end; --print
-// shows the effective values; --fix rewrites deprecated keys (fix-file.ts); --against shows what changes in what is sent (against.ts).
+// shows the effective values; --fix rewrites deprecated keys (fix-file.ts); --against compares the telemetry of two configurations (against.ts).
 
 import { existsSync } from 'node:fs';
 import { effectiveValues } from '../config/examine.ts';

@@ -7,7 +7,7 @@ import { oneLine, shownOptions } from './help.ts';
 import type { Offers, Option } from './options.ts';
 import { type Action, configOf, type Verb, type VerbContext } from './verb.ts';
 
-/** The answer that stands for the files of the shell. */
+/** The answer that means the files of the shell. */
 const FILES = ':files';
 
 type Spelled = Pick<Option<unknown>, 'value' | 'about' | 'short' | 'offers' | 'isHidden'>;

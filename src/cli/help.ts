@@ -1,4 +1,4 @@
-// The texts of the help that follow from the declarations: usage, options, and what stands below the help of commander:
+// The texts of the help that follow from the declarations: usage, options, and the parts below the help of commander:
 // exit codes and examples. The man page and docs/use/cli.md have the same texts.
 
 import type { Help } from 'commander';

@@ -67,7 +67,7 @@ function init(call: Call<typeof OPTIONS>, context: VerbContext): Promise<number>
     );
   const access = { config: undefined, 'service-id': undefined, ...call.values };
   return withService({ command: call.command, values: access }, context, async service => {
-    // A wrong option is told before the service is asked.
+    // A wrong option is an error before the service is asked.
     judge(configurationText(call, [ANY_SERVICE], plainLines(call)));
     const found = await readServices(service, context);
     if (found === null) return 1;
@@ -102,7 +102,7 @@ function pathFor(output: string | undefined, keyFile: string): string {
   return near.startsWith('..') || isAbsolute(near) ? path : near;
 }
 
-/** What stands below `otlp` without a profile. */
+/** The lines below `otlp` without a profile. */
 function plainLines({
   values: { endpoint = 'http://localhost:4318' },
 }: Call<typeof OPTIONS>): string {

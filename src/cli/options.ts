@@ -19,7 +19,7 @@ export interface Option<out T> {
   readonly isRepeated?: true;
   /** It works until 1.0, and is not shown. */
   readonly isHidden?: true;
-  /** A switch that stands for one value of this option; not shown. */
+  /** A switch that means one value of this option; not shown. */
   readonly alias?: { readonly name: string; readonly text: string };
   readonly read: (text: string) => unknown;
   /** Its value when it is left out. */

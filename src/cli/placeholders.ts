@@ -55,7 +55,7 @@ export class Placeholders {
     return placeholder;
   }
 
-  /** Scheme, host and port of an address; `/…` stands for a path. */
+  /** Scheme, host and port of an address; `/…` replaces a path. */
   address(text: string): string {
     const url = URL.parse(text);
     if (url === null) return TEXT;

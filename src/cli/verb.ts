@@ -12,7 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import { nearest } from '../lib/nearest.ts';
 import { file, type Option, type Options, type Values } from './options.ts';
 
-/** The file of `--output` that stands for stdout. */
+/** The file of `--output` that means stdout. */
 export const STDOUT = '-';
 
 export interface VerbContext {

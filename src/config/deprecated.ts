@@ -16,7 +16,7 @@ import {
 import { ExpandedText } from './secrets.ts';
 import type { Yaml } from './yaml.ts';
 
-/** `path` is as `otlp.compression`, or `services[].api.timeout` for each entry. An entry for a block stands for its keys. */
+/** `path` is as `otlp.compression`, or `services[].api.timeout` for each entry. An entry for a block means its keys. */
 export type Deprecated = {
   readonly path: string;
   /** The first version without the key or the value. */
@@ -112,7 +112,7 @@ export interface Replaced {
   readonly mistakes: readonly Violation[];
 }
 
-/** The YAML as if it had the replacements, which are told. */
+/** The YAML as if it had the replacements, each with a warning. */
 export function replaceDeprecated(
   yaml: Yaml<YamlMap>,
   table: readonly Deprecated[] = DEPRECATED,

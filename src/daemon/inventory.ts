@@ -45,9 +45,9 @@ export interface InventoryOptions {
 /** What lives on with a reload. */
 interface Memory {
   readonly facts: Map<string, ServiceFacts>;
-  /** Services whose maintenance has been told. */
+  /** Services whose maintenance is in the log. */
   readonly maintained: Set<string>;
-  /** APIs, by the place in the list, whose failure has been told; true for a missing right. */
+  /** APIs, by the place in the list, whose failure is in the log; true for a missing right. */
   readonly told: Map<number, boolean>;
   /** When the list was last asked for (monotonic). */
   readMs: number | null;

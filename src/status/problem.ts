@@ -114,7 +114,7 @@ function merged(group: readonly Finding[], since: string, reportedAt: string): S
 const HEADLINE_WORDS = 8;
 const WORD_LENGTH = 60;
 
-/** A sentence of HEADLINE_WORDS at most, each of WORD_LENGTH at most; `…` stands for what was cut. */
+/** A sentence of HEADLINE_WORDS at most, each of WORD_LENGTH at most; `…` replaces the rest. */
 function fewWords(text: string): string {
   const words = text.split(' ');
   const few = words

@@ -1,6 +1,6 @@
 // Stores the rows of the queue in a database in memory, or in a file in a directory. The file is locked against other
 // processes, has space in reserve for acknowledgements on a full disk, and is replaced by a salvaged copy when it is
-// damaged. If it is deleted or replaced while it is open, a new one is opened, and that is told.
+// damaged. If it is deleted or replaced while it is open, a new one is opened, with a warning.
 
 import { causeText, OperatorError } from '../../errors.ts';
 import type { CountersOf } from '../../lib/counters.ts';
