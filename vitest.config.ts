@@ -19,6 +19,9 @@ try {
 
 const heavy = ['e2e', 'real', 'deploy', 'faults', 'fuzz'].map(name => `test/${name}/**`);
 
+/** Builds what these projects start: the bundle, which is what ships. */
+const bundle = 'test/support/bundle.ts';
+
 function project(
   name: string,
   include: string,
@@ -51,17 +54,16 @@ const config: ViteUserConfig = defineConfig({
     projects: [
       project('unit', 'test/**/*.test.ts', 90),
       project('e2e', 'test/e2e/**/*.test.ts', 90, {
-        // The program is started hundreds of times.
-        env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
+        globalSetup: [bundle],
       }),
-      project('real', 'test/real/**/*.test.ts', 900),
+      project('real', 'test/real/**/*.test.ts', 900, { globalSetup: [bundle] }),
       project('deploy', 'test/deploy/**/*.test.ts', 900, {
         fileParallelism: false,
         globalSetup: ['test/deploy/support/clone.ts'],
       }),
       project('fuzz', 'test/fuzz/**/*.test.ts', 900),
       project('faults', 'test/faults/**/*.test.ts', 1800, {
-        globalSetup: ['test/faults/support/totals.ts'],
+        globalSetup: [bundle, 'test/faults/support/totals.ts'],
       }),
     ],
   },

@@ -35,8 +35,9 @@ test('the demo prints the address of its status page, shows that data flows, and
   expect(stdout).toMatch(/log records that arrived: [1-9]\d\d/);
 });
 
-test('the demo ends by itself', async () => {
-  const { code, stdout } = await run(['demo', '--for', '1s', '--port', '0']);
+test('the demo ends by itself, run from the sources as `npm start` does', async () => {
+  const sources = { PROM2OTLP_ENTRY: 'src/main.ts' };
+  const { code, stdout } = await run(['demo', '--for', '1s', '--port', '0'], sources);
   expect(stdout).toContain('log records that arrived: ');
   expect(code).toBe(0);
 });

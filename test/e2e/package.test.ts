@@ -1,15 +1,7 @@
 // The package as it is shipped: its files, one version everywhere, and the list of components.
 
 import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  globSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { FAILPOINTS, LOG_FAILPOINTS } from '../../src/lib/failpoint.ts';
@@ -80,18 +72,12 @@ test('the package has the program, its documents and the files for deployment, a
 
 test('the packed program brings all that it uses, in few bytes, with the licences of it, and exports nothing', () => {
   using files = tempDirectory();
-  // Builds in a copy: a build replaces dist/, and other tests may be running the repository's dist/.
-  const copy = join(files.path, 'copy');
-  for (const name of [...PACKED, 'src', 'tools', 'tsconfig.json'])
-    cpSync(join(root, name), join(copy, name), { recursive: true });
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   const execute = (cwd: string, command: string, ...args: readonly string[]): string =>
     execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  execute(copy, process.execPath, 'tools/build.ts');
-  const tarball = execute(copy, 'npm', 'pack', '--ignore-scripts', '--silent').trim();
+  const tarball = npm('pack', '--ignore-scripts', '--silent', '--pack-destination', files.path);
   const modules = join(files.path, 'user/node_modules');
   mkdirSync(modules, { recursive: true });
-  execute(modules, 'tar', '-xzf', join(copy, tarball));
+  execute(modules, 'tar', '-xzf', join(files.path, tarball.trim()));
   const home = join(modules, 'prom2otlp');
   renameSync(join(modules, 'package'), home);
 

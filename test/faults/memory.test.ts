@@ -2,13 +2,12 @@
 // memory: the process survives and stays within its memory, and the other services are read at every poll.
 
 import { withoutInventory } from '../../bench/without-inventory.ts';
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { gzipBomb } from '../support/faulty-delivery.ts';
 import { listen, type LoopbackServer } from '../../src/simulator/loopback-server.ts';
 import type { StatusDocument } from '../../src/status/status-report.ts';
@@ -39,12 +38,6 @@ test('the image and the unit start the program with the same flags', () => {
   expect(shippedEnvironment()).toHaveProperty('MALLOC_ARENA_MAX');
 });
 
-beforeAll(() => {
-  // Tests the bundle, which is what ships: the sources need more memory, because Node strips their types.
-  if (!isSkipped && process.env['PROM2OTLP_ENTRY'] === undefined)
-    execFileSync(process.execPath, ['tools/build.ts'], { cwd: root });
-});
-
 const GOOD = ['good1', 'good2'] as const;
 
 /** One process in its group, with a hostile service, two good ones, and a back end. */
@@ -73,10 +66,8 @@ class Scene {
       ...config,
     });
     const file = this.#files.write('prom2otlp.yaml', text);
-    const entry = process.env['PROM2OTLP_ENTRY'] ?? 'dist/main.js';
-    const { PATH: _path, ...environment } = shippedEnvironment();
+    const { PATH: _path, ...variables } = shippedEnvironment();
     const args = ['run', '--config', file];
-    const variables = { ...environment, PROM2OTLP_ENTRY: entry };
     this.#running = startUnder(this.group.wrapper, args, variables, shippedFlags());
   }
 

@@ -1,5 +1,5 @@
-// Starts the program as a user does: `node bin/prom2otlp.js VERB …` as a child process. PROM2OTLP_ENTRY chooses
-// whether the sources or the bundle run.
+// Starts the program as a user does: `node bin/prom2otlp.js VERB …` as a child process. The bundle runs, which is what
+// ships (bundle.ts); with PROM2OTLP_ENTRY=src/main.ts the sources do.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -119,19 +119,10 @@ export class Running {
 /** The script that a user starts. */
 export const BIN: string = new URL('../../bin/prom2otlp.js', import.meta.url).pathname;
 
-/** Passed on to the program. The cache of compiled sources halves the time of a start (vitest.config.ts). */
-const INHERITED = ['PATH', 'PROM2OTLP_ENTRY', 'NODE_COMPILE_CACHE'];
-
-/** The environment of the program: what is inherited, and the given variables. */
+/** The environment of the program: its path, which code runs, and the given variables. */
 export function environmentWith(variables: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
-  const inherited = INHERITED.flatMap(name => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return {
-    ...Object.fromEntries(inherited),
-    ...variables,
-  };
+  const { PATH, PROM2OTLP_ENTRY = 'dist/main.js' } = process.env;
+  return { PATH, PROM2OTLP_ENTRY, ...variables };
 }
 
 /** Starts the program. */
