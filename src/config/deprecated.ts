@@ -40,20 +40,20 @@ export type Deprecated = {
 
 // A line counts from the moment when keys.ts no longer has the key or the value. A key comes before its block.
 export const DEPRECATED: readonly Deprecated[] = [
-  { path: 'otlp.compression', since: '0.1.0', values: { auto: 'gzip' } },
+  { path: 'otlp.compression', since: '0.2.0', values: { auto: 'gzip' } },
   {
     path: 'metrics.limits.services',
-    since: '0.1.0',
+    since: '0.2.0',
     unused: 'metrics.limits.memory bounds the services that no entry names',
   },
-  { path: 'logs.shape', since: '0.1.0', unused: 'logs are pulled as archives' },
+  { path: 'logs.shape', since: '0.2.0', unused: 'logs are pulled as archives' },
   {
     path: 'logs.window.day_close_grace',
-    since: '0.1.0',
+    since: '0.2.0',
     replacedBy: 'logs.day_close_grace',
   },
-  { path: 'logs.window', since: '0.1.0', unused: 'logs are pulled as archives' },
-  { path: 'logs.limits.set_aside', since: '0.1.0', unused: 'given-up archives are not kept' },
+  { path: 'logs.window', since: '0.2.0', unused: 'logs are pulled as archives' },
+  { path: 'logs.limits.set_aside', since: '0.2.0', unused: 'given-up archives are not kept' },
 ];
 
 /** What happens to one deprecated key or value of a file. */

@@ -153,7 +153,7 @@ function nearWords(root: unknown, path: KeyPath, known: readonly string[]): Viol
   });
 }
 
-/** Before 0.1.0, the variable added its attributes to the databases, unless their entries had them. */
+/** Before 0.2.0, the variable added its attributes to the databases, unless their entries had them. */
 function resourceWarnings({ config, layers }: Judgement): Violation[] {
   const path = ['telemetry', 'attributes'];
   if (layers.metrics.sourceOf(path) === undefined) return [];

@@ -22,11 +22,11 @@ import {
   podman,
   runArgs,
 } from './support/containers.ts';
-import { commandsOf, version } from './support/install-document.ts';
+import { builtCommandsOf, version } from './support/install-document.ts';
 
 const skip = await reasonToSkip([containers]);
 
-const TAG = `localhost/prom2otlp:${version}`;
+const TAG = `localhost/prom2otlp/prom2otlp:${version}`;
 const KEY = 'key-of-the-image-test';
 const TOKEN = 'token-of-the-image-test';
 const MB = 1e6;
@@ -43,7 +43,7 @@ describe.skipIf(skip !== null)('the image', () => {
   beforeAll(async () => {
     clone = await sharedClone();
     clone.provide('docker', dockerScript);
-    await clone.once(commandsOf('Docker')[0] ?? '');
+    await clone.once(builtCommandsOf('Docker')[1] ?? '');
     simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
     closing.push(() => simulator.close());
     folder = await runFolder('image');

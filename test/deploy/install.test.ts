@@ -1,5 +1,5 @@
-// Runs the commands of docs/operate/install.md for npm, Docker, Helm and Kubernetes exactly as printed;
-// systemd.test.ts runs those for systemd. Docker is podman here. There is no cluster: kubectl's arguments are
+// Runs the commands of docs/operate/install.md for npm, Docker, Helm and Kubernetes exactly as printed, from a clone;
+// systemd.test.ts runs those for systemd, release.test.ts those that take a release from its registries. Docker is podman here. There is no cluster: kubectl's arguments are
 // compared with the manifests.
 
 import { chown, readFile, rename, writeFile } from 'node:fs/promises';
@@ -15,7 +15,13 @@ import { until } from '../support/program.ts';
 import { Receiver } from '../support/receiver.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
 import { containers, dockerScript, logsOf, podman } from './support/containers.ts';
-import { commandsOf, configurationFor, version, yamlWith } from './support/install-document.ts';
+import {
+  builtCommandsOf,
+  commandsOf,
+  configurationFor,
+  version,
+  yamlWith,
+} from './support/install-document.ts';
 import { checkObjects, kubecheck } from './support/kubecheck.ts';
 
 const noContainers = await reasonToSkip([containers]);
@@ -65,7 +71,7 @@ async function pointsArrive(): Promise<void> {
 
 test('by npm', async () => {
   await writeFiles();
-  const all = commandsOf('npm');
+  const all = builtCommandsOf('npm');
   for (const command of all.slice(0, -1)) {
     const output = await runOf(command);
     if (command.includes('--probe')) expect(output).toContain('orders');
@@ -90,7 +96,7 @@ test.skipIf(noContainers !== null)('by Docker', async () => {
   await writeFiles();
   await chown(join(clone.folder, 'api-key'), 1000, 1000);
   try {
-    for (const command of commandsOf('Docker')) {
+    for (const command of builtCommandsOf('Docker')) {
       // The simulator and the receiver listen on loopback; the document says how a container reaches it.
       const output = await runOf(command);
       if (command.includes('--probe')) expect(output).toContain('orders');
@@ -127,7 +133,7 @@ test.skipIf(noKubecheck !== null)('by Helm', async () => {
   clone.provide('helm', `exec ${(await need(kubecheck)).path} helm "$@" > helm.yaml`);
   await writeFiles();
   await writeFile(join(clone.folder, 'values.yaml'), yamlWith('repository: registry.example.com'));
-  for (const command of commandsOf('Helm')) await clone.run(command);
+  for (const command of builtCommandsOf('Helm').slice(2)) await clone.run(command);
   const { problems, objects } = await checkObjects(join(clone.folder, 'helm.yaml'));
   expect(problems).toEqual([]);
   const told = (await readFile(join(clone.folder, 'kubectl-helm.log'), 'utf8')).trim().split('\n');
@@ -140,7 +146,7 @@ test.skipIf(noKubecheck !== null)('by Helm', async () => {
   ).secret;
   expect(secret).toContain(`create secret generic ${secretName} `);
   expect(workload.spec.template.spec.containers[0].image).toBe(
-    `registry.example.com/prom2otlp:${version}`,
+    `registry.example.com/prom2otlp/prom2otlp:${version}`,
   );
   const text: string = objects.find(({ kind }) => kind === 'ConfigMap').data['prom2otlp.yaml'];
   expect(text).toContain('name: orders');

@@ -12,7 +12,7 @@ import { findProgram, run } from '../real/support/process.ts';
 import { archiveDifferences, sha256Of } from '../support/archive-differences.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
 import { archivedTag, containers, dockerScript, podman } from './support/containers.ts';
-import { cloneInto, commandsOf } from './support/install-document.ts';
+import { builtCommandsOf, cloneInto, commandsOf } from './support/install-document.ts';
 
 const noContainers = await reasonToSkip([containers]);
 const noRpm = findProgram('rpmbuild') === null;
@@ -23,8 +23,8 @@ const NOBODY = 65_534;
 const PACK = 'npm pack';
 const IMAGE = 'tools/release/image.sh';
 const CHART = 'sh deploy/packages/build.sh chart';
-const [, DEB = ''] = commandsOf('Debian package');
-const [, RPM = ''] = commandsOf('RPM');
+const [, DEB = ''] = builtCommandsOf('Debian package');
+const [, RPM = ''] = builtCommandsOf('RPM');
 const LIST =
   commandsOf('Build it again yourself', 'release').find(command => command.includes(' sbom ')) ??
   '';

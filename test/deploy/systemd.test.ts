@@ -3,7 +3,6 @@
 
 import {
   copyFileSync,
-  cpSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -20,7 +19,7 @@ import { reasonToSkip } from '../real/support/part.ts';
 import { findProgram, run, runAny } from '../real/support/process.ts';
 import { until } from '../support/program.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
-import { commandsOf, configurationFor, version } from './support/install-document.ts';
+import { builtCommandsOf, configurationFor, version } from './support/install-document.ts';
 import { type Machine, machinePart, startMachine } from './support/machine.ts';
 
 const skip = await reasonToSkip([machinePart]);
@@ -69,7 +68,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
 
   beforeAll(async () => {
     clone = await sharedClone();
-    for (const command of commandsOf('systemd').slice(0, 2)) await clone.once(command);
+    for (const command of builtCommandsOf('systemd').slice(0, 2)) await clone.once(command);
     machine = await startMachine();
     copyFileSync(process.execPath, join(machine.root, 'usr/bin/node'));
     bring();
@@ -87,7 +86,6 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
   function bring(): void {
     const home = join(machine.root, 'root/clone');
     mkdirSync(home, { recursive: true });
-    cpSync(join(clone.folder, 'deploy'), join(home, 'deploy'), { recursive: true });
     copyFileSync(
       join(clone.folder, `prom2otlp-${version}.tgz`),
       join(home, `prom2otlp-${version}.tgz`),
@@ -121,7 +119,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
   }
 
   test('it starts, scrapes with a key that nobody else can read, and queues', async () => {
-    for (const command of commandsOf('systemd').slice(2)) await inMachine(command);
+    for (const command of builtCommandsOf('systemd').slice(2)) await inMachine(command);
     expect(await property('ActiveState')).toBe('active');
     await until('points wait', async () => {
       const found = await state();
@@ -157,7 +155,9 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     await inMachine('echo another-key > /etc/prom2otlp/api-key && systemctl restart prom2otlp');
     await until('the key is refused', async () => (await state())?.isUp === false);
     const pid = await property('MainPID');
-    const install = commandsOf('systemd').find(command => command.includes('--target-directory'));
+    const install = builtCommandsOf('systemd').find(command =>
+      command.includes('--target-directory'),
+    );
     await inMachine(install ?? '');
     await until('the key is taken', async () => (await state())?.isUp === true);
     expect(await property('MainPID')).toBe(pid);
@@ -207,7 +207,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     await inMachine('systemctl disable --now --quiet prom2otlp');
     const left = '/opt/prom2otlp /etc/prom2otlp /var/lib/prom2otlp /usr/bin/node';
     await inMachine(`rm -r ${left} /etc/systemd/system/prom2otlp.service`);
-    const [install = '', build = '', ...rest] = commandsOf('Debian package');
+    const [install = '', build = '', ...rest] = builtCommandsOf('Debian package');
     await clone.once(install);
     await clone.once(build);
     const name = globSync('prom2otlp_*.deb', { cwd: clone.folder })[0] ?? '';
@@ -244,7 +244,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
   test.skipIf(withoutRpm !== null)(
     'so does the .rpm, which keeps the queue and a changed file when erased',
     async () => {
-      const [, build = '', install = '', ...rest] = commandsOf('RPM');
+      const [, build = '', install = '', ...rest] = builtCommandsOf('RPM');
       await clone.once(build);
       // The machine has no rpm: the host's works on its root, where the scripts of the package run.
       const [program = '', action = '', file = ''] = install.split(' ');

@@ -25,7 +25,13 @@ import { oracleDecodeMetrics } from '../reference/oracle.ts';
 import { otlpPoints } from '../support/otlp-points.ts';
 import { until } from '../support/program.ts';
 import { sharedClone } from './support/clone.ts';
-import { changeOf, commandsOf, configurationFor, version } from './support/install-document.ts';
+import {
+  builtCommandsOf,
+  changeOf,
+  commandsOf,
+  configurationFor,
+  version,
+} from './support/install-document.ts';
 import { type Machine, machinePart, startMachine } from './support/machine.ts';
 
 const skip = await reasonToSkip([machinePart]);
@@ -62,7 +68,7 @@ describe.skipIf(skip !== null)('a package', () => {
   beforeAll(async () => {
     const clone = await sharedClone();
     cloneFolder = clone.folder;
-    for (const command of commandsOf('systemd').slice(0, 2)) await clone.once(command);
+    for (const command of builtCommandsOf('systemd').slice(0, 2)) await clone.once(command);
     oldFolder = join(await runFolder('older-version'), 'clone');
     copyAsOlder(cloneFolder, oldFolder);
     machine = await startMachine();

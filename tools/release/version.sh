@@ -1,6 +1,6 @@
 #!/bin/sh
 # tools/release/version.sh [TAG]: prints the version. Fails unless package.json, the lock file, the chart, the Dockerfile, a
-# dated heading of CHANGELOG.md and TAG (v0.1.0), if given, all name it. Needs Node.js.
+# dated heading of CHANGELOG.md and TAG (v0.2.0), if given, all name it. Needs Node.js.
 set -eu
 version=$(node -p 'require("./package.json").version')
 wrong() { echo "cannot release $version: $1 names another version; $2" >&2; exit 1; }

@@ -58,6 +58,8 @@ export async function sharedClone(): Promise<Clone> {
     GIT_DIR: git.trim(),
     PATH: [programs, process.env['PATH']].join(delimiter),
     npm_config_prefix: join(place, 'programs'),
+    // The images that are built here, as podman names them.
+    REGISTRY: 'localhost',
   };
   if (!existsSync(stamps)) {
     await cloneInto(folder);

@@ -25,6 +25,18 @@ export function commandsOf(section: string, page: 'install' | 'release' = 'insta
   return commands;
 }
 
+/** The same installation from a clone, as the section "Build it yourself" changes it. The first two commands install and build. */
+export function builtCommandsOf(section: string): string[] {
+  const row = document.split('\n').find(line => line.startsWith(`| ${section} | \``)) ?? '';
+  const [build = '', instead = ''] = [...row.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
+  if (build === '') throw new Error(`cannot find how to build for ${section}`);
+  const [program = '', verb = ''] = instead.split(' ');
+  const isReplaced = (command: string): boolean =>
+    instead !== '' && command.startsWith(`${program} ${verb} `);
+  const rest = commandsOf(section).filter(command => !command.startsWith('curl '));
+  return ['npm ci', build, ...rest.map(command => (isReplaced(command) ? instead : command))];
+}
+
 /** The command that upgrades an installation, or takes it back: a column of the table in install.md. */
 export function changeOf(installedBy: string, step: 'upgrade' | 'go back'): string {
   const row = document.split('\n').find(line => line.startsWith(`| ${installedBy} |`)) ?? '';
