@@ -99,18 +99,23 @@ function endOf(node: unknown): number {
   return Math.max(endOf(key), endOf(value));
 }
 
-/** The key with another name and, unless undefined, another value. */
+/** The key with another name and, unless undefined, another value; both in the quotes that they had. */
 function pairText(text: string, own: Level, name: string, value: string | undefined): string {
-  if (value === undefined) return name + text.slice(own.keyEnd, own.end);
+  const quoted = (offset: number, word: string): string => {
+    const quote = /^["']/.exec(text.slice(offset))?.[0] ?? '';
+    return quote + word + quote;
+  };
+  const key = quoted(own.start, name);
+  if (value === undefined) return key + text.slice(own.keyEnd, own.end);
   const start = isNode(own.pair.value) ? (own.pair.value.range?.[0] ?? own.end) : own.end;
-  return name + text.slice(own.keyEnd, start) + value;
+  return key + text.slice(own.keyEnd, start) + quoted(start, value);
 }
 
 /** The text with `pair` in place of the key `own` and of the blocks around it up to `outer`; null: without. */
 function replaced(text: string, outer: Level, own: Level, pair: string | null): string | null {
   if (outer.isFlow) {
     const [start, end] = pair === null ? flowSpan(outer) : [outer.start, outer.end];
-    return splice(text, start, end, pair ?? '');
+    return hasComment(text, start, end, own) ? null : splice(text, start, end, pair ?? '');
   }
   const lines = linesOf(text, outer, own, pair);
   return lines && splice(text, lines.start, lines.end, indented(lines.texts, lines.indent));
@@ -122,6 +127,11 @@ function flowSpan({ map, pair, start, end }: Level): readonly [start: number, en
   const [before, behind] = [map.items[at - 1], map.items[at + 1]];
   if (behind !== undefined) return [start, (behind.key as Scalar).range?.[0] ?? end];
   return [before === undefined ? start : Math.max(endOf(before.key), endOf(before.value)), end];
+}
+
+/** There is a comment around the key; in braces, nobody can tell which key it is about. */
+function hasComment(text: string, start: number, end: number, own: Level): boolean {
+  return `${text.slice(start, own.start)}${text.slice(own.end, end)}`.includes('#');
 }
 
 /** Whole lines, without their indentation. */
@@ -139,7 +149,9 @@ function linesOf(text: string, outer: Level, own: Level, pair: string | null): L
   const behind = text.slice(outer.end, end).trimEnd();
   const isWhole = text.slice(start, outer.start).trim() === '' && /^\s*(?:#.*)?$/.test(behind);
   if (!isWhole) return null;
-  const before = text.slice(start, own.start).match(/#.*/g) ?? [];
+  // Of a key in braces, also those behind it.
+  const around = `${text.slice(start, own.start)}\n${text.slice(own.end, outer.end)}`;
+  const before = around.match(/#.*/g) ?? [];
   const margin = own.isFlow ? 0 : own.start - lineStart(text, own.start);
   const texts =
     pair?.replaceAll(new RegExp(`\n {0,${String(margin)}}`, 'g'), '\n').split('\n') ?? [];
@@ -185,7 +197,7 @@ function cutOf(
 ): { readonly start: number; readonly end: number; readonly rows: readonly string[] } | null {
   if (outer.isFlow) {
     const [start, end] = flowSpan(outer);
-    return { start, end, rows: [pair] };
+    return hasComment(text, start, end, own) ? null : { start, end, rows: [pair] };
   }
   const lines = linesOf(text, outer, own, pair);
   if (lines === null) return null;
