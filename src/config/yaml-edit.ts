@@ -1,7 +1,7 @@
 // Edits one key in the text of a YAML document: gives it another value, renames it, moves it, or removes it. All other
 // lines stay as they are; comments on the key's lines go along. The caller checks what the new text says.
 
-import { type Document, isCollection, isMap, isNode, isScalar, isSeq, parseDocument } from 'yaml';
+import { type Document, isCollection, isMap, isNode, isScalar, parseDocument } from 'yaml';
 import type { Pair, Scalar, YAMLMap } from 'yaml';
 import type { KeyPath } from './paths.ts';
 
@@ -32,15 +32,15 @@ export function parseText(text: string): Document.Parsed {
 
 /** The line of a key, from 1; 0 if there is none. */
 export function lineOf(text: string, path: KeyPath): number {
-  const level = levelsTo(text, path)?.at(-1);
-  return level === undefined || level === null ? 0 : text.slice(0, level.start).split('\n').length;
+  const level = levelsTo(text, path).at(-1);
+  return level ? text.slice(0, level.start).split('\n').length : 0;
 }
 
 /** null for a layout that this cannot edit. */
 export function editYaml(text: string, { from, to, value }: Edit): string | null {
   const levels = levelsTo(text, from);
-  const own = levels?.at(-1);
-  if (!levels || !own) return null;
+  const own = levels.at(-1);
+  if (!own) return null;
   const name = to?.at(-1);
   const pair = name === undefined ? null : pairText(text, own, String(name), value);
   const begins = (path: KeyPath): boolean => path.every((part, index) => part === from[index]);
@@ -66,18 +66,13 @@ function splice(text: string, start: number, end: number, by: string): string {
   return text.slice(0, start) + by + text.slice(end);
 }
 
-/** Null in place of the index of a list; null if there is no such key. */
-function levelsTo(text: string, path: KeyPath): (Level | null)[] | null {
-  let node: unknown = parseText(text).contents;
-  const levels: (Level | null)[] = [];
-  for (const part of path) {
-    const found = isMap(node) ? levelIn(text, node, part) : null;
-    if (isSeq(node)) node = node.items[Number(part)];
-    else if (found === null) return null;
-    else node = found.pair.value;
-    levels.push(found);
-  }
-  return levels;
+/** Null in place of the index of a list, and where there is no such key. */
+function levelsTo(text: string, path: KeyPath): (Level | null)[] {
+  const document = parseText(text);
+  return path.map((part, index) => {
+    const map = document.getIn(path.slice(0, index), true);
+    return isMap(map) ? levelIn(text, map, part) : null;
+  });
 }
 
 function levelIn(text: string, map: YAMLMap, name: PropertyKey): Level | null {
@@ -217,17 +212,12 @@ function blockFor(
   text: string,
   path: KeyPath,
 ): { readonly depth: number; readonly map: YAMLMap | null } {
-  const { contents } = parseText(text);
-  let map: YAMLMap | null = null;
-  let depth = 0;
-  let node: unknown = contents;
-  if (isMap(node)) map = node;
-  for (const [index, part] of path.slice(0, -1).entries()) {
-    if (isSeq(node)) node = node.items[Number(part)];
-    else node = isMap(node) ? node.get(part, true) : undefined;
-    if (isMap(node)) [map, depth] = [node, index + 1];
+  const document = parseText(text);
+  for (let depth = path.length - 1; depth >= 0; depth--) {
+    const map = document.getIn(path.slice(0, depth), true);
+    if (isMap(map)) return { depth, map };
   }
-  return { depth, map };
+  return { depth: 0, map: null };
 }
 
 type Splice = readonly [start: number, end: number, by: string];
