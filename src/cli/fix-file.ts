@@ -1,13 +1,11 @@
 // `check --fix`: replaces the file of a valid configuration by one without deprecated keys (config/fix.ts), at once, with
 // the same owner and permissions.
 
-import { realpathSync, statSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { type FileHandle, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fixText } from '../config/fix.ts';
 import { judgeFile } from '../config/load.ts';
-import { readTextFile } from '../config/text-file.ts';
-import { bug } from '../errors.ts';
 import { syncDirectory } from '../lib/private-files.ts';
 import { refuseFile, type VerbContext, writeNewFile } from './verb.ts';
 
@@ -17,21 +15,19 @@ export async function fixFile(
   { environment, out, err }: VerbContext,
 ): Promise<boolean> {
   judgeFile({ file, environment });
-  const found = readTextFile(file);
-  const { text, changes, left } = fixText('text' in found ? found.text : bug('it was read'));
+  const { text, changes, left } = fixText(readFileSync(file, 'utf8'));
   if (changes.length > 0) await replaceFile(file, text);
   for (const change of changes) out.line(change);
   for (const key of left)
     err.line(
-      `cannot rewrite ${key}: its lines have an anchor, an alias or an unusual layout; edit them by hand`,
+      `cannot rewrite ${key}: its lines have an anchor, an alias, a comment in braces or an unusual layout; edit them by hand`,
     );
   if (changes.length > 0) out.line(`${file}: rewritten`);
-  else if (left.length === 0) out.line(`${file}: nothing is deprecated`);
+  else if (left.length === 0) out.line(`${file}: nothing to rewrite`);
   return left.length === 0;
 }
 
-const HINT =
-  'remove it if it exists; run this as the owner of the file, or edit what the file is made from';
+const HINT = 'run this as the owner of the file, or edit what the file is made from';
 
 /** A link stays; the file that it leads to is replaced. */
 async function replaceFile(file: string, text: string): Promise<void> {
@@ -46,6 +42,10 @@ async function replaceFile(file: string, text: string): Promise<void> {
     await to.sync();
     await rename(next, path);
   };
-  await writeNewFile(next, to => write(to).catch(refuseFile(path, HINT)), HINT);
+  await writeNewFile(
+    next,
+    to => write(to).catch(refuseFile(path, HINT)),
+    `remove it if it exists; ${HINT}`,
+  );
   syncDirectory(dirname(path));
 }

@@ -17,9 +17,11 @@ export interface Fixed {
 
 /** `text` is that of a valid configuration. */
 export function fixText(text: string, table: readonly Deprecated[] = DEPRECATED): Fixed {
-  // Windows ends its lines with two characters.
+  // Windows ends its lines with two characters, and may begin the file with a mark.
   const isTwo = text.includes('\r\n') && !/(?:^|[^\r])\n/.test(text);
-  const before = isTwo ? text.replaceAll('\r\n', '\n') : text;
+  const mark = text.startsWith('\uFEFF') ? '\uFEFF' : '';
+  const own = text.slice(mark.length);
+  const before = isTwo ? own.replaceAll('\r\n', '\n') : own;
   let fixed = before;
   const done: Step[] = [];
   const left: string[] = [];
@@ -38,7 +40,7 @@ export function fixText(text: string, table: readonly Deprecated[] = DEPRECATED)
     }
   done.sort((a, b) => lineOf(before, a.from) - lineOf(before, b.from));
   const changes = done.flatMap(step => changeOf(step, before, fixed));
-  return { text: isTwo ? fixed.replaceAll('\n', '\r\n') : fixed, changes, left };
+  return { text: mark + (isTwo ? fixed.replaceAll('\n', '\r\n') : fixed), changes, left };
 }
 
 function changeOf({ from, to, change }: Step, before: string, after: string): string[] {
@@ -55,7 +57,8 @@ function dataOf(text: string): YamlMap | undefined {
   const document = parseText(text);
   if (document.errors.length > 0) return undefined;
   try {
-    const data: unknown = document.toJS();
+    // The file was judged, so its aliases are not too many.
+    const data: unknown = document.toJS({ maxAliasCount: -1 });
     return isPlainMap(data) ? data : undefined;
   } catch {
     // An alias has lost its anchor.

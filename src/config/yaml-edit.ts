@@ -1,7 +1,7 @@
 // Edits one key in the text of a YAML document: gives it another value, renames it, moves it, or removes it. All other
 // lines stay as they are; comments on the key's lines go along. The caller checks what the new text says.
 
-import { type Document, isCollection, isMap, isNode, isScalar, isSeq, parseDocument } from 'yaml';
+import { type Document, isCollection, isMap, isNode, isScalar, parseDocument } from 'yaml';
 import type { Pair, Scalar, YAMLMap } from 'yaml';
 import type { KeyPath } from './paths.ts';
 
@@ -32,15 +32,15 @@ export function parseText(text: string): Document.Parsed {
 
 /** The line of a key, from 1; 0 if there is none. */
 export function lineOf(text: string, path: KeyPath): number {
-  const level = levelsTo(text, path)?.at(-1);
-  return level === undefined || level === null ? 0 : text.slice(0, level.start).split('\n').length;
+  const level = levelsTo(text, path).at(-1);
+  return level ? text.slice(0, level.start).split('\n').length : 0;
 }
 
 /** null for a layout that this cannot edit. */
 export function editYaml(text: string, { from, to, value }: Edit): string | null {
   const levels = levelsTo(text, from);
-  const own = levels?.at(-1);
-  if (!levels || !own) return null;
+  const own = levels.at(-1);
+  if (!own) return null;
   const name = to?.at(-1);
   const pair = name === undefined ? null : pairText(text, own, String(name), value);
   const begins = (path: KeyPath): boolean => path.every((part, index) => part === from[index]);
@@ -66,18 +66,13 @@ function splice(text: string, start: number, end: number, by: string): string {
   return text.slice(0, start) + by + text.slice(end);
 }
 
-/** Null in place of the index of a list; null if there is no such key. */
-function levelsTo(text: string, path: KeyPath): (Level | null)[] | null {
-  let node: unknown = parseText(text).contents;
-  const levels: (Level | null)[] = [];
-  for (const part of path) {
-    const found = isMap(node) ? levelIn(text, node, part) : null;
-    if (isSeq(node)) node = node.items[Number(part)];
-    else if (found === null) return null;
-    else node = found.pair.value;
-    levels.push(found);
-  }
-  return levels;
+/** Null in place of the index of a list, and where there is no such key. */
+function levelsTo(text: string, path: KeyPath): (Level | null)[] {
+  const document = parseText(text);
+  return path.map((part, index) => {
+    const map = document.getIn(path.slice(0, index), true);
+    return isMap(map) ? levelIn(text, map, part) : null;
+  });
 }
 
 function levelIn(text: string, map: YAMLMap, name: PropertyKey): Level | null {
@@ -99,18 +94,23 @@ function endOf(node: unknown): number {
   return Math.max(endOf(key), endOf(value));
 }
 
-/** The key with another name and, unless undefined, another value. */
+/** The key with another name and, unless undefined, another value; both in the quotes that they had. */
 function pairText(text: string, own: Level, name: string, value: string | undefined): string {
-  if (value === undefined) return name + text.slice(own.keyEnd, own.end);
+  const quoted = (offset: number, word: string): string => {
+    const quote = /^["']/.exec(text.slice(offset))?.[0] ?? '';
+    return quote + word + quote;
+  };
+  const key = quoted(own.start, name);
+  if (value === undefined) return key + text.slice(own.keyEnd, own.end);
   const start = isNode(own.pair.value) ? (own.pair.value.range?.[0] ?? own.end) : own.end;
-  return name + text.slice(own.keyEnd, start) + value;
+  return key + text.slice(own.keyEnd, start) + quoted(start, value);
 }
 
 /** The text with `pair` in place of the key `own` and of the blocks around it up to `outer`; null: without. */
 function replaced(text: string, outer: Level, own: Level, pair: string | null): string | null {
   if (outer.isFlow) {
     const [start, end] = pair === null ? flowSpan(outer) : [outer.start, outer.end];
-    return splice(text, start, end, pair ?? '');
+    return hasComment(text, start, end, own) ? null : splice(text, start, end, pair ?? '');
   }
   const lines = linesOf(text, outer, own, pair);
   return lines && splice(text, lines.start, lines.end, indented(lines.texts, lines.indent));
@@ -122,6 +122,11 @@ function flowSpan({ map, pair, start, end }: Level): readonly [start: number, en
   const [before, behind] = [map.items[at - 1], map.items[at + 1]];
   if (behind !== undefined) return [start, (behind.key as Scalar).range?.[0] ?? end];
   return [before === undefined ? start : Math.max(endOf(before.key), endOf(before.value)), end];
+}
+
+/** There is a comment around the key; in braces, nobody can tell which key it is about. */
+function hasComment(text: string, start: number, end: number, own: Level): boolean {
+  return `${text.slice(start, own.start)}${text.slice(own.end, end)}`.includes('#');
 }
 
 /** Whole lines, without their indentation. */
@@ -139,7 +144,9 @@ function linesOf(text: string, outer: Level, own: Level, pair: string | null): L
   const behind = text.slice(outer.end, end).trimEnd();
   const isWhole = text.slice(start, outer.start).trim() === '' && /^\s*(?:#.*)?$/.test(behind);
   if (!isWhole) return null;
-  const before = text.slice(start, own.start).match(/#.*/g) ?? [];
+  // Of a key in braces, also those behind it.
+  const around = `${text.slice(start, own.start)}\n${text.slice(own.end, outer.end)}`;
+  const before = around.match(/#.*/g) ?? [];
   const margin = own.isFlow ? 0 : own.start - lineStart(text, own.start);
   const texts =
     pair?.replaceAll(new RegExp(`\n {0,${String(margin)}}`, 'g'), '\n').split('\n') ?? [];
@@ -185,7 +192,7 @@ function cutOf(
 ): { readonly start: number; readonly end: number; readonly rows: readonly string[] } | null {
   if (outer.isFlow) {
     const [start, end] = flowSpan(outer);
-    return { start, end, rows: [pair] };
+    return hasComment(text, start, end, own) ? null : { start, end, rows: [pair] };
   }
   const lines = linesOf(text, outer, own, pair);
   if (lines === null) return null;
@@ -205,17 +212,12 @@ function blockFor(
   text: string,
   path: KeyPath,
 ): { readonly depth: number; readonly map: YAMLMap | null } {
-  const { contents } = parseText(text);
-  let map: YAMLMap | null = null;
-  let depth = 0;
-  let node: unknown = contents;
-  if (isMap(node)) map = node;
-  for (const [index, part] of path.slice(0, -1).entries()) {
-    if (isSeq(node)) node = node.items[Number(part)];
-    else node = isMap(node) ? node.get(part, true) : undefined;
-    if (isMap(node)) [map, depth] = [node, index + 1];
+  const document = parseText(text);
+  for (let depth = path.length - 1; depth >= 0; depth--) {
+    const map = document.getIn(path.slice(0, depth), true);
+    if (isMap(map)) return { depth, map };
   }
-  return { depth, map };
+  return { depth: 0, map: null };
 }
 
 type Splice = readonly [start: number, end: number, by: string];

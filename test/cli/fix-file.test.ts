@@ -2,8 +2,9 @@
 // What it prints is in test/transcripts/check/fix.txt.
 
 import * as fs from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { verb } from '../../src/cli/check.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { callVerb } from '../support/verb-context.ts';
@@ -41,13 +42,29 @@ test('keeps a link, the permissions and the owner, and prints no value', async (
   expect(fs.readdirSync(directory).sort()).toEqual(['link.yaml', 'prom2otlp.yaml']);
 });
 
+test('leaves the file if the write fails, and does not tell to remove it', async () => {
+  const { directory, file } = configuration();
+  const handle = await fs.promises.open(file);
+  const sync = vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'sync');
+  await handle.close();
+  sync.mockRejectedValue(new Error('the disk is ill'));
+  onTestFinished(() => sync.mockRestore());
+  const { code, err } = await callVerb(verb, ['--config', file, '--fix']);
+  expect(code).toBeNull();
+  expect(err).toMatch(
+    /^cannot write ".*prom2otlp\.yaml": the disk is ill; run this as the owner of the file, or /,
+  );
+  expect(fs.readFileSync(file, 'utf8')).toBe(OLD);
+  expect(fs.readdirSync(directory)).toEqual(['prom2otlp.yaml']);
+});
+
 test('leaves the file alone if it cannot write beside it', async () => {
   const { directory, file } = configuration();
   // A former attempt was cut off, or another one runs.
   fs.writeFileSync(`${file}.new`, 'x');
   const { code, err } = await callVerb(verb, ['--config', file, '--fix']);
   expect(code).toBeNull();
-  expect(err).toMatch(/^cannot write ".*prom2otlp\.yaml\.new": it exists; /);
+  expect(err).toMatch(/^cannot write ".*prom2otlp\.yaml\.new": it exists; remove it /);
   expect(fs.readFileSync(file, 'utf8')).toBe(OLD);
   expect(fs.readdirSync(directory).sort()).toEqual(['prom2otlp.yaml', 'prom2otlp.yaml.new']);
 });

@@ -179,6 +179,18 @@ describe('the text of a file', () => {
     ],
     ['a key without effect', 'x: 1\n# why\ngone: 5 # now\ny: 2\n', 'x: 1\n# why\n# now\ny: 2\n'],
     ['a key in quotes', '"gone": {a: [1, 2]}\ny: 2\n', 'y: 2\n'],
+    ['JSON', '{"a":{"b":"1"},"c":{"f":1}}', '{"c":{"f":1, "d":"1"}}'],
+    ['a byte order mark', '\uFEFFgone: 5\nc: {}\n', '\uFEFFc: {}\n'],
+    [
+      'more aliases than the parser takes by itself',
+      `api: &a {k: 1}\nall: [${'*a, '.repeat(200)}]\ngone: 5\n`,
+      `api: &a {k: 1}\nall: [${'*a, '.repeat(200)}]\n`,
+    ],
+    [
+      'comments within braces that go',
+      'metrics:\n  old: { # a\n    pause: 5s, # b\n  } # c\n',
+      'metrics:\n  new:\n    # a\n    # b\n    interval: 5s # c\n',
+    ],
   ];
 
   test.each(cases)('%s', (_, old, fixed) => {
@@ -189,6 +201,9 @@ describe('the text of a file', () => {
     ['an anchor that is used', 'gone: &g 1\ny: *g\n', 'gone'],
     ['a block in place of braces', 'a:\n  b: 1\n  e: 2\nc: {f: 1}\n', 'a.b'],
     ['an explicit key', '? gone\n: 1\n', 'gone'],
+    ['braces with a comment behind', '{\n  gone: 1, # a\n  y: 2, # b\n}\n', 'gone'],
+    ['braces with a comment before', '{\n  y: 2, # b\n  gone: 1 # a\n}\n', 'gone'],
+    ['braces with a comment that would move', '{\n  c: {f: 1}, # c\n  a: {b: 1}\n}\n', 'a.b'],
   ])('%s stays as it is', (_, old, key) => {
     expect(fixText(old, table)).toEqual({ text: old, changes: [], left: [key] });
   });
