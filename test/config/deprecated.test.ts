@@ -39,7 +39,7 @@ describe('a file with every key of an earlier commit', () => {
     expect(found.config.services.map(({ id }) => id)).toEqual(['dbpgf12345678']);
     for (const warning of warnings)
       expect(warning).toMatch(
-        /all-keys\.old\.yaml:\d+:\d+: [\w.]+: .*since 0\.1\.0.*; .*`prom2otlp check --fix`/,
+        /all-keys\.old\.yaml:\d+:\d+: [\w.]+: .*since 0\.2\.0.*; .*`prom2otlp check --fix`/,
       );
     expect(warningMistakes(found, false).map(formatMistake)).toEqual(
       expect.arrayContaining(warnings),
