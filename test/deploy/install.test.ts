@@ -5,24 +5,16 @@
 import { chown, readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { systemClock as clock } from '../../src/lib/clock.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkoutFolder } from '../real/support/folder.ts';
 import { need, reasonToSkip } from '../real/support/part.ts';
 import { startServer } from '../real/support/process.ts';
 import { until } from '../support/program.ts';
-import { Receiver } from '../support/receiver.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
 import { containers, dockerScript, logsOf, podman } from './support/containers.ts';
-import {
-  builtCommandsOf,
-  commandsOf,
-  configurationFor,
-  version,
-  yamlWith,
-} from './support/install-document.ts';
+import { builtCommandsOf, commandsOf, version, yamlWith } from './support/install-document.ts';
 import { checkObjects, kubecheck } from './support/kubecheck.ts';
+import { type Reader, startReader } from './support/reader.ts';
 
 const noContainers = await reasonToSkip([containers]);
 const noKubecheck = await reasonToSkip([kubecheck]);
@@ -30,47 +22,24 @@ const noKubecheck = await reasonToSkip([kubecheck]);
 const runbooks = await readFile(join(checkoutFolder, 'docs/operate/runbooks.md'), 'utf8');
 const KEY = 'key-of-the-install-test';
 
-let simulator: Simulator;
-let receiver: Receiver;
+let reader: Reader;
 let clone: Clone;
 
 beforeAll(async () => {
-  simulator = await startSimulator({ clock, key: KEY, refreshMs: 1000 });
-  receiver = await Receiver.start();
+  reader = await startReader(KEY);
   clone = await sharedClone();
 });
 afterAll(async () => {
-  await simulator.close();
-  await receiver.close();
+  await reader[Symbol.asyncDispose]();
 });
-
-// Each test starts another daemon, which knows nothing of the daemons before.
-beforeEach(() => receiver.gate.anotherSender());
-
-/** The two files that every start begins with. */
-async function writeFiles(): Promise<void> {
-  const [service] = simulator.world.services;
-  const place = {
-    serviceUrl: simulator.url,
-    otlpUrl: receiver.url,
-    serviceId: service?.id ?? '',
-  };
-  await writeFile(join(clone.folder, 'api-key'), `${KEY}\n`);
-  await writeFile(join(clone.folder, 'prom2otlp.yaml'), configurationFor(place));
-}
 
 /** Runs a command. Installs, packs and builds only once per run: another test may have done it. */
 function runOf(command: string): Promise<string> {
   return /^(npm|docker build) (?!install)/.test(command) ? clone.once(command) : clone.run(command);
 }
 
-async function pointsArrive(): Promise<void> {
-  const before = receiver.counters.length;
-  await until('points arrive', () => receiver.counters.length > before, 60_000);
-}
-
 test('by npm', async () => {
-  await writeFiles();
+  reader.writeFiles(clone.folder);
   const all = builtCommandsOf('npm');
   for (const command of all.slice(0, -1)) {
     const output = await runOf(command);
@@ -85,7 +54,7 @@ test('by npm', async () => {
     folder: clone.folder,
     isReady: async () => (await fetch('http://127.0.0.1:9464/readyz')).ok,
   });
-  await pointsArrive();
+  await reader.pointsArrive();
   await daemon.stop();
   expect(await daemon.exited).toBe(0);
   expect(await readFile(daemon.log, 'utf8')).not.toContain(KEY);
@@ -93,7 +62,7 @@ test('by npm', async () => {
 
 test.skipIf(noContainers !== null)('by Docker', async () => {
   clone.provide('docker', dockerScript);
-  await writeFiles();
+  reader.writeFiles(clone.folder);
   await chown(join(clone.folder, 'api-key'), 1000, 1000);
   try {
     for (const command of builtCommandsOf('Docker')) {
@@ -101,7 +70,7 @@ test.skipIf(noContainers !== null)('by Docker', async () => {
       const output = await runOf(command);
       if (command.includes('--probe')) expect(output).toContain('orders');
     }
-    await pointsArrive();
+    await reader.pointsArrive();
     // `logs tail` needs a temporary file, for the archive.
     const tail = 'docker exec prom2otlp node bin/prom2otlp.js logs tail --type error-log';
     expect(await clone.run(tail)).not.toBe('');
@@ -131,7 +100,7 @@ test.skipIf(noContainers !== null)('by Docker', async () => {
 test.skipIf(noKubecheck !== null)('by Helm', async () => {
   clone.provide('kubectl', `printf '%s\\n' "$*" >> kubectl-helm.log`);
   clone.provide('helm', `exec ${(await need(kubecheck)).path} helm "$@" > helm.yaml`);
-  await writeFiles();
+  reader.writeFiles(clone.folder);
   await writeFile(join(clone.folder, 'values.yaml'), yamlWith('repository: registry.example.com'));
   for (const command of builtCommandsOf('Helm').slice(2)) await clone.run(command);
   const { problems, objects } = await checkObjects(join(clone.folder, 'helm.yaml'));
@@ -154,7 +123,7 @@ test.skipIf(noKubecheck !== null)('by Helm', async () => {
 
 test.skipIf(noKubecheck !== null)('by Kubernetes', async () => {
   clone.provide('kubectl', `printf '%s\\n' "$*" >> kubectl.log`);
-  await writeFiles();
+  reader.writeFiles(clone.folder);
   for (const command of commandsOf('Kubernetes')) await clone.run(command);
   const told = (await readFile(join(clone.folder, 'kubectl.log'), 'utf8')).trim().split('\n');
   const [namespace, secret, apply, rollout, logs] = told;

@@ -1,18 +1,26 @@
 // A release on loopback, by the commands of docs/operate/release.md: built in the clone, published to registries of this
-// machine, then installed, pulled and verified as a user does. The key is made for the test. A changed byte is found.
+// machine, then verified, installed and started as docs/operate/install.md and README.md say (systemd.test.ts does so with
+// the .deb, the .rpm and the unit). The key is made for the test. A changed byte is found.
 
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { chown, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkoutFolder, runFolder } from '../real/support/folder.ts';
 import { need, type Preparable, reasonToSkip } from '../real/support/part.ts';
-import { findProgram, run, runAny } from '../real/support/process.ts';
+import { findProgram, run, runAny, startServer } from '../real/support/process.ts';
 import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
 import { containers, dockerScript, podman, runArgs } from './support/containers.ts';
-import { rehearsal, version } from './support/install-document.ts';
-import { checkChart, kubecheck } from './support/kubecheck.ts';
+import {
+  commandsOf,
+  readmeCommand,
+  rehearsal,
+  version,
+  yamlWith,
+} from './support/install-document.ts';
+import { checkChart, checkObjects, kindOf, kubecheck } from './support/kubecheck.ts';
+import { type Reader, startReader } from './support/reader.ts';
 import {
   actionlint,
   cosign,
@@ -37,6 +45,7 @@ describe.skipIf(skip !== null)('a release', () => {
   let clone: Clone;
   let images: RegistryRunning;
   let packages: NpmRegistry;
+  let reader: Reader;
   let folder = '';
   let output = '';
   const release = (name: string): string => join(clone.folder, 'release', name);
@@ -45,6 +54,7 @@ describe.skipIf(skip !== null)('a release', () => {
   beforeAll(async () => {
     clone = await sharedClone();
     folder = await runFolder('release');
+    reader = await startReader('key-of-the-release-test');
     images = await startImageRegistry();
     packages = await startNpmRegistry(TOKEN);
     clone.provide('docker', dockerScript);
@@ -55,6 +65,7 @@ describe.skipIf(skip !== null)('a release', () => {
     writeFileSync(join(folder, 'npmrc'), npmrc);
   });
   afterAll(async () => {
+    await reader?.[Symbol.asyncDispose]();
     await images?.stop();
     await packages?.close();
     if (folder !== '') await rm(folder, { recursive: true, force: true });
@@ -70,6 +81,16 @@ describe.skipIf(skip !== null)('a release', () => {
     const settings = Object.entries({ ...env, NPM_CONFIG_USERCONFIG: `${folder}/npmrc` });
     const exports = settings.map(([name, value]) => `export ${name}='${value}'`);
     return await clone.run([...exports, command].join('\n'));
+  }
+
+  /** A user without a clone: a folder with the key and the configuration. */
+  async function userWith(
+    variables: Readonly<Record<string, string>>,
+  ): Promise<{ home: string; does(command: string): Promise<string> }> {
+    const home = await runFolder('user');
+    reader.writeFiles(home);
+    const env = { ...clone.environment, ...variables };
+    return { home, does: command => run('bash', ['-ec', command], { folder: home, env }) };
   }
 
   test('has workflows that the linter accepts', async () => {
@@ -121,11 +142,48 @@ describe.skipIf(skip !== null)('a release', () => {
     expect(output).not.toMatch(/canary-/);
   });
 
-  test('is installed from the registry of npm', async () => {
-    const prefix = join(folder, 'prefix');
-    const command = `npm install --global --prefix '${prefix}' --registry ${packages.url}`;
-    await clone.run(`${command} --silent prom2otlp@${version}`);
-    expect(await run(join(prefix, 'bin/prom2otlp'), ['--version'])).toContain(version);
+  test('is installed from the registry of npm, and runs', async () => {
+    const bin = join(folder, 'prefix/bin');
+    const variables = {
+      NPM_CONFIG_REGISTRY: packages.url,
+      npm_config_prefix: join(folder, 'prefix'),
+      PATH: `${bin}:${process.env['PATH'] ?? ''}`,
+    };
+    const { home, does } = await userWith(variables);
+    const commands = commandsOf('npm');
+    const [program = '', ...args] = commands.pop()?.split(' ') ?? [];
+    for (const command of commands) await does(command);
+    const daemon = await startServer({
+      name: 'daemon',
+      command: join(bin, program),
+      args,
+      folder: home,
+      isReady: async () => (await fetch('http://127.0.0.1:9464/readyz')).ok,
+    });
+    await reader.pointsArrive();
+    await daemon.stop();
+    expect(await daemon.exited).toBe(0);
+    await does(readmeCommand('npm'));
+    expect(await does('prom2otlp --version')).toContain(version);
+  });
+
+  test('has an image that runs, as install.md and README.md say', async () => {
+    const { home, does } = await userWith({ REGISTRY: images.address });
+    await chown(join(home, 'api-key'), 1000, 1000);
+    const image = `${images.address}/prom2otlp/prom2otlp:${version}`;
+    await podman(['pull', '--tls-verify=false', '--signature-policy', policyFile(), image]);
+    const [inReadme, documented] = [readmeCommand('Docker'), commandsOf('Docker')];
+    // The two steps before it put the files into the folder `etc`.
+    for (const commands of [documented, [...documented.slice(0, 2), `${inReadme} > id`]])
+      try {
+        for (const command of commands) await does(command);
+        await reader.pointsArrive();
+      } finally {
+        const id = await does('cat id 2>/dev/null || echo prom2otlp');
+        await podman(['rm', '--force', '--ignore', id.trim()]);
+        await podman(['volume', 'rm', '--force', 'prom2otlp']);
+      }
+    await podman(['rmi', image]);
   });
 
   test('has an image that is pulled by its digest, with the components of its list', async () => {
@@ -152,6 +210,20 @@ describe.skipIf(skip !== null)('a release', () => {
     writeFileSync(file, '{"default":[{"type":"insecureAcceptAnything"}]}');
     return file;
   }
+
+  test('has a chart that names the image, as install.md and README.md say', async () => {
+    const { home, does } = await userWith({ REGISTRY: images.address });
+    writeFileSync(join(home, 'values.yaml'), yamlWith('repository: registry.example.com'));
+    const documented = commandsOf('Helm').find(command => command.startsWith('helm ')) ?? '';
+    for (const command of [documented, readmeCommand('Helm')]) {
+      await does(`${command} > objects.yaml`);
+      const { problems, objects } = await checkObjects(join(home, 'objects.yaml'));
+      expect(problems).toEqual([]);
+      const { spec } = kindOf(objects, 'StatefulSet');
+      const [{ image }] = spec.template.spec.containers;
+      expect(image).toBe(`registry.example.com/prom2otlp/prom2otlp:${version}`);
+    }
+  });
 
   test('has a chart in the registry, the same as in the clone', async () => {
     const [name = '', digest = ''] = text('chart.txt').replace(images.address, '').split('@');

@@ -19,7 +19,12 @@ import { reasonToSkip } from '../real/support/part.ts';
 import { findProgram, run, runAny } from '../real/support/process.ts';
 import { until } from '../support/program.ts';
 import { type Clone, sharedClone } from './support/clone.ts';
-import { builtCommandsOf, configurationFor, version } from './support/install-document.ts';
+import {
+  builtCommandsOf,
+  commandsOf,
+  configurationFor,
+  version,
+} from './support/install-document.ts';
 import { type Machine, machinePart, startMachine } from './support/machine.ts';
 
 const skip = await reasonToSkip([machinePart]);
@@ -71,7 +76,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     for (const command of builtCommandsOf('systemd').slice(0, 2)) await clone.once(command);
     machine = await startMachine();
     copyFileSync(process.execPath, join(machine.root, 'usr/bin/node'));
-    bring();
+    await bring();
     const simulator = `/usr/bin/node bin/prom2otlp.js simulate --port ${PORT} --refresh 1s`;
     await inMachine(
       `mkdir /root/simulator && tar -xf prom2otlp-${version}.tgz -C /root/simulator --strip-components 1`,
@@ -82,14 +87,11 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     await machine?.stop();
   });
 
-  /** Copies the files that the commands take from the clone, and writes the two files of the reader. */
-  function bring(): void {
+  /** Downloads the program, and writes the two files of the reader. */
+  async function bring(): Promise<void> {
     const home = join(machine.root, 'root/clone');
     mkdirSync(home, { recursive: true });
-    copyFileSync(
-      join(clone.folder, `prom2otlp-${version}.tgz`),
-      join(home, `prom2otlp-${version}.tgz`),
-    );
+    await download('systemd');
     writeFileSync(join(home, 'api-key'), `${SIMULATED_KEY}\n`);
     const place = {
       serviceUrl: `http://127.0.0.1:${PORT}`,
@@ -97,6 +99,14 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
       serviceId: demoServices()[0]?.id ?? '',
     };
     writeFileSync(join(home, 'prom2otlp.yaml'), configurationFor(place));
+  }
+
+  /** Runs the download of a section: the machine reaches no network, and the clone stands for the page of the release. */
+  async function download(section: string): Promise<void> {
+    const [curl = ''] = commandsOf(section);
+    const folder = join(machine.root, 'root/clone');
+    const env = { RELEASE: `file://${clone.folder}` };
+    await run('bash', ['-ec', curl], { folder, env });
   }
 
   async function inMachine(command: string): Promise<string> {
@@ -119,7 +129,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
   }
 
   test('it starts, scrapes with a key that nobody else can read, and queues', async () => {
-    for (const command of builtCommandsOf('systemd').slice(2)) await inMachine(command);
+    for (const command of commandsOf('systemd').slice(1)) await inMachine(command);
     expect(await property('ActiveState')).toBe('active');
     await until('points wait', async () => {
       const found = await state();
@@ -155,9 +165,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     await inMachine('echo another-key > /etc/prom2otlp/api-key && systemctl restart prom2otlp');
     await until('the key is refused', async () => (await state())?.isUp === false);
     const pid = await property('MainPID');
-    const install = builtCommandsOf('systemd').find(command =>
-      command.includes('--target-directory'),
-    );
+    const install = commandsOf('systemd').find(command => command.includes('--target-directory'));
     await inMachine(install ?? '');
     await until('the key is taken', async () => (await state())?.isUp === true);
     expect(await property('MainPID')).toBe(pid);
@@ -207,11 +215,9 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     await inMachine('systemctl disable --now --quiet prom2otlp');
     const left = '/opt/prom2otlp /etc/prom2otlp /var/lib/prom2otlp /usr/bin/node';
     await inMachine(`rm -r ${left} /etc/systemd/system/prom2otlp.service`);
-    const [install = '', build = '', ...rest] = builtCommandsOf('Debian package');
-    await clone.once(install);
-    await clone.once(build);
-    const name = globSync('prom2otlp_*.deb', { cwd: clone.folder })[0] ?? '';
-    copyFileSync(join(clone.folder, name), join(machine.root, 'root/clone', name));
+    for (const command of builtCommandsOf('Debian package').slice(0, 2)) await clone.once(command);
+    await download('Debian package');
+    const [, ...rest] = commandsOf('Debian package');
     const remove = rest.splice(rest.findIndex(command => command.includes('remove')));
     for (const command of rest) await inMachine(offline(command));
     expect(await property('ActiveState')).toBe('active');
@@ -225,7 +231,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     const shared = ['man/man1/prom2otlp.1.gz', 'bash-completion/completions/prom2otlp'];
     for (const file of shared) await inMachine(`test -s /usr/share/${file}`);
     const sample = await inMachine(
-      `dpkg-deb --fsys-tarfile ${name} | tar -xO ./etc/prom2otlp/prom2otlp.yaml`,
+      'dpkg-deb --fsys-tarfile prom2otlp_*.deb | tar -xO ./etc/prom2otlp/prom2otlp.yaml',
     );
     const [, schema = ''] = /\$schema=(\S+)$/m.exec(sample) ?? [];
     expect(await inMachine(`grep -c urn:prom2otlp:configuration ${schema}`)).toBe('1');
@@ -244,8 +250,9 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
   test.skipIf(withoutRpm !== null)(
     'so does the .rpm, which keeps the queue and a changed file when erased',
     async () => {
-      const [, build = '', install = '', ...rest] = builtCommandsOf('RPM');
-      await clone.once(build);
+      for (const command of builtCommandsOf('RPM').slice(0, 2)) await clone.once(command);
+      await download('RPM');
+      const [, install = '', ...rest] = commandsOf('RPM');
       // The machine has no rpm: the host's works on its root, where the scripts of the package run.
       const [program = '', action = '', file = ''] = install.split(' ');
       const [name = ''] = globSync(file, { cwd: clone.folder });

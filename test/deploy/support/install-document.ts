@@ -10,6 +10,8 @@ import { run } from '../../real/support/process.ts';
 const document = readFileSync(join(checkoutFolder, 'docs/operate/install.md'), 'utf8');
 const release = readFileSync(join(checkoutFolder, 'docs/operate/release.md'), 'utf8');
 
+const readme = readFileSync(join(checkoutFolder, 'README.md'), 'utf8');
+
 const packageJson = readFileSync(join(checkoutFolder, 'package.json'), 'utf8');
 /** The version of the program, which the documents name. */
 export const { version } = JSON.parse(packageJson) as { readonly version: string };
@@ -35,6 +37,14 @@ export function builtCommandsOf(section: string): string[] {
     instead !== '' && command.startsWith(`${program} ${verb} `);
   const rest = commandsOf(section).filter(command => !command.startsWith('curl '));
   return ['npm ci', build, ...rest.map(command => (isReplaced(command) ? instead : command))];
+}
+
+/** The command of README.md that installs a release by this means. */
+export function readmeCommand(means: 'npm' | 'Docker' | 'Helm' | 'Debian'): string {
+  const [, command = ''] =
+    new RegExp(`^\\| ${means}[^|]*\\| \`(.*)\` \\|$`, 'm').exec(readme) ?? [];
+  if (command === '') throw new Error(`cannot find ${means} under ## Install in README.md`);
+  return command;
 }
 
 /** The command that upgrades an installation, or takes it back: a column of the table in install.md. */

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -20,16 +22,17 @@ import (
 //	lint CHART [--values FILE]
 //	package CHART [--destination FOLDER]
 //	push PACKAGE oci://FOLDER --plain-http
-//	install|upgrade|template NAME CHART [--namespace NAMESPACE] [--values FILE]
+//	install|upgrade|template NAME CHART [--version VERSION] [--namespace NAMESPACE] [--values FILE]
 //
-// lint prints the warnings and errors of Helm's linter; the last three print the objects. push has no registry but on loopback. `--install`,
+// lint prints the warnings and errors of Helm's linter; the last three print the objects. CHART is a folder, a package, or
+// oci://… with a version. There is no registry but on loopback. `--install`,
 // `--create-namespace` and `--wait` are for a cluster, and do nothing here.
 func helm(args []string) error {
-	namespace, file, destination := "default", "", "."
+	namespace, file, destination, version := "default", "", ".", ""
 	var words []string
 	for i := 0; i < len(args); i++ {
 		switch args[i] {
-		case "--namespace", "--values", "--destination":
+		case "--namespace", "--values", "--destination", "--version":
 			if i++; i == len(args) {
 				return fmt.Errorf("%s needs a value", args[i-1])
 			}
@@ -38,6 +41,8 @@ func helm(args []string) error {
 				namespace = args[i]
 			case "--values":
 				file = args[i]
+			case "--version":
+				version = args[i]
 			default:
 				destination = args[i]
 			}
@@ -63,7 +68,7 @@ func helm(args []string) error {
 		return push(words[1], words[2])
 	}
 	if len(words) == 3 && (words[0] == "install" || words[0] == "upgrade" || words[0] == "template") {
-		return template(words[1], words[2], namespace, values)
+		return template(words[1], words[2], version, namespace, values)
 	}
 	return fmt.Errorf("cannot run helm %s", strings.Join(args, " "))
 }
@@ -102,21 +107,40 @@ func push(path, folder string) error {
 	if err != nil {
 		return err
 	}
-	chart, err := loader.Load(path)
+	packed, err := loader.Load(path)
 	if err != nil {
 		return err
 	}
-	client, err := registry.NewClient(registry.ClientOptPlainHTTP(), registry.ClientOptWriter(os.Stderr))
+	client, err := loopbackClient()
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%s/%s:%s", strings.TrimPrefix(folder, "oci://"), chart.Name(), chart.Metadata.Version)
+	name := fmt.Sprintf("%s/%s:%s", strings.TrimPrefix(folder, "oci://"), packed.Name(), packed.Metadata.Version)
 	_, err = client.Push(data, name)
 	return err
 }
 
-func template(name, folder, namespace string, values chartutil.Values) error {
-	loaded, err := loader.Load(folder)
+func loopbackClient() (*registry.Client, error) {
+	return registry.NewClient(registry.ClientOptPlainHTTP(), registry.ClientOptWriter(os.Stderr))
+}
+
+func load(place, version string) (*chart.Chart, error) {
+	if !registry.IsOCI(place) {
+		return loader.Load(place)
+	}
+	client, err := loopbackClient()
+	if err != nil {
+		return nil, err
+	}
+	pulled, err := client.Pull(strings.TrimPrefix(place, "oci://") + ":" + version)
+	if err != nil {
+		return nil, err
+	}
+	return loader.LoadArchive(bytes.NewReader(pulled.Chart.Data))
+}
+
+func template(name, place, version, namespace string, values chartutil.Values) error {
+	loaded, err := load(place, version)
 	if err != nil {
 		return err
 	}
