@@ -86,7 +86,7 @@ describe.skipIf(skip !== null)('a release', () => {
   /** A user without a clone: a folder with the key and the configuration. */
   async function userWith(
     variables: Readonly<Record<string, string>>,
-  ): Promise<{ home: string; does(command: string): Promise<string> }> {
+  ): Promise<{ readonly home: string; readonly does: (command: string) => Promise<string> }> {
     const home = await runFolder('user');
     reader.writeFiles(home);
     const env = { ...clone.environment, ...variables };

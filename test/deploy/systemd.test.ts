@@ -23,6 +23,7 @@ import {
   builtCommandsOf,
   commandsOf,
   configurationFor,
+  readmeCommand,
   version,
 } from './support/install-document.ts';
 import { type Machine, machinePart, startMachine } from './support/machine.ts';
@@ -91,7 +92,7 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
   async function bring(): Promise<void> {
     const home = join(machine.root, 'root/clone');
     mkdirSync(home, { recursive: true });
-    await download('systemd');
+    await download(commandsOf('systemd')[0]);
     writeFileSync(join(home, 'api-key'), `${SIMULATED_KEY}\n`);
     const place = {
       serviceUrl: `http://127.0.0.1:${PORT}`,
@@ -101,9 +102,8 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     writeFileSync(join(home, 'prom2otlp.yaml'), configurationFor(place));
   }
 
-  /** Runs the download of a section: the machine reaches no network, and the clone stands for the page of the release. */
-  async function download(section: string): Promise<void> {
-    const [curl = ''] = commandsOf(section);
+  /** Runs the command of a download: the machine reaches no network, and the clone stands for the page of the release. */
+  async function download(curl = ''): Promise<void> {
     const folder = join(machine.root, 'root/clone');
     const env = { RELEASE: `file://${clone.folder}` };
     await run('bash', ['-ec', curl], { folder, env });
@@ -216,8 +216,11 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     const left = '/opt/prom2otlp /etc/prom2otlp /var/lib/prom2otlp /usr/bin/node';
     await inMachine(`rm -r ${left} /etc/systemd/system/prom2otlp.service`);
     for (const command of builtCommandsOf('Debian package').slice(0, 2)) await clone.once(command);
-    await download('Debian package');
-    const [, ...rest] = commandsOf('Debian package');
+    const [curl, ...rest] = commandsOf('Debian package');
+    await download(curl);
+    const [inReadme, install = ''] = readmeCommand('Debian').split(' && ');
+    await download(inReadme);
+    await inMachine(offline(install));
     const remove = rest.splice(rest.findIndex(command => command.includes('remove')));
     for (const command of rest) await inMachine(offline(command));
     expect(await property('ActiveState')).toBe('active');
@@ -251,8 +254,8 @@ describe.skipIf(skip !== null)('on a machine, by the commands of docs/operate/in
     'so does the .rpm, which keeps the queue and a changed file when erased',
     async () => {
       for (const command of builtCommandsOf('RPM').slice(0, 2)) await clone.once(command);
-      await download('RPM');
-      const [, install = '', ...rest] = commandsOf('RPM');
+      const [curl, install = '', ...rest] = commandsOf('RPM');
+      await download(curl);
       // The machine has no rpm: the host's works on its root, where the scripts of the package run.
       const [program = '', action = '', file = ''] = install.split(' ');
       const [name = ''] = globSync(file, { cwd: clone.folder });

@@ -10,8 +10,8 @@ import { configurationFor } from './install-document.ts';
 
 export interface Reader extends AsyncDisposable {
   /** Writes the two files that every start begins with. Each start is another daemon for the back end. */
-  writeFiles(folder: string): void;
-  pointsArrive(): Promise<void>;
+  readonly writeFiles: (folder: string) => void;
+  readonly pointsArrive: () => Promise<void>;
 }
 
 export async function startReader(key: string): Promise<Reader> {
