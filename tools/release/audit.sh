@@ -3,4 +3,4 @@
 # database (OSV is its address) any weakness of a component of the program. Needs `npm ci`.
 set -eu
 npm audit --audit-level=high
-node tools/sbom.ts | node tools/osv.ts "${1:-https://api.osv.dev}"
+npm run -s sbom | npm exec --no -- node tools/osv.ts "${1:-https://api.osv.dev}"

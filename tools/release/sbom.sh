@@ -4,5 +4,5 @@
 # that image.sh has made.
 set -eu
 version=$(node -p 'require("./package.json").version')
-node tools/sbom.ts > "release/prom2otlp-$version.cdx.json"
-node tools/sbom.ts "release/prom2otlp-$version.oci.tar" > "release/prom2otlp-$version-image.cdx.json"
+npm run -s sbom > "release/prom2otlp-$version.cdx.json"
+npm run -s sbom -- "release/prom2otlp-$version.oci.tar" > "release/prom2otlp-$version-image.cdx.json"

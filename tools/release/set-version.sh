@@ -10,5 +10,7 @@ for file in $(git ls-files -- Dockerfile deploy README.md docs/operate/install.m
   docs/operate/runbooks.md test/deploy/fixtures); do
   ! grep -qF "$old" "$file" || sed -i "s/$pattern/$new/g" "$file"
 done
-sed -i "0,/^## .*/s//## $new (${2:-not released})/" CHANGELOG.md
-node tools/promises.ts
+head_as() { sed -i "0,/^## .* (not released)$/s//## $new ($1)/" CHANGELOG.md; }
+head_as 'not released'
+npm exec --no -- node tools/promises.ts
+[ $# -eq 1 ] || head_as "$2"
