@@ -66,7 +66,9 @@ class Scene {
       ...config,
     });
     const file = this.#files.write('prom2otlp.yaml', text);
-    const { PATH: _path, ...variables } = shippedEnvironment();
+    const { PATH: _path, ...environment } = shippedEnvironment();
+    // The sources need more memory, because Node strips their types.
+    const variables = { ...environment, PROM2OTLP_ENTRY: 'dist/main.js' };
     const args = ['run', '--config', file];
     this.#running = startUnder(this.group.wrapper, args, variables, shippedFlags());
   }
