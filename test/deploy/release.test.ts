@@ -243,6 +243,7 @@ describe.skipIf(skip !== null)('a release', () => {
   test('has notes and files for its page', async () => {
     await inClone('tools/release/publish-files.sh');
     expect(text('notes.md').startsWith(`- ${NOTES}`)).toBe(true);
+    expect(text('notes.md')).toContain('\nexport REGISTRY=localhost\n');
     const words = readFileSync(join(folder, 'gh'), 'utf8');
     expect(words).toContain(`release\ncreate\nv${version}\n`);
     expect(words).toContain('release/SHA256SUMS.sigstore.json');
