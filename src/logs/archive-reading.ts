@@ -17,6 +17,7 @@ import {
   isLastTry,
 } from './archive-state.ts';
 import type { Chunk } from './chunk.ts';
+import { isStatement } from './digests/digests.ts';
 import { type EntryProgress, EntryReader } from './entry-reader.ts';
 import type { KnownArchive } from './ledger.ts';
 import { commit, goOnUnlessStopped, type Pull, PullEnded, Slicer } from './pull.ts';
@@ -231,8 +232,6 @@ class ArchiveReading {
     this.#pull.meter.rewritten(partition, id);
     // The open record may be missing from the new content.
     if (done !== null) this.#writer.addOpen(done, entry.name);
-    // What was counted before counts no more.
-    this.#writer.countFrom = Math.max(done?.bytes ?? 0, this.#writer.countFrom);
     await this.#readEntryFrom(entry, null, true);
   }
 
@@ -356,24 +355,28 @@ class ArchiveWriter {
       if (record.marks !== 0) meter.marks(partition, record.marks);
       const uid = recordUid(place, record.firstOffset, record);
       this.#chunk.add(record, uid, entryName === '' ? name : entryName);
-      if (digests !== null && record.firstOffset >= this.countFrom) this.#counted.push(record);
+      if (digests !== null && record.firstOffset >= this.countFrom && isStatement(record))
+        this.#counted.push(record);
     }
   }
 
-  /** Adds the open record of an entry. Returns the state of its reader after that. */
+  /** Adds the open record of an entry: what was counted until then counts no more. Returns the state of its reader after that. */
   addOpen(progress: EntryProgress, entryName: string): ReturnType<typeof savedReader> {
     const reader = this.#pull.readerOf(this.#archive.partition.type);
     reader.restore(progress.reader);
     this.countFrom = progress.countedBytes ?? 0;
-    this.add(reader.flush(), entryName);
+    const open = reader.flush();
+    this.add(open, entryName);
+    // A header alone is no statement: the digests count that when it is read whole.
+    const header = open.find(record => !isStatement(record));
+    this.countFrom = Math.max(this.countFrom, header?.firstOffset ?? progress.bytes);
     return savedReader(reader.save());
   }
 
   /** Commits the added records, and the progress within the entry. */
   async commitEntry(entryName: string, read: EntryProgress): Promise<void> {
     const { state } = this.#archive;
-    const isCountedBefore = this.countFrom > read.bytes;
-    const progress = isCountedBefore ? { ...read, countedBytes: this.countFrom } : read;
+    const progress = this.countFrom > 0 ? { ...read, countedBytes: this.countFrom } : read;
     await this.commit({ ...state, entries: { ...state.entries, [entryName]: progress } });
   }
 

@@ -19,7 +19,7 @@ export interface EntryProgress {
   /** LineReader.save(), and its CRC-32: only the reader knows its form. Earlier versions did not store the sum. */
   readonly reader: string;
   readonly readerSum?: number | undefined;
-  /** Up to which byte the digests have counted it with earlier content, if that is beyond `bytes`. */
+  /** Up to which byte the digests have counted it with earlier content. */
   readonly countedBytes?: number | undefined;
 }
 

@@ -79,7 +79,7 @@ export class Digests {
   }
 
   /**
-   * Counts the records of one partition, and returns what must be stored in the same commit as they and the position in
+   * Counts the statements of one partition, and returns what must be stored in the same commit as they and the position in
    * the log; null while the queue cannot be read. `nowMs` is the end of the possible times: a client may set the time of
    * its statements.
    */
@@ -88,17 +88,13 @@ export class Digests {
     records: readonly ParsedRecord[],
     nowMs: number,
   ): Promise<DigestCommit | null> {
-    // A header that was cut off has no duration.
-    const queries = records.filter(
-      record => record.eventName === SLOW_QUERY && valueOf(record, QUERY_TIME) !== undefined,
-    );
-    if (queries.length === 0) return NOTHING;
+    if (records.length === 0) return NOTHING;
     const key = partitionKey(partition);
     const table = this.#tables.get(key) ?? (await this.#load(key));
     if (table === null) return null;
     this.#tables.set(key, table);
     const fresh: [Statement, Fingerprint][] = [];
-    for (const record of queries) {
+    for (const record of records) {
       const fingerprint = this.#fingerprintOf(record);
       const statement = statementOf(record, fingerprint, nowMs);
       if (table.add(statement) && fingerprint !== null) fresh.push([statement, fingerprint]);
@@ -179,6 +175,11 @@ export class Digests {
     const payload = request.end();
     return [batchOf(service.id, fresh.length, { signal: 'logs', payload, madeAtMs })];
   }
+}
+
+/** Whether a record is a slow query that can be counted: a header that was cut off has no duration. */
+export function isStatement(record: ParsedRecord): boolean {
+  return record.eventName === SLOW_QUERY && valueOf(record, QUERY_TIME) !== undefined;
 }
 
 /** The value of an attribute; undefined if there is none. */
