@@ -1,6 +1,7 @@
 // The packages are upgraded, taken back and removed as docs/operate/install.md says, on a machine that runs its own
-// systemd, with a back end that refuses everything before each step. The back end keeps what it takes: every point that
-// the daemon made arrives, and arrives once. The older version is this one with another number and another default file.
+// systemd, with a back end that refuses everything before each step. The back end keeps what it takes: every point and
+// log record that the daemon made arrives, and arrives once. The older .deb is that of a real earlier version, with a
+// configuration of its time. That version had no .rpm: the older .rpm is this tree with another number and default file.
 
 import {
   appendFileSync,
@@ -19,10 +20,10 @@ import { SIMULATED_KEY } from '../../src/cli/simulate.ts';
 import { demoServices } from '../../src/simulator/world.ts';
 import type { StatusReport } from '../../src/status/status-report.ts';
 import { runFolder } from '../real/support/folder.ts';
-import { reasonToSkip } from '../real/support/part.ts';
+import { need, reasonToSkip } from '../real/support/part.ts';
 import { findProgram, run } from '../real/support/process.ts';
-import { oracleDecodeMetrics } from '../reference/oracle.ts';
-import { otlpPoints } from '../support/otlp-points.ts';
+import { oracleDecodeLogs, oracleDecodeMetrics } from '../reference/oracle.ts';
+import { attributesOf, attributesText, otlpLogs, otlpPoints } from '../support/otlp-points.ts';
 import { until } from '../support/program.ts';
 import { sharedClone } from './support/clone.ts';
 import {
@@ -33,10 +34,11 @@ import {
   version,
 } from './support/install-document.ts';
 import { type Machine, machinePart, startMachine } from './support/machine.ts';
+import { oldDeb } from './support/old-deb.ts';
 
-const skip = await reasonToSkip([machinePart]);
+const skip = await reasonToSkip([machinePart, oldDeb]);
 
-const OLD = '0.0.9';
+const OLD_RPM = '0.0.9';
 const PORT = 18_080;
 const BACKLOG = 500;
 const STEP_MS = 120_000;
@@ -51,26 +53,49 @@ require('node:http').createServer((request, answer) => {
     const isDown = fs.existsSync('/root/down');
     if (!isDown) {
       const bytes = Buffer.concat(chunks);
-      const isPacked = request.headers['content-encoding'] === 'gzip';
-      const plain = isPacked ? require('node:zlib').gunzipSync(bytes) : bytes;
-      fs.writeFileSync('/root/received/' + ++n, plain);
+      const { gunzipSync, zstdDecompressSync } = require('node:zlib');
+      const unpack = { gzip: gunzipSync, zstd: zstdDecompressSync };
+      const plain = unpack[request.headers['content-encoding']]?.(bytes) ?? bytes;
+      fs.writeFileSync('/root/received/' + ++n + request.url.replaceAll('/', '-'), plain);
     }
     answer.writeHead(isDown ? 503 : 200, { 'content-type': 'application/x-protobuf' }).end();
   });
 }).listen(4318, '127.0.0.1');
 `;
 
+/** What the earlier version's configuration had. */
+const DEPRECATED = `logs:
+  enabled: true
+  schedule: 30s
+  window:
+    # Late archives.
+    day_close_grace: 5h
+`;
+
+/** What tells the points and the log records of a request apart, in both versions. */
+function namesOf(file: string, bytes: Buffer): readonly string[] {
+  if (!file.endsWith('-logs'))
+    return otlpPoints(oracleDecodeMetrics(bytes)).map(point =>
+      [point.serviceId, point.scope, point.metric, point.attributes, point.timeNs].join('|'),
+    );
+  return otlpLogs(oracleDecodeLogs(bytes)).map(({ resource, record }) =>
+    [
+      attributesOf(resource)['service.instance.id'],
+      record.timeUnixNano,
+      record.body?.stringValue,
+      attributesText(record.attributes),
+    ].join('|'),
+  );
+}
+
 describe.skipIf(skip !== null)('a package', () => {
   let machine: Machine;
   let cloneFolder: string;
-  let oldFolder: string;
 
   beforeAll(async () => {
     const clone = await sharedClone();
     cloneFolder = clone.folder;
     for (const command of builtCommandsOf('systemd').slice(0, 2)) await clone.once(command);
-    oldFolder = join(await runFolder('older-version'), 'clone');
-    copyAsOlder(cloneFolder, oldFolder);
     machine = await startMachine();
     copyFileSync(process.execPath, join(machine.root, 'usr/bin/node'));
     const home = join(machine.root, 'root');
@@ -87,7 +112,6 @@ describe.skipIf(skip !== null)('a package', () => {
   });
   afterAll(async () => {
     await machine?.stop();
-    if (oldFolder !== undefined) rmSync(oldFolder, { recursive: true, force: true });
   });
 
   async function inMachine(command: string): Promise<string> {
@@ -96,22 +120,23 @@ describe.skipIf(skip !== null)('a package', () => {
     return stdout.trim();
   }
 
-  /** Builds a package in both folders; the machine gets both in /root/clone. Gives their names: the old, the new. */
-  async function build(format: 'deb' | 'rpm'): Promise<[older: string, newer: string]> {
-    const command = ['deploy/packages/build.sh', format];
+  /** Gives the machine a package in /root/clone; returns its name. */
+  function give(path: string): string {
+    copyFileSync(path, join(machine.root, 'root/clone', basename(path)));
+    return basename(path);
+  }
+
+  async function build(format: 'deb' | 'rpm', folder = cloneFolder): Promise<string> {
+    const command = `sh deploy/packages/build.sh ${format}`;
     const clone = await sharedClone();
-    await clone.once(`sh ${command.join(' ')}`);
-    await run('sh', command, { folder: oldFolder, env: clone.environment, timeoutMs: 600_000 });
-    const names = [oldFolder, cloneFolder].map(folder => {
-      const path = globSync(join(folder, `prom2otlp[_-]*.${format}`))[0] ?? '';
-      copyFileSync(path, join(machine.root, 'root/clone', basename(path)));
-      return basename(path);
-    });
-    return [names[0] ?? '', names[1] ?? ''];
+    if (folder === cloneFolder) await clone.once(command);
+    else
+      await run('bash', ['-ec', command], { folder, env: clone.environment, timeoutMs: 600_000 });
+    return give(globSync(join(folder, `prom2otlp[_-]*.${format}`))[0] ?? '');
   }
 
   /** The steps after the installation, by the section's own commands. The values are those of this machine. */
-  async function configureAndStart(section: string): Promise<void> {
+  async function configureAndStart(section: string, more = ''): Promise<void> {
     const place = {
       serviceUrl: `http://127.0.0.1:${PORT}`,
       otlpUrl: 'http://127.0.0.1:4318',
@@ -119,7 +144,10 @@ describe.skipIf(skip !== null)('a package', () => {
     };
     const home = join(machine.root, 'root/clone');
     writeFileSync(join(home, 'api-key'), `${SIMULATED_KEY}\n`);
-    const text = `${configurationFor(place)}telemetry: {enabled: false}\n# mine\n`;
+    const text = `${configurationFor(place)}telemetry: {enabled: false}\n${more}# mine\n`.replace(
+      'otlp:\n',
+      more === '' ? 'otlp:\n' : 'otlp:\n  compression: auto\n',
+    );
     writeFileSync(join(home, 'prom2otlp.yaml'), text);
     await inMachine('echo "# mine" >> /etc/default/prom2otlp');
     const own = /^(?:install -D|runuser|systemctl enable)/;
@@ -128,7 +156,8 @@ describe.skipIf(skip !== null)('a package', () => {
     }
   }
 
-  async function state(): Promise<StatusReport | undefined> {
+  /** What the status of both versions has. */
+  async function state(): Promise<Pick<StatusReport, 'version' | 'account'> | undefined> {
     const ask = `fetch('http://127.0.0.1:9464/status.json').then(a => a.text()).then(console.log)`;
     const { stdout } = await machine.run('node', '-e', ask);
     return stdout.startsWith('{') ? (JSON.parse(stdout) as StatusReport) : undefined;
@@ -167,11 +196,9 @@ describe.skipIf(skip !== null)('a package', () => {
     const { account } = JSON.parse(await inMachine(inspect)) as StatusReport;
     const { made, accepted, queued } = account.total.points;
     const folder = join(machine.root, 'root/received');
-    const arrived = globSync('*', { cwd: folder })
-      .flatMap(name => otlpPoints(oracleDecodeMetrics(readFileSync(join(folder, name)))))
-      .map(point =>
-        [point.resource, point.scope, point.metric, point.attributes, point.timeNs].join('|'),
-      );
+    const arrived = globSync('*', { cwd: folder }).flatMap(name =>
+      namesOf(name, readFileSync(join(folder, name))),
+    );
     const different = new Set(arrived).size;
     const numbers = { lost: made - queued - different, doubled: arrived.length - different };
     expect(numbers).toEqual({ lost: 0, doubled: 0 });
@@ -183,24 +210,23 @@ describe.skipIf(skip !== null)('a package', () => {
     await inMachine('rm -rf /root/received/* && touch /root/down');
   }
 
-  test('.deb: an upgrade and a way back lose nothing; remove keeps files, purge deletes them', async () => {
-    const [older, newer] = await build('deb');
+  test('.deb: an upgrade from 0.1.0 and a way back lose nothing; remove keeps files, purge deletes them', async () => {
+    const { path, version: old } = await need(oldDeb);
+    const [older, newer] = [give(path), await build('deb')];
     // The machine reaches no network: dpkg does what apt-get does after its downloads.
-    const install = (command: string, name: string) => () =>
+    const install = (step: 'upgrade' | 'go back', name: string) => () =>
       inMachine(
-        command
+        changeOf('Debian package', step)
           .replace(/apt-get install (?:--allow-downgrades )?/, 'dpkg --force-confold --install ')
           .replace(/prom2otlp_(?:NEW|OLD)_amd64\.deb/, name),
       );
-    const [upgrade, back] = [
-      changeOf('Debian package', 'upgrade'),
-      changeOf('Debian package', 'go back'),
-    ];
     await fresh();
-    await install(upgrade, older)();
-    await configureAndStart('Debian package');
-    console.log('.deb, upgrade:', await step(version, install(upgrade, newer)));
-    console.log('.deb, back:', await step(OLD, install(back, older)));
+    await install('upgrade', older)();
+    await configureAndStart('Debian package', DEPRECATED);
+    console.log('.deb, upgrade:', await step(version, install('upgrade', newer)));
+    console.log('.deb, back:', await step(old, install('go back', older)));
+    console.log('.deb, again:', await step(version, install('upgrade', newer)));
+    await fixConfiguration();
     console.log('.deb:', await compare());
     await inMachine('dpkg --remove prom2otlp');
     const kept =
@@ -212,11 +238,27 @@ describe.skipIf(skip !== null)('a package', () => {
     );
   });
 
+  /** The deprecated keys work, are named, and are rewritten in the file, which the daemon can still read. */
+  async function fixConfiguration(): Promise<void> {
+    const check = 'runuser --user prom2otlp -- prom2otlp check 2>&1';
+    const file = '/etc/prom2otlp/prom2otlp.yaml';
+    const rights = `stat --format '%U %G %a' ${file}`;
+    const [before, owner] = [await inMachine(check), await inMachine(rights)];
+    console.log(before, owner);
+    console.log(await inMachine('prom2otlp check --fix'));
+    expect(await inMachine(rights)).toBe(owner);
+    console.log(await inMachine(check));
+    console.log(await inMachine(`cat ${file}`));
+  }
+
   const hasRpm = findProgram('rpmbuild') !== null;
   if (!hasRpm) console.warn('skipped: rpmbuild is not installed');
 
   test.skipIf(!hasRpm)('.rpm: so do these; erase keeps the queue and changed files', async () => {
-    const [older, newer] = await build('rpm');
+    const oldFolder = join(await runFolder('older-version'), 'clone');
+    copyAsOlder(cloneFolder, oldFolder);
+    const [older, newer] = [await build('rpm', oldFolder), await build('rpm')];
+    rmSync(oldFolder, { recursive: true, force: true });
     // The machine has no rpm: the host's works on its root, where the scripts of the package run.
     const rpm = async (...args: readonly string[]): Promise<void> => {
       const folder = join(machine.root, 'root/clone');
@@ -236,7 +278,7 @@ describe.skipIf(skip !== null)('a package', () => {
       );
     const [upgrade, back] = [changeOf('RPM', 'upgrade'), changeOf('RPM', 'go back')];
     console.log('.rpm, upgrade:', await step(version, change(upgrade, newer)));
-    console.log('.rpm, back:', await step(OLD, change(back, older)));
+    console.log('.rpm, back:', await step(OLD_RPM, change(back, older)));
     console.log('.rpm:', await compare());
     await inMachine('systemctl disable --now --quiet prom2otlp');
     await run('rpm', ['--root', machine.root, '--erase', 'prom2otlp']);
@@ -255,6 +297,6 @@ function copyAsOlder(from: string, to: string): void {
   symlinkSync(join(from, 'node_modules'), join(to, 'node_modules'));
   const manifest = join(to, 'package.json');
   const text = readFileSync(manifest, 'utf8');
-  writeFileSync(manifest, text.replace(`"version": "${version}"`, `"version": "${OLD}"`));
+  writeFileSync(manifest, text.replace(`"version": "${version}"`, `"version": "${OLD_RPM}"`));
   appendFileSync(join(to, 'deploy/systemd/prom2otlp.default'), '# Of the older version.\n');
 }
