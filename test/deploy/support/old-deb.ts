@@ -9,7 +9,7 @@ import { cached, checkoutFolder } from '../../real/support/folder.ts';
 import type { Preparable, Prepared } from '../../real/support/part.ts';
 import { run, runAny } from '../../real/support/process.ts';
 
-/** Version 0.1.0: the last form of the stored series, other columns in the queue's rows, and keys that are now deprecated. */
+/** Version 0.1.0. Its queue file is like today's; its positions in the logs, its series and some keys are not. */
 const COMMIT = '96c5eb95';
 const BUILD_MAX_MS = 600_000;
 
