@@ -77,10 +77,11 @@ interface ArchivesState {
   readonly archives: Readonly<Record<string, ArchiveState>>;
 }
 
-/** Increased when an older version cannot read the stored state. */
-export const STATE_VERSION = 1;
+/** Increased when an older version cannot read the stored state: it then begins anew, as without one. */
+export const STATE_VERSION = 2;
 
-const version = z.literal(STATE_VERSION);
+/** What version 1 lacks has a default here. */
+const version = z.literal([1, STATE_VERSION]);
 const count = z.int().min(0);
 /** Later times are no dates. */
 const time = z.number().min(0).max(8.64e15);

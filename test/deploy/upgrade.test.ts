@@ -1,6 +1,8 @@
 // The packages are upgraded, taken back and removed as docs/operate/install.md says, on a machine that runs its own
-// systemd, with a back end that refuses everything before each step. The back end keeps what it takes: every point that
-// the daemon made arrives, and arrives once. The older version is this one with another number and another default file.
+// systemd, with a back end that refuses everything before each step. The back end keeps what it takes: every point and
+// log record that the daemon made arrives, and arrives once. The page changes each second, so no start reads one that the
+// former process has sent. The older .deb is that of a real earlier version, with a configuration of its time. That
+// version had no .rpm: the older .rpm is this tree with another number and default file.
 
 import {
   appendFileSync,
@@ -19,10 +21,10 @@ import { SIMULATED_KEY } from '../../src/cli/simulate.ts';
 import { demoServices } from '../../src/simulator/world.ts';
 import type { StatusReport } from '../../src/status/status-report.ts';
 import { runFolder } from '../real/support/folder.ts';
-import { reasonToSkip } from '../real/support/part.ts';
+import { need, reasonToSkip } from '../real/support/part.ts';
 import { findProgram, run } from '../real/support/process.ts';
-import { oracleDecodeMetrics } from '../reference/oracle.ts';
-import { otlpPoints } from '../support/otlp-points.ts';
+import { oracleDecodeLogs, oracleDecodeMetrics } from '../reference/oracle.ts';
+import { attributesOf, attributesText, otlpLogs, otlpPoints } from '../support/otlp-points.ts';
 import { until } from '../support/program.ts';
 import { sharedClone } from './support/clone.ts';
 import {
@@ -33,10 +35,11 @@ import {
   version,
 } from './support/install-document.ts';
 import { type Machine, machinePart, startMachine } from './support/machine.ts';
+import { oldDeb } from './support/old-deb.ts';
 
-const skip = await reasonToSkip([machinePart]);
+const skip = await reasonToSkip([machinePart, oldDeb]);
 
-const OLD = '0.0.9';
+const OLD_RPM = '0.0.9';
 const PORT = 18_080;
 const BACKLOG = 500;
 const STEP_MS = 120_000;
@@ -51,26 +54,62 @@ require('node:http').createServer((request, answer) => {
     const isDown = fs.existsSync('/root/down');
     if (!isDown) {
       const bytes = Buffer.concat(chunks);
-      const isPacked = request.headers['content-encoding'] === 'gzip';
-      const plain = isPacked ? require('node:zlib').gunzipSync(bytes) : bytes;
-      fs.writeFileSync('/root/received/' + ++n, plain);
+      const { gunzipSync, zstdDecompressSync } = require('node:zlib');
+      const unpack = { gzip: gunzipSync, zstd: zstdDecompressSync };
+      const plain = unpack[request.headers['content-encoding']]?.(bytes) ?? bytes;
+      fs.writeFileSync('/root/received/' + ++n + request.url.replaceAll('/', '-'), plain);
     }
     answer.writeHead(isDown ? 503 : 200, { 'content-type': 'application/x-protobuf' }).end();
   });
 }).listen(4318, '127.0.0.1');
 `;
 
+/** A configuration as the earlier version could have it. */
+const withFormerKeys = (text: string): string =>
+  `${text.replace('otlp:\n', 'otlp:\n  compression: auto\n')}logs:
+  enabled: true
+  schedule: 30s
+  window:
+    # Late archives.
+    day_close_grace: 5h
+`;
+
+const REWRITTEN = `  schedule: 30s
+  # Late archives.
+  day_close_grace: 5h
+# mine`;
+
+/** How often that arrived which arrived most often. */
+function copiesOf(names: readonly string[]): number {
+  const copies = new Map<string, number>();
+  for (const name of names) copies.set(name, (copies.get(name) ?? 0) + 1);
+  return Math.max(0, ...copies.values());
+}
+
+/** What tells the points and the log records of a request apart, in both versions. */
+function namesOf(file: string, bytes: Buffer): readonly string[] {
+  if (!file.endsWith('-logs'))
+    return otlpPoints(oracleDecodeMetrics(bytes)).map(point =>
+      [point.serviceId, point.scope, point.metric, point.attributes, point.timeNs].join('|'),
+    );
+  return otlpLogs(oracleDecodeLogs(bytes)).map(({ resource, record }) =>
+    [
+      attributesOf(resource)['service.instance.id'],
+      record.timeUnixNano,
+      record.body?.stringValue,
+      attributesText(record.attributes),
+    ].join('|'),
+  );
+}
+
 describe.skipIf(skip !== null)('a package', () => {
   let machine: Machine;
   let cloneFolder: string;
-  let oldFolder: string;
 
   beforeAll(async () => {
     const clone = await sharedClone();
     cloneFolder = clone.folder;
     for (const command of builtCommandsOf('systemd').slice(0, 2)) await clone.once(command);
-    oldFolder = join(await runFolder('older-version'), 'clone');
-    copyAsOlder(cloneFolder, oldFolder);
     machine = await startMachine();
     copyFileSync(process.execPath, join(machine.root, 'usr/bin/node'));
     const home = join(machine.root, 'root');
@@ -87,7 +126,6 @@ describe.skipIf(skip !== null)('a package', () => {
   });
   afterAll(async () => {
     await machine?.stop();
-    if (oldFolder !== undefined) rmSync(oldFolder, { recursive: true, force: true });
   });
 
   async function inMachine(command: string): Promise<string> {
@@ -96,22 +134,26 @@ describe.skipIf(skip !== null)('a package', () => {
     return stdout.trim();
   }
 
-  /** Builds a package in both folders; the machine gets both in /root/clone. Gives their names: the old, the new. */
-  async function build(format: 'deb' | 'rpm'): Promise<[older: string, newer: string]> {
-    const command = ['deploy/packages/build.sh', format];
+  /** Gives the machine a package in /root/clone; returns its name. */
+  function give(path: string): string {
+    copyFileSync(path, join(machine.root, 'root/clone', basename(path)));
+    return basename(path);
+  }
+
+  async function build(format: 'deb' | 'rpm', folder = cloneFolder): Promise<string> {
+    const command = `sh deploy/packages/build.sh ${format}`;
     const clone = await sharedClone();
-    await clone.once(`sh ${command.join(' ')}`);
-    await run('sh', command, { folder: oldFolder, env: clone.environment, timeoutMs: 600_000 });
-    const names = [oldFolder, cloneFolder].map(folder => {
-      const path = globSync(join(folder, `prom2otlp[_-]*.${format}`))[0] ?? '';
-      copyFileSync(path, join(machine.root, 'root/clone', basename(path)));
-      return basename(path);
-    });
-    return [names[0] ?? '', names[1] ?? ''];
+    if (folder === cloneFolder) await clone.once(command);
+    else
+      await run('bash', ['-ec', command], { folder, env: clone.environment, timeoutMs: 600_000 });
+    return give(globSync(join(folder, `prom2otlp[_-]*.${format}`))[0] ?? '');
   }
 
   /** The steps after the installation, by the section's own commands. The values are those of this machine. */
-  async function configureAndStart(section: string): Promise<void> {
+  async function configureAndStart(
+    section: string,
+    change = (text: string): string => text,
+  ): Promise<void> {
     const place = {
       serviceUrl: `http://127.0.0.1:${PORT}`,
       otlpUrl: 'http://127.0.0.1:4318',
@@ -119,8 +161,8 @@ describe.skipIf(skip !== null)('a package', () => {
     };
     const home = join(machine.root, 'root/clone');
     writeFileSync(join(home, 'api-key'), `${SIMULATED_KEY}\n`);
-    const text = `${configurationFor(place)}telemetry: {enabled: false}\n# mine\n`;
-    writeFileSync(join(home, 'prom2otlp.yaml'), text);
+    const text = change(`${configurationFor(place)}telemetry: {enabled: false}\n`);
+    writeFileSync(join(home, 'prom2otlp.yaml'), `${text}# mine\n`);
     await inMachine('echo "# mine" >> /etc/default/prom2otlp');
     const own = /^(?:install -D|runuser|systemctl enable)/;
     for (const command of commandsOf(section).filter(line => own.test(line))) {
@@ -128,7 +170,10 @@ describe.skipIf(skip !== null)('a package', () => {
     }
   }
 
-  async function state(): Promise<StatusReport | undefined> {
+  /** The earlier version's has no `configuration`. */
+  async function state(): Promise<
+    Pick<StatusReport, 'version' | 'account' | 'configuration'> | undefined
+  > {
     const ask = `fetch('http://127.0.0.1:9464/status.json').then(a => a.text()).then(console.log)`;
     const { stdout } = await machine.run('node', '-e', ask);
     return stdout.startsWith('{') ? (JSON.parse(stdout) as StatusReport) : undefined;
@@ -144,6 +189,7 @@ describe.skipIf(skip !== null)('a package', () => {
       },
       STEP_MS,
     );
+    await expectNoCrash();
     await change();
     const after = await until('it answers', state, STEP_MS);
     expect(after.version.split(/[ +]/)[0]).toBe(expected);
@@ -160,48 +206,64 @@ describe.skipIf(skip !== null)('a package', () => {
     return `${before.queued} points queued, ${points.queued} after the start of ${expected}`;
   }
 
-  /** Stops the daemon while the back end takes everything, and compares the account with what arrived. */
-  async function compare(): Promise<string> {
+  /**
+   * Stops the daemon while the back end takes everything, and compares the account with what arrived. `readings`: how
+   * often the logs were read.
+   */
+  async function compare(readings: number): Promise<string> {
+    await expectNoCrash();
     await inMachine('rm /root/down && systemctl stop prom2otlp');
     const inspect = 'runuser --user prom2otlp -- prom2otlp queue inspect --json';
     const { account } = JSON.parse(await inMachine(inspect)) as StatusReport;
     const { made, accepted, queued } = account.total.points;
     const folder = join(machine.root, 'root/received');
-    const arrived = globSync('*', { cwd: folder })
-      .flatMap(name => otlpPoints(oracleDecodeMetrics(readFileSync(join(folder, name)))))
-      .map(point =>
-        [point.resource, point.scope, point.metric, point.attributes, point.timeNs].join('|'),
-      );
-    const different = new Set(arrived).size;
-    const numbers = { lost: made - queued - different, doubled: arrived.length - different };
-    expect(numbers).toEqual({ lost: 0, doubled: 0 });
-    expect(accepted).toBe(arrived.length);
-    return `${made} made, ${accepted} delivered, ${queued} queued, 0 lost, 0 doubled`;
+    const requests = globSync('*', { cwd: folder });
+    const [points, records] = [false, true].map(isLogs =>
+      requests
+        .filter(name => name.endsWith('-logs') === isLogs)
+        .flatMap(name => namesOf(name, readFileSync(join(folder, name)))),
+    ) as [string[], string[]];
+    const arrived = points.length + records.length;
+    expect({
+      lost: made - queued - arrived,
+      ofPoint: copiesOf(points),
+      ofRecord: copiesOf(records),
+    }).toEqual({
+      lost: 0,
+      ofPoint: 1,
+      ofRecord: readings,
+    });
+    expect(accepted).toBe(arrived);
+    return `${made} made, ${points.length} points and ${records.length} log records delivered, ${queued} queued, 0 lost`;
+  }
+
+  async function expectNoCrash(): Promise<void> {
+    expect(await inMachine('systemctl show --property NRestarts --value prom2otlp')).toBe('0');
   }
 
   async function fresh(): Promise<void> {
     await inMachine('rm -rf /root/received/* && touch /root/down');
   }
 
-  test('.deb: an upgrade and a way back lose nothing; remove keeps files, purge deletes them', async () => {
-    const [older, newer] = await build('deb');
+  test('.deb: an upgrade from 0.1.0 and a way back lose nothing; remove keeps files, purge deletes them', async () => {
+    const { path, version: old } = await need(oldDeb);
+    const [older, newer] = [give(path), await build('deb')];
     // The machine reaches no network: dpkg does what apt-get does after its downloads.
-    const install = (command: string, name: string) => () =>
+    const install = (step: 'upgrade' | 'go back', name: string) => () =>
       inMachine(
-        command
+        changeOf('Debian package', step)
           .replace(/apt-get install (?:--allow-downgrades )?/, 'dpkg --force-confold --install ')
           .replace(/prom2otlp_(?:NEW|OLD)_amd64\.deb/, name),
       );
-    const [upgrade, back] = [
-      changeOf('Debian package', 'upgrade'),
-      changeOf('Debian package', 'go back'),
-    ];
     await fresh();
-    await install(upgrade, older)();
-    await configureAndStart('Debian package');
-    console.log('.deb, upgrade:', await step(version, install(upgrade, newer)));
-    console.log('.deb, back:', await step(OLD, install(back, older)));
-    console.log('.deb:', await compare());
+    await install('upgrade', older)();
+    await configureAndStart('Debian package', withFormerKeys);
+    console.log('.deb, upgrade:', await step(version, install('upgrade', newer)));
+    console.log('.deb, back:', await step(old, install('go back', older)));
+    console.log('.deb, again:', await step(version, install('upgrade', newer)));
+    await fixConfiguration();
+    // 0.1.0 does not know the newer position in the logs, and reads them once more.
+    console.log('.deb:', await compare(2));
     await inMachine('dpkg --remove prom2otlp');
     const kept =
       '/etc/prom2otlp/prom2otlp.yaml /etc/prom2otlp/api-key /var/lib/prom2otlp/queue.sqlite';
@@ -212,11 +274,34 @@ describe.skipIf(skip !== null)('a package', () => {
     );
   });
 
+  /** The deprecated keys work, are named, and are rewritten in the file, which the daemon then reads. */
+  async function fixConfiguration(): Promise<void> {
+    const check = 'runuser --user prom2otlp -- prom2otlp check 2>&1';
+    const file = '/etc/prom2otlp/prom2otlp.yaml';
+    const rights = `stat --format '%U %G %a' ${file}`;
+    const [warnings, owner] = [await inMachine(check), await inMachine(rights)];
+    expect(warnings).toContain('otlp.compression: the value `auto` is deprecated since 0.2.0');
+    expect(warnings).toContain('logs.window.day_close_grace: deprecated since 0.2.0');
+    const loadedAt = (await state())?.configuration?.loadedAt;
+    await inMachine('prom2otlp check --fix');
+    expect(await inMachine(rights)).toBe(owner);
+    expect(await inMachine(check)).not.toContain('deprecated');
+    const rewritten = await inMachine(`cat ${file}`);
+    expect(rewritten).toContain('  compression: gzip\n');
+    expect(rewritten).toContain(REWRITTEN);
+    const isRead = async (): Promise<boolean> =>
+      (await state())?.configuration?.loadedAt !== loadedAt;
+    await until('the daemon reads the rewritten file', isRead, STEP_MS);
+  }
+
   const hasRpm = findProgram('rpmbuild') !== null;
   if (!hasRpm) console.warn('skipped: rpmbuild is not installed');
 
   test.skipIf(!hasRpm)('.rpm: so do these; erase keeps the queue and changed files', async () => {
-    const [older, newer] = await build('rpm');
+    const oldFolder = join(await runFolder('older-version'), 'clone');
+    copyAsOlder(cloneFolder, oldFolder);
+    const [older, newer] = [await build('rpm', oldFolder), await build('rpm')];
+    rmSync(oldFolder, { recursive: true, force: true });
     // The machine has no rpm: the host's works on its root, where the scripts of the package run.
     const rpm = async (...args: readonly string[]): Promise<void> => {
       const folder = join(machine.root, 'root/clone');
@@ -236,8 +321,8 @@ describe.skipIf(skip !== null)('a package', () => {
       );
     const [upgrade, back] = [changeOf('RPM', 'upgrade'), changeOf('RPM', 'go back')];
     console.log('.rpm, upgrade:', await step(version, change(upgrade, newer)));
-    console.log('.rpm, back:', await step(OLD, change(back, older)));
-    console.log('.rpm:', await compare());
+    console.log('.rpm, back:', await step(OLD_RPM, change(back, older)));
+    console.log('.rpm:', await compare(0));
     await inMachine('systemctl disable --now --quiet prom2otlp');
     await run('rpm', ['--root', machine.root, '--erase', 'prom2otlp']);
     await inMachine('ls /etc/prom2otlp/prom2otlp.yaml.rpmsave /etc/default/prom2otlp.rpmsave');
@@ -255,6 +340,6 @@ function copyAsOlder(from: string, to: string): void {
   symlinkSync(join(from, 'node_modules'), join(to, 'node_modules'));
   const manifest = join(to, 'package.json');
   const text = readFileSync(manifest, 'utf8');
-  writeFileSync(manifest, text.replace(`"version": "${version}"`, `"version": "${OLD}"`));
+  writeFileSync(manifest, text.replace(`"version": "${version}"`, `"version": "${OLD_RPM}"`));
   appendFileSync(join(to, 'deploy/systemd/prom2otlp.default'), '# Of the older version.\n');
 }

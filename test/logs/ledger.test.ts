@@ -166,7 +166,7 @@ describe('a state that does not fit', () => {
   };
 
   test.each([
-    ['another version', '"version":1', '"version":2'],
+    ['another version', '"version":1', '"version":3'],
     ['no JSON', '{', ''],
     ['a text for a number', '1772582400000', '"1772582400000"'],
     ['a day that is none', '1772582400000', '1772582400001'],

@@ -49,7 +49,8 @@ export function readmeCommand(means: 'npm' | 'Docker' | 'Helm' | 'Debian'): stri
 
 /** The command that upgrades an installation, or takes it back: a column of the table in install.md. */
 export function changeOf(installedBy: string, step: 'upgrade' | 'go back'): string {
-  const row = document.split('\n').find(line => line.startsWith(`| ${installedBy} |`)) ?? '';
+  const [, table = ''] = document.split('| installed by | upgrade | go back |');
+  const row = table.split('\n').find(line => line.startsWith(`| ${installedBy} |`)) ?? '';
   const [upgrade = '', back = ''] = [...row.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
   if (back === '')
     throw new Error(`cannot find the row of ${installedBy} in docs/operate/install.md`);
