@@ -2,7 +2,6 @@
 // Exits with 1 when a part is absent, and with 2 when a name is unknown.
 
 import { stat } from 'node:fs/promises';
-import { oldDeb } from '../deploy/support/old-deb.ts';
 import { actionlint, cosign, imageRegistry } from '../deploy/support/release-parts.ts';
 import { chromiumPart } from './parts/chromium.ts';
 import { collector } from './parts/collector.ts';
@@ -32,8 +31,6 @@ const parts = [
   cosign,
   imageRegistry,
   actionlint,
-  // For the test of an upgrade.
-  oldDeb,
 ];
 
 async function main(names: readonly string[]): Promise<number> {
@@ -66,7 +63,7 @@ async function size(path: string): Promise<string> {
 }
 
 function row(cells: readonly string[]): string {
-  const widths = [20, 24, 9, 8];
+  const widths = [18, 24, 9, 8];
   return cells
     .map((cell, index) => cell.padEnd(widths[index] ?? 0))
     .join('')
