@@ -169,12 +169,13 @@ describe.skipIf(skip !== null)('a release', () => {
 
   test('has an image that runs, as install.md and README.md say', async () => {
     const { home, does } = await userWith({ REGISTRY: images.address });
-    await chown(join(home, 'api-key'), 1000, 1000);
     const image = `${images.address}/prom2otlp/prom2otlp:${version}`;
     await podman(['pull', '--tls-verify=false', '--signature-policy', policyFile(), image]);
     const [inReadme, documented] = [readmeCommand('Docker'), commandsOf('Docker')];
     // The two steps before it put the files into the folder `etc`.
-    for (const commands of [documented, [...documented.slice(0, 2), `${inReadme} > id`]])
+    for (const commands of [documented, [...documented.slice(0, 2), `${inReadme} > id`]]) {
+      reader.writeFiles(home);
+      await chown(join(home, 'api-key'), 1000, 1000);
       try {
         for (const command of commands) await does(command);
         await reader.pointsArrive();
@@ -183,6 +184,7 @@ describe.skipIf(skip !== null)('a release', () => {
         await podman(['rm', '--force', '--ignore', id.trim()]);
         await podman(['volume', 'rm', '--force', 'prom2otlp']);
       }
+    }
     await podman(['rmi', image]);
   });
 
