@@ -101,16 +101,17 @@ describe.skipIf(skip !== null)('a release', () => {
 
   test('needs a dated changelog and the tag of its version', async () => {
     await expect(clone.run('tools/release/version.sh')).rejects.toThrow(/YYYY-MM-DD/);
+    await clone.once('npm ci');
+    await clone.run(`tools/release/set-version.sh ${version} 2026-12-01`);
     const changelog = join(clone.folder, 'CHANGELOG.md');
-    const undated = readFileSync(changelog, 'utf8');
-    const dated = undated.replace(/^## .*$/m, `## ${version} (2026-12-01)\n\n- ${NOTES}`);
-    writeFileSync(changelog, dated);
+    const dated = readFileSync(changelog, 'utf8');
+    expect(dated).toContain(`## ${version} (2026-12-01)\n`);
+    writeFileSync(changelog, dated.replace(/^## .*$/m, `$&\n\n- ${NOTES}`));
     expect(await clone.run(`tools/release/version.sh v${version}`)).toBe(`${version}\n`);
     await expect(clone.run('tools/release/version.sh v9.9.9')).rejects.toThrow(/push the tag/);
   });
 
   test('is made, signed, published and verified by the commands of the document', async () => {
-    await clone.once('npm ci');
     const commands = rehearsal().filter(command => command !== 'npm ci');
     expect(commands.length).toBeGreaterThan(10);
     for (const command of commands) {
