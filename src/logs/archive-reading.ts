@@ -360,7 +360,10 @@ class ArchiveWriter {
     }
   }
 
-  /** Adds the open record of an entry: what was counted until then counts no more. Returns the state of its reader after that. */
+  /**
+   * Adds the open record of an entry: what was counted until then counts no more. Returns the state of its reader
+   * after that.
+   */
   addOpen(progress: EntryProgress, entryName: string): ReturnType<typeof savedReader> {
     const reader = this.#pull.readerOf(this.#archive.partition.type);
     reader.restore(progress.reader);

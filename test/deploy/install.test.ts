@@ -1,6 +1,6 @@
 // Runs the commands of docs/operate/install.md for npm, Docker, Helm and Kubernetes exactly as printed, from a clone;
-// systemd.test.ts runs those for systemd, release.test.ts those that take a release from its registries. Docker is podman here. There is no cluster: kubectl's arguments are
-// compared with the manifests.
+// systemd.test.ts runs those for systemd, release.test.ts those that take a release from its registries. Docker is
+// podman here. There is no cluster: kubectl's arguments are compared with the manifests.
 
 import { chown, readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
