@@ -107,12 +107,15 @@ export class Running {
     await this.finished;
   }
 
-  /** The program's resident memory in bytes: now, and the peak since its start. */
-  get memory(): { readonly now: number; readonly peak: number } {
+  /**
+   * The program's resident memory in bytes: now, the peak since its start, and the part of files, such as Node's code,
+   * which the kernel takes back before it kills a process.
+   */
+  get memory(): { readonly now: number; readonly peak: number; readonly ofFiles: number } {
     const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
     const of = (name: string): number =>
       1024 * Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, 'm').exec(status)?.[1]);
-    return { now: of('VmRSS'), peak: of('VmHWM') };
+    return { now: of('VmRSS'), peak: of('VmHWM'), ofFiles: of('RssFile') };
   }
 }
 
