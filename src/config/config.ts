@@ -30,14 +30,10 @@ export interface Config
 }
 
 export type MetricsConfig = ConfigKeys['metrics'];
-export type OverrideConfig = MetricsConfig['overrides'][number];
-export type RenameConfig = MetricsConfig['rename'][number];
 export type BackfillConfig = MetricsConfig['backfill'];
-export type PageLimits = MetricsConfig['limits'];
 export type LogsConfig = ConfigKeys['logs'];
 export type LogEndpointsConfig = ValueOf<typeof logEndpoints>;
 export type BackupEndpoints = ValueOf<typeof backupEndpoints>;
-export type QueueConfig = ConfigKeys['queue'];
 
 /** Whether anything sends the signal. Backups send both, own telemetry metrics. */
 export function isUsed(

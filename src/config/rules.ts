@@ -20,7 +20,7 @@ import {
 } from './keys.ts';
 import { isPlainMap, isSet, valueAt, type KeyPath } from './paths.ts';
 import { endpointIsOwn } from './profile.ts';
-import { groupWithout } from './rename.ts';
+import { groupWithout } from '../model/page-rules.ts';
 import { formatDuration } from './units.ts';
 
 type Rule = (root: unknown, signal: Signal) => Violation[];

@@ -1,7 +1,8 @@
 // Reads a span of the past from the service's history, window by window, as pages. In: today's page, and the span. Out:
 // pages in the order of time, and in `report` which series of today have no history and why the reading ended early.
 
-import type { BackfillConfig, PageLimits } from '../config/config.ts';
+import type { BackfillConfig } from '../config/config.ts';
+import type { PageLimits } from '../model/page-rules.ts';
 import { HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import type { Page } from '../model/page.ts';
 import { HistoryApi, type StoredSeries } from '../service/history-api.ts';

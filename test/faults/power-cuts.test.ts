@@ -5,7 +5,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { QueueConfig } from '../../src/config/config.ts';
+import type { QueueConfig } from '../../src/pipeline/queue/commit.ts';
 import type { Signal } from '../../src/model/batch.ts';
 import { Queue } from '../../src/pipeline/queue/queue.ts';
 import { expectBalance, queueOptions } from '../pipeline/queue/queue-behaviour.ts';

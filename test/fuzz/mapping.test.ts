@@ -2,7 +2,7 @@
 import { assert, boolean, constantFrom, property, record } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../src/config/load.ts';
-import type { PageLimits } from '../../src/config/config.ts';
+import type { PageLimits } from '../../src/model/page-rules.ts';
 import { OUTCOME, ROLE, type SeriesTable } from '../../src/model/series-table.ts';
 import { seriesIn } from '../../src/pipeline/derive/options.ts';
 import { keyOfRow } from '../../src/pipeline/decode/series-key.ts';

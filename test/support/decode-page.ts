@@ -1,6 +1,7 @@
 // Decodes one page as the daemon would, for tests of the decoder's output.
 
-import type { MetricsConfig, PageLimits } from '../../src/config/config.ts';
+import type { MetricsConfig } from '../../src/config/config.ts';
+import type { PageLimits } from '../../src/model/page-rules.ts';
 import { defaultConfig } from '../../src/config/load.ts';
 import type { ExpositionFormat, Page, PageReport } from '../../src/model/page.ts';
 import { SeriesTable } from '../../src/model/series-table.ts';

@@ -5,7 +5,7 @@
 // input.
 
 import { isUtf8 } from 'node:buffer';
-import type { MetricsConfig, PageLimits } from '../../config/config.ts';
+import type { NameFilters, PageLimits } from '../../model/page-rules.ts';
 import { newReport, type Page, PROBLEMS_MAX, type PageReport } from '../../model/page.ts';
 import {
   COST,
@@ -54,7 +54,9 @@ function expectedLines(bytes: Buffer): number {
 }
 
 /** The limits, and what does not count against them. */
-export type DecodeRules = Pick<MetricsConfig, 'limits' | 'include' | 'exclude'>;
+export interface DecodeRules extends NameFilters {
+  readonly limits: PageLimits;
+}
 
 /** A new series that is refused. */
 const REFUSED = -2;

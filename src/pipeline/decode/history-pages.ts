@@ -3,7 +3,7 @@
 // that its points have today, and one that is no longer on the page is left out. In: today's page and stored series. Out:
 // pages in the order of time, each with at most one sample of a series.
 
-import type { PageLimits } from '../../config/config.ts';
+import type { PageLimits } from '../../model/page-rules.ts';
 import type { ExpositionFormat, Page } from '../../model/page.ts';
 import { parseSeriesKey } from './series-key.ts';
 import { SampleLine } from './sample-line.ts';

@@ -2,7 +2,7 @@
 // sample name (docs/how-it-works/mapping.md A4, A5, B). In: comment lines of one page. Out: metrics in the
 // SeriesTable, whose declared half is updated at the end of the page.
 
-import { isIncluded, type NameFilters } from '../../config/rename.ts';
+import { isIncluded, type NameFilters } from '../../model/page-rules.ts';
 import { DECLARED_TYPES, type DeclaredType, type Metric } from '../../model/metric.ts';
 import type { ExpositionFormat } from '../../model/page.ts';
 import { ROLE, type SeriesTable } from '../../model/series-table.ts';

@@ -5,7 +5,7 @@
 //   name{label="value",…} value timestamp # {label="value"} value timestamp
 //   └────── key ────────┘ └ value ┘ └ time ┘ └─────────── exemplar ─────────┘
 
-import type { PageLimits } from '../../config/config.ts';
+import type { PageLimits } from '../../model/page-rules.ts';
 
 const TAB = 0x09;
 const NEWLINE = 0x0a;

@@ -4,8 +4,7 @@
 
 import { CATALOG } from '../../catalog/all.ts';
 import type { CatalogEntry } from '../../catalog/catalog.ts';
-import type { OverrideConfig } from '../../config/config.ts';
-import { isSummable, renamed } from '../../config/rename.ts';
+import { isSummable, type OverrideRule, renamed } from '../../model/page-rules.ts';
 import { type DeclaredType, isCounting, type Metric, type PointKind } from '../../model/metric.ts';
 import type { DeriveOptions } from './options.ts';
 import { SCRAPE_SERIES } from './tally.ts';
@@ -82,7 +81,7 @@ export function resolveMetric(metric: Metric, options: DeriveOptions): void {
 function resolveKind(
   metric: Metric,
   entry: CatalogEntry | null,
-  override: OverrideConfig | null,
+  override: OverrideRule | null,
   summaries: DeriveOptions['summaries'],
 ): void {
   const declared = DECLARED_KINDS[metric.declared];
@@ -126,7 +125,7 @@ function catalogKind(entry: CatalogEntry, metric: Metric): PointKind {
 function unitOf(
   metric: Metric,
   entry: CatalogEntry | null,
-  override: OverrideConfig | null,
+  override: OverrideRule | null,
   units: DeriveOptions['units'],
 ): string {
   const page = UCUM.get(metric.unit) ?? metric.unit;

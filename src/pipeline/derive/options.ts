@@ -2,7 +2,7 @@
 // targets' tables together (metrics.limits.series and .memory).
 
 import type { CatalogLookup } from '../../catalog/lookup.ts';
-import type { Config, MetricsConfig, PageLimits } from '../../config/config.ts';
+import type { PageLimits, PageRules } from '../../model/page-rules.ts';
 import type { OtherShards } from '../../model/page.ts';
 import {
   COST,
@@ -14,7 +14,7 @@ import {
 } from '../../model/series-table.ts';
 import type { PageTime } from './page-time.ts';
 
-export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
+export interface DeriveOptions extends PageRules {
   readonly lookup: CatalogLookup;
   /** True only for `delta`: with `lowmemory`, scraped data is cumulative. */
   readonly isDelta: boolean;
@@ -25,7 +25,7 @@ export interface DeriveOptions extends Omit<MetricsConfig, 'dropLabels'> {
   readonly dropLabels: ReadonlySet<string>;
   /** The services of this target: id to index into Config.services. */
   readonly configured: ReadonlyMap<string, number>;
-  readonly unconfigured: Config['unconfiguredServices'];
+  readonly unconfigured: 'drop' | 'send';
   /** The ids of the configured services of all targets, in one set: only a service's own target sends it. */
   readonly entries: ReadonlySet<string>;
   readonly otherShards: OtherShards;
@@ -43,8 +43,19 @@ export interface Judge {
   readonly time: PageTime;
 }
 
+/** What derive needs of a configuration. */
+interface DeriveConfig {
+  readonly services: readonly { readonly id: string }[];
+  readonly metrics: PageRules & {
+    readonly startTimes: boolean;
+    readonly dropLabels: readonly string[];
+  };
+  readonly otlp: { readonly temporality: string };
+  readonly unconfiguredServices: DeriveOptions['unconfigured'];
+}
+
 /** The ids of all configured services. */
-export function entriesOf({ services }: Pick<Config, 'services'>): ReadonlySet<string> {
+export function entriesOf({ services }: Pick<DeriveConfig, 'services'>): ReadonlySet<string> {
   return new Set(services.map(({ id }) => id));
 }
 
@@ -52,7 +63,7 @@ const ONE_SHARD: OtherShards = { serviceCount: 0, takes: () => false };
 
 /** The options of one target; `configured`: its services in this process. */
 export function deriveOptions(
-  config: Pick<Config, 'services' | 'metrics' | 'otlp' | 'unconfiguredServices'>,
+  config: DeriveConfig,
   lookup: CatalogLookup,
   configured: ReadonlyMap<string, number>,
   otherShards: OtherShards = ONE_SHARD,

@@ -1,7 +1,6 @@
 // The types of the data that enters and leaves the queue. A row is one compressed request of a tick, with an index of
 // the services in its uncompressed bytes: splitting, order and the account are per service.
 
-import type { QueueConfig } from '../../config/config.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Counters } from '../../lib/counters.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -16,6 +15,14 @@ export interface RequestLimit {
   readonly bytes: number;
   /** Data points or log records; Infinity for any number. */
   readonly points: number;
+}
+
+/** The keys of `queue`, in bytes and milliseconds. */
+export interface QueueConfig {
+  /** null: memory only. */
+  readonly directory: string | null;
+  readonly metrics: { readonly maxBytes: number; readonly maxAgeMs: number };
+  readonly logs: { readonly maxBytes: number };
 }
 
 /** What a reload may change; the directory in `config` stays. */

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
 import { type SeriesTable, tableBytes } from '../../../src/model/series-table.ts';
-import type { PageLimits } from '../../../src/config/config.ts';
+import type { PageLimits } from '../../../src/model/page-rules.ts';
 import { SeriesBudget, seriesIn } from '../../../src/pipeline/derive/options.ts';
 import { limitRestored } from '../../../src/pipeline/derive/state.ts';
 import { successorOf, type Seen, Target, type TargetOptions } from '../../support/target.ts';

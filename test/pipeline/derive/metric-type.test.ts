@@ -1,6 +1,7 @@
 // Rules B and C: a metric's name, unit, description and type.
 import { describe, expect, test } from 'vitest';
-import type { MetricsConfig, OverrideConfig } from '../../../src/config/config.ts';
+import type { MetricsConfig } from '../../../src/config/config.ts';
+import type { OverrideRule } from '../../../src/model/page-rules.ts';
 import type { OtlpPoint } from '../../support/otlp-points.ts';
 import { Target } from '../../support/target.ts';
 
@@ -98,7 +99,7 @@ describe('C: types', () => {
     };
     for (const [type, want] of Object.entries(kinds)) {
       const overrides = [
-        override({ match: /^engine_.*$/, type: type as OverrideConfig['type'] }),
+        override({ match: /^engine_.*$/, type: type as OverrideRule['type'] }),
         override({ match: /^.*$/, type: 'gauge' }),
       ];
       check(`${name} 1`, want, { overrides });
@@ -152,6 +153,6 @@ describe('include and exclude', () => {
   });
 });
 
-function override(given: Partial<OverrideConfig> & Pick<OverrideConfig, 'match'>): OverrideConfig {
+function override(given: Partial<OverrideRule> & Pick<OverrideRule, 'match'>): OverrideRule {
   return { type: null, unit: null, description: null, uptimeSeries: null, ...given };
 }
