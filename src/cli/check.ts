@@ -130,7 +130,7 @@ async function checkAgainst(
     throw usageError(call.command, '--against does not go together with --print or --probe');
   const file = configOf(call, context.environment);
   const { compareConfigurations } = await import('./against.ts');
-  const { againstText } = await import('./against-text.ts');
+  const { againstText } = await import('./against.ts');
   const found = await compareConfigurations({ old, file, pages: page }, context);
   if (found === null) return 1;
   context.out.line(againstText(found, { format, limit }));

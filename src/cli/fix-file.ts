@@ -1,10 +1,10 @@
-// `check --fix`: replaces the file of a valid configuration by one without deprecated keys (config/fix.ts), at once, with
+// `check --fix`: replaces the file of a valid configuration by one without deprecated keys (config/yaml-edit.ts), at once, with
 // the same owner and permissions.
 
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { type FileHandle, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { fixText } from '../config/fix.ts';
+import { fixText } from '../config/yaml-edit.ts';
 import { judgeFile } from '../config/load.ts';
 import { syncDirectory } from '../lib/private-files.ts';
 import { refuseFile, type VerbContext, writeNewFile } from './verb.ts';

@@ -2,9 +2,14 @@
 // quietly; any other failure to write is reported once, on stderr. `drain` waits until everything is written.
 
 import type { Clock } from '../lib/clock.ts';
-import { painted, type Style, wantsColour } from '../lib/colour.ts';
+import {
+  painted,
+  type Style,
+  wantsColour,
+  printableLine,
+  printableOutput,
+} from '../lib/printable.ts';
 import { formatDuration } from '../lib/format.ts';
-import { printableLine, printableOutput } from '../lib/printable.ts';
 import type { Terminal, TextSink, VerbContext } from './verb.ts';
 
 export interface Output {

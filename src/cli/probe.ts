@@ -36,8 +36,7 @@ import { readBackups } from '../backups/known-backups.ts';
 import { type BackupsRow, backupsTable } from './backups.ts';
 import { cellOf, clientsOf } from './service-access.ts';
 import { scrapeOnce } from './services.ts';
-import { type Failure, listOf, type Part, ProbeCauses } from './probe-causes.ts';
-import { likelyMistakes } from './probe-mistakes.ts';
+import { type Failure, listOf, type Part, ProbeCauses, likelyMistakes } from './probe-causes.ts';
 import { labelsOf, renderTable, yesOrNo } from './table.ts';
 import type { VerbContext } from './verb.ts';
 

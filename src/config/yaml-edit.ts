@@ -1,9 +1,20 @@
 // Edits one key in the text of a YAML document: gives it another value, renames it, moves it, or removes it. All other
 // lines stay as they are; comments on the key's lines go along. The caller checks what the new text says.
 
-import { type Document, isCollection, isMap, isNode, isScalar, parseDocument } from 'yaml';
-import type { Pair, Scalar, YAMLMap } from 'yaml';
-import type { KeyPath } from './paths.ts';
+import {
+  type Document,
+  isCollection,
+  isMap,
+  isNode,
+  isScalar,
+  parseDocument,
+  type Pair,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml';
+import { type KeyPath, isPlainMap, pathsAt, pathText, type YamlMap } from './paths.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { afterStep, DEPRECATED, type Deprecated, type Step, stepOf } from './deprecated.ts';
 
 /** A key and the map that it is in. */
 interface Level {
@@ -26,18 +37,18 @@ export interface Edit {
   readonly value: string | undefined;
 }
 
-export function parseText(text: string): Document.Parsed {
+function parseText(text: string): Document.Parsed {
   return parseDocument(text, { schema: 'core', stringKeys: true });
 }
 
 /** The line of a key, from 1; 0 if there is none. */
-export function lineOf(text: string, path: KeyPath): number {
+function lineOf(text: string, path: KeyPath): number {
   const level = levelsTo(text, path).at(-1);
   return level ? text.slice(0, level.start).split('\n').length : 0;
 }
 
 /** null for a layout that this cannot edit. */
-export function editYaml(text: string, { from, to, value }: Edit): string | null {
+function editYaml(text: string, { from, to, value }: Edit): string | null {
   const levels = levelsTo(text, from);
   const own = levels.at(-1);
   if (!own) return null;
@@ -241,4 +252,67 @@ function lineStart(text: string, offset: number): number {
 function lineEnd(text: string, offset: number): number {
   const end = text.indexOf('\n', offset);
   return end < 0 ? text.length : end + 1;
+}
+
+// Rewrites the deprecated keys and values in the text of a configuration, for `check --fix`. It edits only the lines that
+// have them: comments, order and layout of all others stay. An edit counts only if the new text says what the data with
+// the replacement say; otherwise (an anchor that is used elsewhere, say) the key is left to the user.
+
+export interface Fixed {
+  readonly text: string;
+  /** Such as `- line 4: logs.window.day_close_grace`; the only values are those that deprecated.ts declares. */
+  readonly changes: readonly string[];
+  /** The deprecated keys that stay. */
+  readonly left: readonly string[];
+}
+
+/** `text` is that of a valid configuration. */
+export function fixText(text: string, table: readonly Deprecated[] = DEPRECATED): Fixed {
+  // Windows ends its lines with two characters, and may begin the file with a mark.
+  const isTwo = text.includes('\r\n') && !/(?:^|[^\r])\n/.test(text);
+  const mark = text.startsWith('\uFEFF') ? '\uFEFF' : '';
+  const own = text.slice(mark.length);
+  const before = isTwo ? own.replaceAll('\r\n', '\n') : own;
+  let fixed = before;
+  const done: Step[] = [];
+  const left: string[] = [];
+  for (const entry of table)
+    for (const from of pathsAt(dataOf(fixed), entry.path)) {
+      const data = dataOf(fixed) ?? {};
+      const step = stepOf(entry, from, data);
+      if (step === null) continue;
+      // A block does not go while one of its keys has to move.
+      const isKept = left.some(key => key.startsWith(`${pathText(from)}.`));
+      const edited = isKept ? null : editYaml(fixed, { ...step, value: step.change?.value });
+      if (edited !== null && isDeepStrictEqual(dataOf(edited), afterStep(data, step))) {
+        fixed = edited;
+        done.push(step);
+      } else left.push(pathText(from));
+    }
+  done.sort((a, b) => lineOf(before, a.from) - lineOf(before, b.from));
+  const changes = done.flatMap(step => changeOf(step, before, fixed));
+  return { text: mark + (isTwo ? fixed.replaceAll('\n', '\r\n') : fixed), changes, left };
+}
+
+function changeOf({ from, to, change }: Step, before: string, after: string): string[] {
+  const show = (sign: string, text: string, path: KeyPath, value: string | undefined): string => {
+    const shown = value === undefined ? '' : `: ${value}`;
+    return `${sign} line ${String(lineOf(text, path))}: ${pathText(path)}${shown}`;
+  };
+  const old = show('-', before, from, change?.was);
+  return to === null ? [old] : [old, show('+', after, to, change?.value)];
+}
+
+/** As plain data, without the values of references; undefined if it is not YAML. */
+function dataOf(text: string): YamlMap | undefined {
+  const document = parseText(text);
+  if (document.errors.length > 0) return undefined;
+  try {
+    // The file was judged, so its aliases are not too many.
+    const data: unknown = document.toJS({ maxAliasCount: -1 });
+    return isPlainMap(data) ? data : undefined;
+  } catch {
+    // An alias has lost its anchor.
+    return undefined;
+  }
 }

@@ -20,12 +20,14 @@ import type { PullReport } from '../service/pull-report.ts';
 import { KnownApis } from '../service/redact.ts';
 import type { Discovery } from './discovery.ts';
 import type { Inventory } from './inventory.ts';
-import { keptText } from './kept.ts';
 import { type Lasting, Parts } from './parts.ts';
 import { followProcess } from './process-counters.ts';
 import { QueueForecast } from './queue-forecast.ts';
 import type { TargetLog } from './target-log.ts';
 import { Timeline } from './timeline.ts';
+import { formatCount } from '../lib/format.ts';
+import { SIGNALS } from '../model/batch.ts';
+import { STATE } from '../pipeline/derive/state-form.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -182,7 +184,7 @@ export class Daemon implements Lasting {
 
   /**
    * Stops collecting, delivers the queue until FLUSH_MS have passed or `now` is aborted, waits for the
-   * last answers, and closes all parts. Returns what is kept for the next start (kept.ts).
+   * last answers, and closes all parts. Returns what is kept for the next start (keptText).
    */
   async stop(now: AbortSignal): Promise<string> {
     this.isStopping = true;
@@ -247,4 +249,29 @@ export class Daemon implements Lasting {
 
 async function closeAll(senders: readonly OpenSender[]): Promise<void> {
   await Promise.all(senders.map(({ sender }) => sender.close(GRACE_MS)));
+}
+
+// What a daemon keeps for its next start, as the last line of its log says it: the requests that wait, the state of the
+// targets' series, the positions in the logs. It is read from the queue, so that only what is stored is told.
+
+/** The kind and the keys of positions in logs, as logs/ledger.ts stores them: the ledger is not loaded for a count. */
+const LOGS_KIND = 'logs';
+const POSITION = /^service\//;
+
+/** A sentence without a full stop. Call it before the queue is closed. `directory` null: the queue is in memory. */
+function keptText(queue: Queue, directory: string | null): string {
+  const { points } = queue;
+  if (directory === null)
+    return points === 0
+      ? 'nothing: the queue was in memory (queue.directory: null)'
+      : `nothing: the queue was in memory (queue.directory: null), and its ${formatCount(points)} points are lost`;
+  const requests = SIGNALS.reduce((sum, signal) => sum + queue.size(signal).rows, 0);
+  const targets = queue.stateKeys(STATE).length;
+  const positions = queue.stateKeys(LOGS_KIND).filter(key => POSITION.test(key)).length;
+  const parts = [
+    `requests that wait: ${formatCount(requests)}`,
+    `targets with series: ${formatCount(targets)}`,
+    `services with a position in their logs: ${formatCount(positions)}`,
+  ];
+  return `in ${directory}: ${parts.join('; ')}`;
 }

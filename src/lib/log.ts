@@ -6,8 +6,14 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream } from 'pino';
 import { systemClock, type Clock } from './clock.ts';
-import { painted, type Style, wantsColour } from './colour.ts';
-import { escapeHarmful, printableJson, printableLine } from './printable.ts';
+import {
+  painted,
+  type Style,
+  wantsColour,
+  escapeHarmful,
+  printableJson,
+  printableLine,
+} from './printable.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
 

@@ -2,6 +2,8 @@
 // that it reads differently. The exits of the program call it: the output of verbs, the log, the status server. Also
 // removes possible secrets from URLs.
 
+import { styleText } from 'node:util';
+
 /** Does not match line breaks. */
 const HARMFUL = /(?!\n)[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 
@@ -53,4 +55,23 @@ export function printableUrl(text: string): string {
   url.password = '';
   url.search = '';
   return url.href;
+}
+
+// Whether a stream gets colours: only a terminal does, unless the environment decides.
+
+/** FORCE_COLOR decides, else NO_COLOR, else the ability of the terminal. See no-color.org and force-color.org. */
+export function wantsColour(
+  isTerminal: boolean,
+  environment: Readonly<Record<string, string | undefined>>,
+): boolean {
+  const { FORCE_COLOR: force = '', NO_COLOR: no = '', TERM: term } = environment;
+  if (force !== '') return force !== '0' && force !== 'false';
+  return no === '' && isTerminal && term !== 'dumb';
+}
+
+/** The styles of the program's own words, which printableOutput() lets through. */
+export type Style = 'bold' | 'red' | 'yellow' | 'green';
+
+export function painted(style: Style, text: string): string {
+  return styleText(style, text, { validateStream: false });
 }

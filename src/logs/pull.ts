@@ -4,7 +4,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogsConfig } from '../config/config.ts';
-import { type Clock, MINUTE_MS } from '../lib/clock.ts';
+import { type Clock, MINUTE_MS, HOUR_MS } from '../lib/clock.ts';
 import { backoffMs } from '../lib/hold-off.ts';
 import type { Batch } from '../model/batch.ts';
 import type { StateChange } from '../pipeline/queue/commit.ts';
@@ -14,13 +14,14 @@ import type { LogPage, LogQuery, LogsApi } from '../service/logs-api.ts';
 import type { LogSink } from './chunk.ts';
 import type { Span } from './cursor.ts';
 import type { Digests } from './digests/digests.ts';
-import type { Downloads } from './downloads.ts';
 import type { Gap } from './gap.ts';
 import type { ItemContext } from './item.ts';
 import type { Ledger } from './ledger.ts';
 import { type ListEnd, listPages, type TakePage } from './list.ts';
 import type { LogMeter } from './log-meter.ts';
 import type { LineReader } from './record.ts';
+import { tmpdir } from 'node:os';
+import { Semaphore } from '../lib/semaphore.ts';
 
 /** The parts that live as long as the puller. */
 export interface PullContext {
@@ -261,5 +262,51 @@ export class Slicer {
   async pause(): Promise<void> {
     await nextTurn();
     this.#startedAtMs = this.#clock.monotonicMs();
+  }
+}
+
+// The limits of downloads, over all APIs: bytes per hour, and archives at once.
+
+const ARCHIVES_AT_ONCE = 2;
+
+export class Downloads {
+  readonly directory: string;
+  readonly permits: Semaphore = new Semaphore(ARCHIVES_AT_ONCE);
+  readonly budget: ByteBudget;
+
+  /** `directory` null: uses the temporary directory. */
+  constructor(clock: Clock, directory: string | null, limits: LogsConfig['limits']) {
+    this.directory = directory ?? tmpdir();
+    this.budget = new ByteBudget(clock, limits.downloadPerHourBytes);
+  }
+}
+
+/**
+ * Refills evenly. A download may take more than is left; then the next one waits longer, which shows as lag.
+ */
+class ByteBudget {
+  readonly #clock: Clock;
+  readonly #perHour: number;
+  #left: number;
+  #filledAtMs: number;
+
+  constructor(clock: Clock, perHourBytes: number) {
+    this.#clock = clock;
+    this.#perHour = perHourBytes;
+    this.#left = perHourBytes;
+    this.#filledAtMs = clock.monotonicMs();
+  }
+
+  /** False while it is overdrawn. */
+  get isOpen(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const gained = ((nowMs - this.#filledAtMs) / HOUR_MS) * this.#perHour;
+    this.#left = Math.min(this.#perHour, this.#left + gained);
+    this.#filledAtMs = nowMs;
+    return this.#left > 0;
+  }
+
+  take(bytes: number): void {
+    this.#left -= bytes;
   }
 }

@@ -20,7 +20,7 @@ import {
   unreachable,
 } from './pull.ts';
 import type { PullSchedule } from '../lib/pull-schedule.ts';
-import { findFirstDay } from './retention.ts';
+import { findFirstDay } from './listing.ts';
 
 /** The bounds of the time for retries within one pull. */
 const RETRY_MS_MIN = 60_000;

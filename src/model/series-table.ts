@@ -139,7 +139,7 @@ export class SeriesTable {
   keyOffset: Uint32Array = new Uint32Array(ROWS_MIN);
   keyLength: Uint32Array = new Uint32Array(ROWS_MIN);
   hash: Uint32Array = new Uint32Array(ROWS_MIN);
-  /** A second sum over name and labels, or 0 where it is not made yet; see derive/series-id.ts. */
+  /** A second sum over name and labels, or 0 where it is not made yet; see derive/state.ts. */
   labelSum: Uint32Array = new Uint32Array(ROWS_MIN);
   metric: Uint32Array = new Uint32Array(ROWS_MIN);
   role: Uint8Array = new Uint8Array(ROWS_MIN);

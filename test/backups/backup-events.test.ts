@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { backupEvents } from '../../src/backups/backup-events.ts';
+import { backupEvents } from '../../src/backups/service-backups.ts';
 import type { KnownBackups, KnownSchedule } from '../../src/backups/known-backups.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 9);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type KnownBackups, readBackups } from '../../src/backups/known-backups.ts';
-import { backupEvents } from '../../src/backups/backup-events.ts';
-import { BACKUPS, saveKnown } from '../../src/backups/service-backups.ts';
+import { backupEvents, BACKUPS, saveKnown } from '../../src/backups/service-backups.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type ScriptedAnswer, scriptedService } from '../support/service-client.ts';
 

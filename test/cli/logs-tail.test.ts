@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { verb as logs } from '../../src/cli/logs.ts';
-import { zip } from '../../src/simulator/zip.ts';
+import { zip } from '../../src/simulator/logs-endpoint.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { NOW, ShiftedClock } from '../support/log-site.ts';
 import { callVerb, type Printed } from '../support/verb-context.ts';

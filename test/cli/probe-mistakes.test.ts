@@ -1,7 +1,7 @@
 // The likely mistake behind an answer to `check --probe`.
 
 import { expect, test } from 'vitest';
-import { likelyMistakes } from '../../src/cli/probe-mistakes.ts';
+import { likelyMistakes } from '../../src/cli/probe-causes.ts';
 
 test.each([
   ['http://localhost:4317/v1/metrics', 'http/protobuf', 'cut off', /4317 is usually for gRPC/],

@@ -9,7 +9,7 @@ import { CONFIG } from '../../src/config/keys.ts';
 import { judgeFile, parseConfig, warningMistakes } from '../../src/config/load.ts';
 import { type KeyPath, levelText, type YamlMap } from '../../src/config/paths.ts';
 import { DEPRECATED, replaceDeprecated } from '../../src/config/deprecated.ts';
-import { fixText } from '../../src/config/fix.ts';
+import { fixText } from '../../src/config/yaml-edit.ts';
 import { ExpandedText } from '../../src/config/secrets.ts';
 import type { Place, Yaml } from '../../src/config/yaml.ts';
 import { formatMistake } from '../../src/errors.ts';

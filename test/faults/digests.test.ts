@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { fingerprintOf } from '../../src/logs/digests/fingerprint.ts';
 import { redactSql } from '../../src/logs/formats/redact.ts';
-import { zip } from '../../src/simulator/zip.ts';
+import { zip } from '../../src/simulator/logs-endpoint.ts';
 import { type Handler, startHttpServer } from '../support/http-server.ts';
 import { start, tempDirectory, until } from '../support/program.ts';
 import { randomNumbers } from '../support/random.ts';

@@ -17,7 +17,7 @@ import { classifyGrpcAnswer } from '../../src/pipeline/send/otlp-grpc.ts';
 import { readErrorBody } from '../../src/service/service-error.ts';
 import { decodePage } from '../support/decode-page.ts';
 import { readLog } from '../support/log-reading.ts';
-import { zip } from '../../src/simulator/zip.ts';
+import { zip } from '../../src/simulator/logs-endpoint.ts';
 import { Mutator } from './mutate.ts';
 import { INPUTS } from './parameters.ts';
 

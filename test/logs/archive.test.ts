@@ -9,7 +9,7 @@ import {
   PIECE_BYTES,
 } from '../../src/logs/archive.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
-import { zip } from '../../src/simulator/zip.ts';
+import { zip } from '../../src/simulator/logs-endpoint.ts';
 
 const MIB = 1024 * 1024;
 const LIMITS: ArchiveLimits = { unpackedBytes: 64 * MIB, ratio: 200, entries: 3 };

@@ -2,7 +2,7 @@
 
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { zip } from '../../src/simulator/zip.ts';
+import { zip } from '../../src/simulator/logs-endpoint.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { DAY, ERRORS, HOUR, LogSite, MINUTE, OTHER } from '../support/log-site.ts';
 

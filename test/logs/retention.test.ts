@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { PulledApi } from '../../src/logs/pull.ts';
-import { findFirstDay, firstKeptDay } from '../../src/logs/retention.ts';
+import { findFirstDay, firstKeptDay } from '../../src/logs/listing.ts';
 import { json, type OpenedApi, openLogApi, testPulledApi } from '../support/log-api.ts';
 import { DAY, HOUR, NOW, ShiftedClock } from '../support/log-site.ts';
 

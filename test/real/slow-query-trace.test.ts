@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { zip } from '../../src/simulator/zip.ts';
+import { zip } from '../../src/simulator/logs-endpoint.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { run, tempDirectory, until } from '../support/program.ts';
 import { collector } from './parts/collector.ts';

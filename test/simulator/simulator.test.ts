@@ -1,8 +1,7 @@
 // The simulator as a client sees it, with the failures that /_control can set.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { METRICS_PATH } from '../../src/simulator/faults.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
+import { METRICS_PATH, type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { ask, type Heard, type Question } from '../support/ask.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { TEST_TLS } from '../support/certificates.ts';

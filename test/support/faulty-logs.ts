@@ -9,8 +9,7 @@ import {
   jsonAnswer,
 } from '../../src/simulator/answer.ts';
 import type { LogArchive, LogLine, LogSource } from '../../src/simulator/log-source.ts';
-import { entriesOf, NO_DATE } from '../../src/simulator/logs-endpoint.ts';
-import { zip, type ZipEntry } from '../../src/simulator/zip.ts';
+import { entriesOf, NO_DATE, zip, type ZipEntry } from '../../src/simulator/logs-endpoint.ts';
 import { alteredJson, isRecord } from './altered-json.ts';
 import { gzipBomb } from './faulty-delivery.ts';
 

@@ -3,7 +3,7 @@
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { emptyAnswer } from '../../src/simulator/answer.ts';
-import { METRICS_PATH } from '../../src/simulator/faults.ts';
+import { METRICS_PATH } from '../../src/simulator/simulator.ts';
 import { ask, type Heard, type Question } from './ask.ts';
 import { FakeClock } from './fake-clock.ts';
 import { deliver, gzipBomb, NO_DELIVERY_FAULTS } from './faulty-delivery.ts';

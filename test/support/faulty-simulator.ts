@@ -10,8 +10,13 @@ import {
   type EndpointRequest,
   errorAnswer,
 } from '../../src/simulator/answer.ts';
-import { type Faults as Failure, NO_FAULTS as NO_FAILURE } from '../../src/simulator/faults.ts';
-import { failureOf, Simulator, type SimulatorOptions } from '../../src/simulator/simulator.ts';
+import {
+  type Faults as Failure,
+  NO_FAULTS as NO_FAILURE,
+  failureOf,
+  Simulator,
+  type SimulatorOptions,
+} from '../../src/simulator/simulator.ts';
 import { deliver, type DeliveryFaults, NO_DELIVERY_FAULTS } from './faulty-delivery.ts';
 import { faultyLogs, NO_LOG_FAULTS, type LogFaults } from './faulty-logs.ts';
 import { alteredJson, isRecord } from './altered-json.ts';

@@ -20,12 +20,12 @@ import {
   statfsSync,
   statSync,
   writeSync,
+  readFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { causeText, OperatorError, systemRemedy } from '../../errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
-import { lockHolder } from '../../lib/lock-holder.ts';
 import type { Logger } from '../../lib/log.ts';
 import {
   checkPrivateFile,
@@ -362,5 +362,29 @@ export function corruptFilesIn(directory: string): readonly string[] {
       .sort();
   } catch {
     return [];
+  }
+}
+
+// Which process holds a lock on a file: the kernel's own list, so nothing remains of a process that has ended. Only Linux
+// has the list, and it shows no process of another container or machine.
+
+/** A line of /proc/locks: `1: POSIX  ADVISORY  WRITE 4711 08:01:12345 128 128`. */
+const LOCK = /^\d+: \w+ +\w+ +WRITE +(\d+) \w+:\w+:(\d+) /;
+
+/** The process that has a lock for writing on the file; null if it is not known, or if it is this one. */
+function lockHolder(path: string): number | null {
+  try {
+    const inode = String(statSync(path).ino);
+    const holders = readFileSync('/proc/locks', 'utf8')
+      .split('\n')
+      .map(line => LOCK.exec(line));
+    const pids = new Set(
+      holders.flatMap(found => (found?.[2] === inode ? [Number(found[1])] : [])),
+    );
+    // Files of two disks may have the same number.
+    const [pid = 0] = pids.size === 1 ? pids : [];
+    return pid > 0 && pid !== process.pid ? pid : null;
+  } catch {
+    return null;
   }
 }

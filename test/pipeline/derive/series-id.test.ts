@@ -1,6 +1,6 @@
 // The ids by which the next process of prom2otlp finds its series.
 import { describe, expect, test } from 'vitest';
-import { SeriesIds } from '../../../src/pipeline/derive/series-id.ts';
+import { SeriesIds } from '../../../src/pipeline/derive/state.ts';
 import { serviceOfRow } from '../../../src/pipeline/derive/places.ts';
 import { Target } from '../../support/target.ts';
 

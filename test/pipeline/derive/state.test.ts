@@ -4,8 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { defaultConfig } from '../../../src/config/load.ts';
 import { saveStarts, saveWhole } from '../../../src/pipeline/derive/state.ts';
-import { readState } from '../../../src/pipeline/derive/state-form.ts';
-import { packColumns, unpackColumns } from '../../../src/pipeline/derive/state-columns.ts';
+import { readState, packColumns, unpackColumns } from '../../../src/pipeline/derive/state-form.ts';
 import { at, finished, successorOf, Target, type TargetOptions } from '../../support/target.ts';
 
 const COUNTER = 'engine_global_status_questions';
