@@ -206,7 +206,12 @@ function readText(command: string, name: string, option: Option<unknown>, text: 
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     const flags = optionFlags(name, option);
-    throw usageError(command, `option '${flags}' argument '${text}' is invalid: ${error.message}`);
+    const [expected, meant] = splitQuestion(error.message);
+    throw usageError(
+      command,
+      `option '${flags}' argument '${text}' is invalid: ${expected}`,
+      meant,
+    );
   }
 }
 
@@ -231,8 +236,17 @@ class ProgramCommand extends Command {
     if (code === 'commander.unknownCommand') throw this.#unknownCommand();
     const about = this.registeredArguments[0]?.description ?? '';
     if (code === 'commander.missingArgument') throw this.#mistake(`${cause}: ${about}`);
-    if (code === 'commander.excessArguments') throw this.#mistake(excessText(cause));
-    throw this.#mistake(oneSentence(cause));
+    if (code === 'commander.excessArguments') throw this.#excess(cause);
+    throw this.#mistake(...splitQuestion(oneSentence(cause)));
+  }
+
+  /** Without the words themselves: one of them may be a key. */
+  #excess(cause: string): OperatorError {
+    const takesFile = this.options.some(one => one.long === '--config');
+    const isFile =
+      takesFile && valueOf(this, 'config') === undefined && /\.ya?ml$/.test(this.args[0] ?? '');
+    const text = oneSentence(cause).replace(/( but got \d+): .*$/s, '$1');
+    return this.#mistake(text, isFile ? '--config FILE' : undefined);
   }
 
   #mistake(cause: string, meant?: string, others = ''): OperatorError {
@@ -276,15 +290,16 @@ class ProgramCommand extends Command {
   }
 }
 
+/** A mistake, and the word that is probably meant (options.ts). */
+function splitQuestion(cause: string): readonly [cause: string, meant?: string] {
+  const [, mistake, meant] = /^(.*); did you mean (\S+)\?$/s.exec(cause) ?? [];
+  return mistake === undefined ? [cause] : [mistake, meant ?? ''];
+}
+
 /** Two sentences of commander are one of ours. */
 function oneSentence(cause: string): string {
   const lower = (_: string, word: string): string => `: ${word.toLowerCase()} `;
   return cause.replace(/\. (Expected|expected|Allowed) /, lower);
-}
-
-/** Without the words themselves: one of them may be a key. */
-function excessText(cause: string): string {
-  return oneSentence(cause).replace(/( but got \d+): .*$/s, '$1');
 }
 
 // Names of commands.

@@ -4,6 +4,7 @@
 import { tmpdir } from 'node:os';
 import { LOG_TYPES } from '../config/log-keys.ts';
 import { DAY_MS } from '../lib/clock.ts';
+import { nearest } from '../lib/nearest.ts';
 import { textAt } from '../logs/item.ts';
 import { listPages } from '../logs/list.ts';
 import type { LogsApi } from '../service/logs-api.ts';
@@ -82,6 +83,14 @@ function isWanted(archive: ListedArchive, values: ListCall['values']): boolean {
     archive.source === '' ||
     `${archive.source}/`.startsWith(`${serviceId}/`)
   );
+}
+
+/** What is said where the service lists nothing: it does not tell a mistyped type from one without archives. */
+export function noArchives({ values: { type = '' } }: Call<typeof SERVERS_OPTIONS>): string {
+  const near = LOG_TYPES.includes(type) ? undefined : nearest(type, LOG_TYPES);
+  return near === undefined
+    ? 'no archives'
+    : `no archives of the type ${type}; did you mean ${near}?`;
 }
 
 /** Throws the mistake that the temporary file cannot be written. */

@@ -11,6 +11,7 @@ import {
   LIST_OPTIONS,
   listArchives,
   type ListedArchive,
+  noArchives,
   readSpan,
   refuseTemporary,
 } from './log-archives.ts';
@@ -46,7 +47,7 @@ export function logsTail(call: TailCall, context: VerbContext): Promise<number> 
       let code = 0;
       for (const tail of tails) if (!(await tail.show())) code = 1;
       const isEmpty = code === 0 && !tails.some(tail => tail.hasArchives);
-      if (isFirst && isEmpty && !context.stop.aborted) context.err.line('no archives');
+      if (isFirst && isEmpty && !context.stop.aborted) context.err.line(noArchives(call));
       isFirst = false;
       // With --follow, only a signal ends it; without, the lines are not complete.
       if (!call.values.follow) return context.stop.aborted ? 1 : code;

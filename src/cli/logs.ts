@@ -14,6 +14,7 @@ import {
   type ListCall,
   listArchives,
   type ListedArchive,
+  noArchives,
   readSpan,
   refuseTemporary,
   SERVERS_OPTIONS,
@@ -141,7 +142,7 @@ function logsList(call: ListCall, context: VerbContext): Promise<number> {
       ...archives.map(one => [one.id, one.type, one.server, one.service, one.size, one.start]),
     ],
     json: archives => archives.map(({ size: _size, ...one }) => one),
-    empty: 'no archives',
+    empty: noArchives(call),
   });
 }
 

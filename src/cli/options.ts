@@ -4,6 +4,7 @@
 import { InvalidArgumentError } from 'commander';
 import { formatDuration, parseDuration, parseTime } from '../config/units.ts';
 import { DAY_MS } from '../lib/clock.ts';
+import { nearest } from '../lib/nearest.ts';
 
 /** One option. The functions below make them. */
 export interface Option<out T> {
@@ -32,16 +33,19 @@ export type Values<O extends Options> = {
   readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never;
 };
 
-/** An option whose last text counts. `read` returns undefined for an unexpected text. */
+/** An option whose last text counts. `read` returns undefined for an unexpected text, of which `words` may be meant. */
 function single<T>(
   form: Pick<Option<T>, 'value' | 'about' | 'short' | 'offers'>,
   expected: string,
   read: (text: string) => T | undefined,
+  words: readonly string[] = [],
 ): Option<T | undefined> {
   const orThrow = (text: string): T => {
     const value = read(text);
-    if (value === undefined) throw new InvalidArgumentError(`expected ${expected}`);
-    return value;
+    if (value !== undefined) return value;
+    const meant = nearest(text, words);
+    const question = meant === undefined ? '' : `; did you mean ${meant}?`;
+    throw new InvalidArgumentError(`expected ${expected}${question}`);
   };
   return { ...form, read: orThrow, absent: undefined };
 }
@@ -67,7 +71,7 @@ export function choice<const Word extends string>(
 ): Option<Word | undefined> {
   const shown = choices.filter(word => !former.includes(word));
   const form = { value: shown.join('|'), about, offers: shown };
-  return single(form, shown.join(' or '), text => choices.find(word => word === text));
+  return single(form, shown.join(' or '), text => choices.find(word => word === text), shown);
 }
 
 export function integer(

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { readProblem } from '../config/text-file.ts';
-import { seriesRefused } from '../daemon/target-log.ts';
+import { seriesRefused, TIMES_EARLY } from '../daemon/target-log.ts';
 import { OperatorError } from '../errors.ts';
 import { formatCount } from '../lib/format.ts';
 import { type ExpositionFormat, type Page, type Problem, PROBLEMS_MAX } from '../model/page.ts';
@@ -42,6 +42,7 @@ export function tellPage(err: Lines, file: string, { page, derived }: Translated
     const { message } = seriesRefused(limits);
     err.line(`${file}: ${message}: ${formatCount(samples)} samples are left out`);
   }
+  if (derived.earlyTimes > 0) err.line(`${file}: ${TIMES_EARLY.message}`);
   return problems.length > 0;
 }
 

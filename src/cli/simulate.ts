@@ -47,7 +47,9 @@ async function simulate(call: Call<typeof OPTIONS>, context: VerbContext): Promi
     services: demoServices(services),
   });
   const simulator = await starting.catch((error: unknown) => {
-    const message = `cannot listen on port ${port}: ${causeText(error)}`;
+    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    const cause = isTaken ? 'the port is in use' : causeText(error);
+    const message = `cannot listen on port ${port}: ${cause}`;
     throw new OperatorError([{ message, hint: 'choose another port, or 0 for any' }]);
   });
   out.line(`listening on ${simulator.url}, X-API-Key: ${key}`);

@@ -84,18 +84,15 @@ export interface OtlpSignalConfig
   readonly names?: Readonly<Record<string, string>>;
 }
 
-export interface OtlpConfig
-  extends Pick<
-    OtlpKeys,
-    | 'backend'
-    | 'concurrency'
-    | 'maxRequestBytes'
-    | 'maxPoints'
-    | 'maxAttributeLength'
-    | 'stuckAfterMs'
-    | 'temporality'
-    | 'proxy'
-  > {
+/** Keys of `otlp` that are resolved for each signal. */
+type SignalKey =
+  | 'endpoint'
+  | 'metricsEndpoint'
+  | 'logsEndpoint'
+  | Exclude<keyof OtlpSignalConfig, 'proxy' | 'names'>
+  | Signal;
+
+export interface OtlpConfig extends Omit<OtlpKeys, SignalKey | 'auth'> {
   readonly metrics: OtlpSignalConfig;
   readonly logs: OtlpSignalConfig;
   readonly auth: AuthConfig | null;

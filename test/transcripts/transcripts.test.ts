@@ -32,6 +32,7 @@ const ADDRESSES = ['SERVICE', 'OTHER', 'DIRECTORY', 'LOCALHOST', 'HOST', 'DAEMON
 test.each(globSync('*/*.txt', { cwd: import.meta.dirname }).sort())('%s', async name => {
   const file = join(import.meta.dirname, name);
   const expected = readFileSync(file, 'utf8');
+  expect(expected, 'no command: each begins with two blanks and a dollar').toMatch(/^ {2}\$ /m);
   const found = await play(expected);
   if (process.env['UPDATE'] === '1') writeFileSync(file, found);
   else expect(found).toBe(expected);
