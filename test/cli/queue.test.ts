@@ -176,13 +176,6 @@ describe('export', () => {
 });
 
 describe('drain', () => {
-  test('is refused while a daemon holds the queue', async () => {
-    const daemon = open();
-    const held = { code: null, err: expect.stringMatching(/another process is using it/) };
-    expect(await queue('drain')).toMatchObject(held);
-    await daemon.close();
-  });
-
   test('exits with 1 at its deadline or on a signal; the rest stays', async () => {
     await fill(...WAITING);
     backEnd.answer = () => ({ status: 503 });

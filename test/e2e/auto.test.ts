@@ -116,43 +116,6 @@ test('logs and backups follow the same list', async () => {
   ]);
 });
 
-test('once finds the services, reads them and delivers; check --probe shows them', async () => {
-  const file = configure({ include: ['orders', 'ledger'] });
-  const { code, stdout } = await run(['once', '--config', file]);
-  expect(code, stdout).toBe(0);
-  for (const name of ['orders', 'ledger']) expect(stdout).toContain(name);
-  expect(stdout).not.toContain('catalog');
-  const probe = await run(['check', '--config', file, '--probe']);
-  expect(probe.code, probe.stdout).toBe(0);
-  expect(probe.stdout).toContain('every service that the key sees');
-  expect(probe.stdout).toMatch(/\(orders\) +yes/);
-  expect(probe.stdout).toContain('left out by services: auto');
-});
-
-test('once fails where no page can be read, or where no service is on it', async () => {
-  const closed = configure({}, { api: { base_url: 'http://127.0.0.1:1', key: 'k' } });
-  const down = await run(['once', '--config', closed]);
-  expect(down.code, down.stdout).toBe(1);
-  expect(down.stdout).toContain('no service was scraped');
-  expect(down.stderr).toContain('cannot scrape the target');
-  const none = await run(['once', '--config', configure({ include: ['nobody'] })]);
-  expect(none.code, none.stdout).toBe(1);
-});
-
-test('shards divide the services that each of them finds', async () => {
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: the configuration's own syntax
-  const file = rig.config({ services: 'auto', shard: { index: '${env:SHARD}', count: 3 } });
-  const finished = await Promise.all(
-    ['0', '1', '2'].map(SHARD => run(['once', '-c', file], { SHARD })),
-  );
-  expect(finished.map(({ code }) => code)).toEqual([0, 0, 0]);
-  for (const id of rig.ids)
-    expect(
-      finished.filter(({ stdout }) => stdout.includes(id)),
-      id,
-    ).toHaveLength(1);
-});
-
 test('services are read at once after the page that names them, and an edit excludes one at once', async () => {
   // The next page is far away.
   const file = configure({}, { metrics: { interval: '1h' } });

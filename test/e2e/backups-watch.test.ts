@@ -1,10 +1,10 @@
-// The reports about backup schedules: of a daemon between the simulated service and a receiver, while schedules come and
-// go; and of the verbs that read the schedules once.
+// The reports of a daemon about backup schedules, between the simulated service and a receiver, while schedules come and
+// go. What the verbs say of them is in test/transcripts/once.
 
 import { expect, test } from 'vitest';
 import { useRig } from '../support/rig.ts';
 import { ask } from '../support/ask.ts';
-import { run, until } from '../support/program.ts';
+import { until } from '../support/program.ts';
 
 const CANARY = 'canary-77f0c2aa';
 const ORDERS = 'dbpgf10000001';
@@ -12,12 +12,11 @@ const SCHEDULES = '/backup/v1/backups/schedules';
 
 const rig = useRig(CANARY);
 
-function config(changes: object = {}): string {
+function config(): string {
   return rig.config({
     services: [{ id: ORDERS, name: 'orders' }],
     backups: { enabled: true, interval: '1s' },
     queue: { directory: `${rig.directory.path}/queue` },
-    ...changes,
   });
 }
 
@@ -64,22 +63,4 @@ test('new, changed and removed schedules are reported, also over a restart; no k
   expect(metrics).toContain(`prom2otlp_backup_events_total{service="${ORDERS}",kind="vanished"} 2`);
   const second = await next.stop();
   expect(first.stderr + second.stderr + page + metrics).not.toContain(CANARY);
-});
-
-test('once and check --probe report the state of the schedules', async () => {
-  const file = config({ queue: { directory: null } });
-  const once = await run(['once', '--config', file]);
-  expect(once.stdout).toMatch(/RESTORABLE[^]*dbpgf10000001 \(orders\) +none scheduled +0 +- /);
-  expect(once.code).toBe(0);
-  rig.simulator.setFaults({ path: SCHEDULES, status: 403 });
-  const refused = await run(['once', '--config', file]);
-  const probe = await run(['check', '--config', file, '--probe']);
-  rig.simulator.resetFaults();
-  expect(refused.stdout).toMatch(/dbpgf10000001 \(orders\) +unknown .*the service refused the key/);
-  expect(refused.code).toBe(1);
-  expect(probe.stdout).toMatch(/^service  backups of \S+ \(orders\): .*403/m);
-  expect(probe.code).toBe(1);
-  expect((await run(['check', '--config', file, '--probe'])).code).toBe(0);
-  for (const { stdout, stderr } of [once, refused, probe])
-    expect(stdout + stderr).not.toContain(CANARY);
 });

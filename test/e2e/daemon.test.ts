@@ -1,8 +1,7 @@
 // The daemon in a separate process, between the simulated service and a receiver.
 
 import { describe, expect, test } from 'vitest';
-import { findClosedPort } from '../support/http-server.ts';
-import { configFor, useRig } from '../support/rig.ts';
+import { useRig } from '../support/rig.ts';
 import { run, tempDirectory, until } from '../support/program.ts';
 
 const CANARY = 'canary-5f1d0c9b';
@@ -21,35 +20,6 @@ describe('run', () => {
     const { stdout, stderr } = await daemon.stop();
     expect(new Set(rig.receiver.points.map(point => point.metric)).size).toBe(191);
     expect(stdout + stderr).not.toContain(CANARY);
-  });
-
-  test('status shows what the daemon does, and what fails; --strict waits until it lasts', async () => {
-    using directory = tempDirectory();
-    const listen = `127.0.0.1:${await findClosedPort()}`;
-    const file = directory.write(
-      'prom2otlp.yaml',
-      configFor(rig.simulator, {
-        status: { listen, token: CANARY, strict_after: '1s' },
-        otlp: { endpoint: rig.receiver.url },
-      }),
-    );
-    const daemon = rig.run(file);
-    const ask = (words: string) => run([...words.split(' '), '--config', file]);
-    await daemon.ready();
-    await until('it is ready', async () => (await ask('health')).code === 0);
-    await until('points are accepted', async () => (await ask('status')).code === 0);
-    const well = await ask('status');
-    expect(well.stdout).toMatch(/^Data flows\n.* up · [^]*^Accepted +[\d,]+ points/m);
-    rig.simulator.setFaults({ status: 500 });
-    await until('it shows an error', async () => (await ask('status')).code === 1);
-    const failing = await ask('status --format json');
-    expect(JSON.parse(failing.stdout)).toMatchObject({ problems: [{ severity: 'error' }] });
-    await until('it has lasted', async () => (await ask('health --strict')).code === 1);
-    expect((await ask('health')).code).toBe(0);
-    rig.simulator.resetFaults();
-    const { stdout, stderr } = await daemon.stop();
-    expect(stdout + stderr + well.stdout + failing.stdout).not.toContain(CANARY);
-    expect(await ask('status')).toMatchObject({ code: 1, stdout: '' });
   });
 
   test('the last line of the log says what is kept for the next start', async () => {
@@ -203,21 +173,11 @@ test('once gives a dead service one try for each part, and says why', async () =
   expect(performance.now() - startedMs).toBeLessThan(60_000);
 });
 
-describe('check', () => {
-  test('asks both ends with --probe', async () => {
-    const { code, stdout } = await run(['check', '--config', config(), '--probe']);
-    expect(stdout).toContain('valid: 4 services, polled every');
-    expect(stdout).toContain('dbpgf10000003');
-    expect(stdout).toContain('accepts');
-    expect(code).toBe(0);
-  });
-
-  test('shows all mistakes at their places and exits with 2', async () => {
-    const file = rig.directory.write('bad.yaml', 'api:\n  base_url: nope\nservces: []\n');
-    const { code, stderr } = await run(['check', '--config', file]);
-    expect(stderr).toMatch(/bad\.yaml:2:13: api\.base_url: /);
-    expect(stderr).toMatch(/bad\.yaml:3:1: servces: .*services/);
-    expect(stderr).not.toMatch(/\n\s+at /);
-    expect(code).toBe(2);
-  });
+test('check shows all mistakes at their places and exits with 2', async () => {
+  const file = rig.directory.write('bad.yaml', 'api:\n  base_url: nope\nservces: []\n');
+  const { code, stderr } = await run(['check', '--config', file]);
+  expect(stderr).toMatch(/bad\.yaml:2:13: api\.base_url: /);
+  expect(stderr).toMatch(/bad\.yaml:3:1: servces: .*services/);
+  expect(stderr).not.toMatch(/\n\s+at /);
+  expect(code).toBe(2);
 });

@@ -1,5 +1,5 @@
-// The verbs as an operator uses them, with bad pages, pipes whose readers are slow or close early, and signals. Mistakes
-// on the command line exit with 2 and without a stack trace. A slow reader gets the whole output.
+// The verbs as an operator uses them, with bad pages, pipes whose readers are slow or close early, and signals. A slow
+// reader gets the whole output.
 
 import { describe, expect, test } from 'vitest';
 import { startTcpServer } from '../support/http-server.ts';
@@ -7,17 +7,6 @@ import { run, start, until } from '../support/program.ts';
 import { useDirectory } from '../support/temporary-directory.ts';
 
 const directory = useDirectory();
-
-test.each([
-  ['bogus', 'there is no verb "bogus"; the verbs are init, run, check, '],
-  ['check', 'expected --config FILE: PROM2OTLP_CONFIG is not set, and there is no /etc'],
-  ['show decode no-such-file', 'cannot read "no-such-file": there is no such file'],
-])('a mistake on the command line: %s', async (words, message) => {
-  const { code, stdout, stderr } = await run(words.split(' '));
-  expect(stderr).toContain(message);
-  expect(stderr.trim().split('\n')).toHaveLength(1);
-  expect([code, stdout]).toEqual([2, '']);
-});
 
 describe('show', () => {
   test('reports that a page has more problems than it lists', async () => {

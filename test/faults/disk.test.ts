@@ -1,7 +1,6 @@
 // Disks that are full, fail, are slow or cannot be written: points scraped meanwhile are kept in memory and delivered
 // from there, accepted points are not sent again, and once the disk works again, it has everything.
 
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Running } from '../support/program.ts';
@@ -121,24 +120,6 @@ describe.skipIf(noDisk !== null)('a directory that cannot be written', () => {
     await stage.bridge.finish();
     stage.judge({ kills: 1 });
   });
-});
-
-test('a directory deleted under the program: what waited is lost and counted, new files are used', async () => {
-  await using stage = await Stage.create({ name: 'directory deleted' });
-  stage.sink.choose = () => DOWN;
-  const life = await stage.started();
-  await stage.scrapes(3);
-  rmSync(stage.bridge.directory, { recursive: true });
-  await stage.scrapes(2);
-  await stage.until('the page says so', async () => {
-    const { problems } = await life.status();
-    return problems.some(({ message }) => message.includes('deleted or replaced'));
-  });
-  expect(life.stderr()).toMatch(/files of the queue were deleted or replaced/);
-  stage.sink.choose = () => ACCEPT;
-  await stage.deliveries(2);
-  await stage.end(life);
-  stage.judge({ isLossAllowed: true });
 });
 
 describe.skipIf(noStrace !== null).concurrent('a disk that fails', () => {

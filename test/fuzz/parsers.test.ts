@@ -1,13 +1,11 @@
 // For any bytes from outside, every parser ends, throws only its documented errors, and returns no more than its limits
-// allow. FUZZ_INPUTS is the number of inputs for each parser; FUZZ_SEED repeats a run.
+// allow. FUZZ_INPUTS is the number of inputs for each parser; FUZZ_SEED repeats a run. Configurations are in
+// test/config/any-text.test.ts.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { parseConfig } from '../../src/config/load.ts';
-import { OperatorError } from '../../src/errors.ts';
 import { SpoolFile } from '../../src/lib/spool-file.ts';
 import { archiveEntries, ArchiveError } from '../../src/logs/archive.ts';
 import type { ExpositionFormat } from '../../src/model/page.ts';
@@ -123,36 +121,6 @@ describe('any input', () => {
         }
       },
     );
-  });
-
-  test('configurations', { timeout: 900_000 }, () => {
-    const example = readFileSync(new URL('../../config/minimal.yaml', import.meta.url), 'utf8');
-    const small =
-      'api: {base_url: "https://a", key: k}\nservices: [{id: x}]\nmetrics: {interval: 5s}\n';
-    const tokens = [
-      '&a ',
-      '*a',
-      '<<: ',
-      '? ',
-      '!!',
-      '${env:',
-      '${file:/dev/zero}',
-      '- ',
-      ': ',
-      '|\n',
-      '\t',
-    ];
-    const file = join(tmpdir(), 'c.yaml');
-    const readFile = (): { problem: string } => ({ problem: 'there is no such file' });
-    return feed(new Mutator([example, small], tokens, SEED), bytes => {
-      try {
-        parseConfig(bytes.toString('utf8'), { file, environment: {}, readFile });
-      } catch (error) {
-        if (!(error instanceof OperatorError)) throw error;
-        expect(error.mistakes.length).toBeGreaterThan(0);
-        expect(error.mistakes.length).toBeLessThanOrEqual(101);
-      }
-    });
   });
 
   test('answers of the back end and of the service', { timeout: 900_000 }, () => {

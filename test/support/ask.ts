@@ -19,13 +19,11 @@ export interface Question {
   readonly body?: unknown;
   readonly ca?: string;
   readonly signal?: AbortSignal;
-  /** Disconnects after this many bytes. */
-  readonly maxBytes?: number;
 }
 
 /** Rejects only when no answer began. */
 export function ask(url: string, question: Question = {}): Promise<Heard> {
-  const { method = 'GET', headers = {}, body, maxBytes = Infinity, ...rest } = question;
+  const { method = 'GET', headers = {}, body, ...rest } = question;
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body) ?? '');
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
   const options = { method, headers: { ...type, ...headers }, agent: false, ...rest };
@@ -33,12 +31,7 @@ export function ask(url: string, question: Question = {}): Promise<Heard> {
     const send = url.startsWith('https:') ? requestTls : request;
     const sent = send(url, options, response => {
       const chunks: Buffer[] = [];
-      let heard = 0;
-      response.on('data', (chunk: Buffer) => {
-        chunks.push(chunk);
-        heard += chunk.length;
-        if (heard > maxBytes) sent.destroy();
-      });
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', () => {});
       response.on('close', () => {
         const { statusCode: status = 0, headers, complete: isWhole } = response;

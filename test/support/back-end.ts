@@ -3,7 +3,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { TLSSocket } from 'node:tls';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { listen, type LoopbackServer, readBody } from '../../src/simulator/loopback-server.ts';
 
@@ -14,8 +13,6 @@ export interface ReceivedRequest {
   /** As it came, compressed. */
   readonly body: Buffer;
   readonly raw: Buffer;
-  /** True when the client showed a certificate. */
-  readonly isCertified: boolean;
 }
 
 export interface Answer {
@@ -84,7 +81,7 @@ export class BackEnd {
     const { method = '', url: path = '', headers } = request;
     const { bytes: body } = read;
     const raw = unpacked(headers['content-encoding'], body);
-    const received = { method, path, headers, body, raw, isCertified: isCertified(request) };
+    const received = { method, path, headers, body, raw };
     this.requests.push(received);
     this.#reply(response, this.answer(received, this.requests.length - 1));
   }
@@ -103,10 +100,6 @@ export class BackEnd {
 async function hasLeft({ socket }: IncomingMessage): Promise<boolean> {
   for (let turn = 0; turn < 2; turn++) await nextTurn();
   return socket.destroyed || socket.readableEnded || !socket.writable;
-}
-
-function isCertified({ socket }: IncomingMessage): boolean {
-  return socket instanceof TLSSocket && Object.keys(socket.getPeerCertificate()).length > 0;
 }
 
 export function unpacked(encoding: string | undefined, body: Buffer): Buffer {

@@ -20,7 +20,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import type { Signal } from '../../src/model/batch.ts';
 import type { QueueOptions, QueueRow } from '../../src/pipeline/queue/commit.ts';
 import { Queue } from '../../src/pipeline/queue/queue.ts';
-import { allAccepted, batchOf, metricsBatch } from './otlp-requests.ts';
+import { allAccepted, batchOf } from './otlp-requests.ts';
 
 /** Small shares, so that the log is moved into the file every few commits. */
 const CONFIG: QueueOptions['config'] = {
@@ -53,29 +53,6 @@ function open(directory: string): Queue {
     logger: silentLogger,
   };
   return Queue.open(options, directory);
-}
-
-/** Commits until it is killed; prints the number of each commit. */
-async function commit(queue: Queue): Promise<void> {
-  const last = Number((await queue.readState('cursor', 'a')) ?? 0);
-  for (let i = last + 1; i < last + 10_000; i++) {
-    const outcome = await queue.commit({
-      batches: [metricsBatch({ a: 20, b: 10 }, systemClock.nowMs())],
-      state: [{ kind: 'cursor', key: 'a', blob: Buffer.from(String(i)) }],
-      reads: [{ service: 'a', outcome: 'used', count: 5 }],
-    });
-    tell(outcome.kind === 'stored' ? String(i) : JSON.stringify(outcome));
-  }
-}
-
-/** Settles all rows; prints the id of each row. */
-async function settle(queue: Queue): Promise<void> {
-  for (;;) {
-    const [row] = await queue.oldest('metrics', 1, NONE);
-    if (row === undefined) return;
-    await accept(queue, row);
-    tell(String(row.id));
-  }
 }
 
 /**
@@ -177,8 +154,6 @@ async function setAside(queue: Queue, { id, signal }: QueueRow): Promise<void> {
 async function main([mode = '', directory = '', argument = '']: readonly string[]): Promise<void> {
   if (mode === 'break-index') return breakIndex(directory);
   const queue = open(directory);
-  if (mode === 'commit') return commit(queue);
-  if (mode === 'settle') return settle(queue);
   if (mode === 'fail') await fail(queue, argument);
   else if (mode === 'lose-files') await loseFiles(queue, directory);
   else await mix(queue, Number(argument));

@@ -89,21 +89,10 @@ export class ShardStage {
     shard.process = null;
   }
 
-  async kill(index: number): Promise<void> {
-    await this.#process(index).kill();
-    this.#of(index).process = null;
-  }
-
   /** The points that came twice from a shard. */
   repeated(index: number): number {
     const { received, seen } = this.#of(index);
     return received - seen.size;
-  }
-
-  /** The services that a shard sent on a page. */
-  servicesOf(index: number, page: number): readonly string[] {
-    const { came } = this.#of(index);
-    return this.source.options.services.filter(id => came.has(`${id} ${page}`));
   }
 
   /** Waits for the beginning of `count` more pages. Returns the last one that every shard had the time to read. */

@@ -22,17 +22,6 @@ function sizes(target: Target): Record<string, number> {
 }
 
 describe('an absent series', () => {
-  test('is forgotten after an hour of good pages, and is a new one when it returns', () => {
-    const target = new Target();
-    target.page(0, '# TYPE x counter\nx 5\ny 1');
-    const before = sizes(target)['rows'] ?? 0;
-    for (const minutes of [1, 30, 59]) target.page(minutes * 60, 'y 1');
-    expect(sizes(target)['rows']).toBe(before);
-    target.page(HOUR + 60, 'y 1');
-    expect(sizes(target)['rows']).toBe(before - 1);
-    target.has(2 * HOUR, '# TYPE x counter\nx 9\ny 1', `sum x{} 9 @${2 * HOUR} from ${2 * HOUR}`);
-  });
-
   test('is kept for an hour after an outage: the first page after it may lack most series', () => {
     const target = new Target({ temporality: 'delta' });
     const counter = (value: number): string => `# TYPE c counter\nc ${value}\ny 1`;

@@ -55,7 +55,7 @@ describe('files', () => {
       const directory = temporaryDirectory();
       execFileSync('mkfifo', [join(directory, name)]);
       // In a separate process: opening a FIFO would block this one for ever.
-      const child = spawn(process.execPath, [VICTIM, 'commit', directory], { timeout: 10_000 });
+      const child = spawn(process.execPath, [VICTIM, 'mix', directory], { timeout: 10_000 });
       let told = '';
       child.stderr.on('data', (text: Buffer) => (told += String(text)));
       const [code] = (await once(child, 'close')) as [number | null];

@@ -237,19 +237,6 @@ describe('the directory', () => {
     await Queue.open(queueOptions(), directory).close();
   });
 
-  test('can be inspected while a queue is using it', async () => {
-    const directory = temporaryDirectory();
-    const options = queueOptions();
-    await visit(directory, options, async queue => {
-      await put(queue, { a: 4 });
-      const file = QueueFile.open(join(directory, 'queue.sqlite'), { isReadOnly: true });
-      expect([...file.ids('metrics')].map(id => file.head(id)?.parts[0]?.points)).toEqual([4]);
-      expect(file.counts()).toEqual([{ service: 'a', key: 'point/made', count: 4 }]);
-      expect(await put(queue, { b: 4 })).toEqual({ kind: 'stored' });
-      file.close();
-    });
-  });
-
   test('is an operator’s mistake if it is unusable', () => {
     const check = (directory: string, words: string): void =>
       expect(linesOf(() => Queue.open(queueOptions(), directory)).join()).toContain(words);

@@ -81,27 +81,6 @@ describe('a back end that takes nothing for an hour', () => {
   });
 });
 
-test.each([400, 403, 422])(
-  'bad points of one page, refused with %i, are set aside alone',
-  async status => {
-    const poison = [1, 4].map(series => ({ service: 0, series, from: 3, to: 4, status }));
-    for (const events of [
-      [],
-      [{ atMs: 3 * MINUTE_MS + 1000, kind: 'kill', lengthMs: 0 } as const],
-    ]) {
-      const { wrong, aside, taken } = await run({ pages: pagesOf(10, 40), poison, events });
-      expect([wrong, aside, taken]).toEqual([[], 2, 398]);
-    }
-  },
-);
-
-test('a bad point that draws 500 is set aside alone, after a quarter of an hour', async () => {
-  const poison = [{ service: 0, series: 7, from: 3, to: 4, status: 500 }];
-  const outcome = await run({ pages: pagesOf(30, 40), poison, isStrict: false });
-  expect([outcome.wrong, outcome.aside, outcome.taken]).toEqual([[], 1, 1199]);
-  expect(requestsUntil(outcome, 17 * MINUTE_MS, 3 * MINUTE_MS)).toBeLessThan(45);
-});
-
 test.each([403, 401])(
   'a right that is revoked while pages are sent loses nothing: %i',
   async status => {
