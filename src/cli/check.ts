@@ -105,8 +105,9 @@ async function check(call: Call<typeof OPTIONS>, context: VerbContext): Promise<
   }
   const targets = planTargets(config);
   const { services: own, elsewhere, shard } = config;
-  const share = elsewhere.length === 0 ? '' : ` of ${own.length + elsewhere.length}`;
-  const listed = `${own.length}${share} ${own.length === 1 ? 'service' : 'services'}`;
+  const total = own.length + elsewhere.length;
+  const share = elsewhere.length === 0 ? '' : `${own.length} of `;
+  const listed = `${share}${total} ${total === 1 ? 'service' : 'services'}`;
   const services = config.auto === null ? listed : 'every service that the key sees';
   const polled = `polled every ${config.metrics.intervalMs / 1000} s`;
   const polls = targets.length === 1 ? '' : ` in ${targets.length} polls`;
