@@ -166,15 +166,12 @@ export interface Exemplar {
   readonly timeMs: number;
 }
 
-/** A further sample of a series that this page already had. Rare, so an object is affordable. */
+/** A further sample of a series that this page already had: it is never sent. Rare, so an object is affordable. */
 export interface RepeatedSample {
   readonly row: number;
-  value: number;
-  timeMs: number;
-  /** NaN where the point has none; set by derive. */
-  startMs: number;
+  readonly value: number;
+  readonly timeMs: number;
   readonly line: number;
-  outcome: number;
 }
 
 /**

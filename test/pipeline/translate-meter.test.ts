@@ -33,7 +33,7 @@ test('drift is counted by kind', () => {
 test('every sample is counted by service and outcome, bad lines too', () => {
   expect(linesAfter(['x 1\nx 1\ny 1,5\n'], 'prom2otlp_derive_samples_total').sort()).toEqual([
     'prom2otlp_derive_samples_total{service="local",outcome="bad_line"} 1',
-    'prom2otlp_derive_samples_total{service="local",outcome="repeated"} 1',
+    'prom2otlp_derive_samples_total{service="local",outcome="duplicate"} 1',
     'prom2otlp_derive_samples_total{service="local",outcome="used"} 1',
   ]);
 });

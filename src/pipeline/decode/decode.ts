@@ -258,9 +258,8 @@ export class Decoding {
     const table = this.#table;
     if (table.metrics[table.metric[row]!]!.isIncluded) this.#keep();
     if (table.seen[row] === table.page) {
-      const line = this.report.lines;
       this.#layout.abandon();
-      table.repeats.push({ row, value, timeMs, startMs: Number.NaN, line, outcome: 0 });
+      table.repeats.push({ row, value, timeMs, line: this.report.lines });
       return;
     }
     table.value[row] = value;

@@ -10,7 +10,7 @@ import { OUTCOME, type SeriesTable } from '../../model/series-table.ts';
 import { isUnplaced } from './admission.ts';
 import { isOnPage } from './compound.ts';
 import { forgetRows, keepMsOf, stopAgeing } from './forget.ts';
-import { judgeCompounds, judgeRepeats, judgeRows, type Judging, fastKinds } from './judge.ts';
+import { judgeCompounds, dropRepeats, judgeRows, type Judging, fastKinds } from './judge.ts';
 import type { DeriveOptions } from './options.ts';
 import { readPageTime } from './page-time.ts';
 import { serviceOf, serviceOfRow } from './places.ts';
@@ -98,7 +98,6 @@ export function* derive(
     tallies,
     keepMs: keepMsOf(options),
     gone: [],
-    repeated: new Set(table.repeats.map(({ row }) => row)),
     surroundings: [],
     fast: fastKinds(judge),
   };
@@ -107,7 +106,7 @@ export function* derive(
     yield;
   }
   yield* judgeCompounds(judging, SLICE_ROWS);
-  judgeRepeats(judging);
+  dropRepeats(judging);
   const reads = readsOf(table, tallies, report);
   for (const [index, tally] of tallies.entries()) {
     if (samplesOf(tally) > 0) continue;
@@ -147,11 +146,6 @@ function dropEarlyTimes(table: SeriesTable): number {
   for (let row = 0; row < table.count; row++) {
     if (!(timeMs[row]! < EARLIEST_MS) || seen[row] !== page) continue;
     timeMs[row] = Number.NaN;
-    count++;
-  }
-  for (const sample of table.repeats) {
-    if (!(sample.timeMs < EARLIEST_MS)) continue;
-    sample.timeMs = Number.NaN;
     count++;
   }
   return count;

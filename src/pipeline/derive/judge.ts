@@ -13,16 +13,9 @@ import {
   ROW_FLAG,
   type SeriesTable,
 } from '../../model/series-table.ts';
-import type { Compound, RepeatedSample, Uptime } from '../../model/memory.ts';
+import type { Compound, Uptime } from '../../model/memory.ts';
 import { isOnPage, judgeCompound, partsOf, settleSpellings } from './compound.ts';
-import {
-  endIfStale,
-  isOpen,
-  isSameSample,
-  judgeTime,
-  outcomeOfCompound,
-  outcomeOfScalar,
-} from './outcome.ts';
+import { endIfStale, isOpen, outcomeOfCompound, outcomeOfScalar } from './outcome.ts';
 import type { Judge } from './options.ts';
 import { isScraped, serviceOfRow } from './places.ts';
 import { compareProcess, PROCESS } from './reset.ts';
@@ -37,8 +30,6 @@ export interface Judging extends Judge {
   readonly keepMs: number;
   /** The rows to forget. */
   readonly gone: number[];
-  /** The rows with further samples on this page. */
-  readonly repeated: ReadonlySet<number>;
   /** By block; see lookAround(). */
   readonly surroundings: (Surroundings | undefined)[];
   /** By metric; see fastKinds(). */
@@ -91,8 +82,7 @@ function judgeAnyRow(judging: Judging, row: number): void {
   }
   around.tally.outcomes[judged]!++;
   if (judged === OUTCOME.consumed) movedAtMs[row] = time.monotonicMs;
-  else if (!isCompound(metric) && !mayBeReplaced(judging, row))
-    settle(judging, row, judged, around.tally);
+  else if (!isCompound(metric)) settle(judging, row, judged, around.tally);
 }
 
 /** The facts of the block of a row on this page; computed once per block and page. */
@@ -383,79 +373,12 @@ function judgeRun(
   return to;
 }
 
-// Further samples of a series on the same page. The first one is in the columns; a later one makes
-// another point if its time is newer, or replaces a first one that gave no point. Otherwise it is
-// dropped: as a repeat, a conflict, or a duplicate where a second point has no meaning.
-
-/** Whether the row's first sample gave no point, and a later one may. */
-function mayBeReplaced({ table, repeated }: Judging, row: number): boolean {
-  return repeated.size > 0 && repeated.has(row) && GAVE_NO_POINT.has(table.outcome[row]!);
-}
-
-/** Judges all further samples, after the rows. */
-export function judgeRepeats(judging: Judging): void {
-  for (const sample of judging.table.repeats) {
-    const around = lookAround(judging, sample.row);
-    sample.outcome = judgeRepeat(judging, sample, around.dropReason);
-    around.tally.outcomes[sample.outcome]!++;
-    const isUsed = sample.outcome === OUTCOME.point || sample.outcome === OUTCOME.part;
-    if (isUsed) around.tally.points++;
+/** Only the first sample of a series on a page is sent. Counts the others, after the rows. */
+export function dropRepeats(judging: Judging): void {
+  const { repeats, metrics, metric } = judging.table;
+  for (const { row } of repeats) {
+    const { dropReason, tally } = lookAround(judging, row);
+    const own = metrics[metric[row]!]!.isIncluded ? OUTCOME.duplicate : OUTCOME.excluded;
+    tally.outcomes[dropReason === OUTCOME.none ? own : dropReason]!++;
   }
-  for (const row of judging.repeated)
-    if (mayBeReplaced(judging, row))
-      settle(judging, row, judging.table.outcome[row]!, lookAround(judging, row).tally);
-}
-
-function judgeRepeat(judging: Judging, sample: RepeatedSample, dropReason: number): number {
-  const { table } = judging;
-  const { row } = sample;
-  const metric = table.metrics[table.metric[row]!]!;
-  if (dropReason !== OUTCOME.none) return dropReason;
-  if (!metric.isIncluded) return OUTCOME.excluded;
-  if (isCompound(metric) || table.role[row] !== ROLE.scalar) return OUTCOME.duplicate;
-  const outcome = table.outcome[row]!;
-  if (outcome === OUTCOME.point) return addPoint(judging, sample, metric.kind === 'sum');
-  return GAVE_NO_POINT.has(outcome) ? takePlace(judging, sample) : OUTCOME.duplicate;
-}
-
-const GAVE_NO_POINT: ReadonlySet<number> = new Set([
-  OUTCOME.repeated,
-  OUTCOME.timeBackwards,
-  OUTCOME.timeConflict,
-  OUTCOME.timeFuture,
-]);
-
-/** The row's first sample gave no point: judges this sample in the row's columns. */
-function takePlace(judging: Judging, sample: RepeatedSample): number {
-  const { table } = judging;
-  const { row } = sample;
-  table.value[row] = sample.value;
-  table.timeMs[row] = sample.timeMs;
-  table.line[row] = sample.line;
-  const outcome = outcomeOfScalar(judging, row);
-  table.outcome[row] = outcome;
-  // This is the row's point, not an additional one.
-  return outcome === OUTCOME.point ? OUTCOME.part : outcome;
-}
-
-/**
- * Adds a second point of a series on one page: its time must be newer, and a counter must not fall
- * or begin again.
- */
-function addPoint(judging: Judging, sample: RepeatedSample, isSum: boolean): number {
-  const { table, options, time } = judging;
-  const { row, value } = sample;
-  const isRising = value >= table.lastValue[row]!;
-  if (!options.honorTimestamps || Number.isNaN(sample.timeMs)) sample.timeMs = time.nowMs;
-  const lastMs = table.lastTimeMs[row]!;
-  const outcome = judgeTime(sample.timeMs, lastMs, isSameSample(table, row, value), time.futureMs);
-  if (outcome !== OUTCOME.point) return outcome;
-  if (isSum) {
-    if (!isRising || options.isDelta) return OUTCOME.duplicate;
-    sample.startMs = table.startMs[row]!;
-  }
-  table.lastTimeMs[row] = sample.timeMs;
-  table.lastValue[row] = value;
-  table.flags[row] = table.flags[row]! & ~ROW_FLAG.notNumber;
-  return outcome;
 }

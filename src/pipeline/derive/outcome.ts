@@ -212,7 +212,7 @@ function accept({ table, time }: Judge, row: number, outcome: number): void {
  * Judges a sample at `timeMs` against the newest accepted one at `lastTimeMs` (NaN: none).
  * `isSame`: both have the same value and buckets. Times beyond `futureMs` are refused.
  */
-export function judgeTime(
+function judgeTime(
   timeMs: number,
   lastTimeMs: number,
   isSame: boolean,
@@ -233,7 +233,6 @@ export function judgeTime(
 export function findRepeated(judge: Judge): void {
   const { table } = judge;
   const { instances, page } = table;
-  if (table.repeats.length > 0) return;
   let isAny = false;
   for (const instance of instances) {
     if (!isCached(judge, instance)) continue;
@@ -278,7 +277,7 @@ function isAsBefore({ table, options }: Judge, row: number): boolean {
 }
 
 /** Whether the row's newest sample had this value. */
-export function isSameSample(
+function isSameSample(
   { flags, lastValue }: SeriesTable,
   row: number,
   value: number,

@@ -4,7 +4,7 @@
 
 import { bug } from '../../errors.ts';
 import type { Batch } from '../../model/batch.ts';
-import type { PayloadTemplate, RepeatedSample } from '../../model/memory.ts';
+import type { PayloadTemplate } from '../../model/memory.ts';
 import type { Metric, PointKind } from '../../model/metric.ts';
 import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
 import { type ResourceIdentity, writeAttribute, writeResource, writeScope } from './identity.ts';
@@ -97,14 +97,12 @@ function* encode(
 /** Writes rows in sending order and tracks the open messages: resource, scope, metric, data. */
 class EncodeRun {
   readonly notes: PointNotes;
-  /** False if there are points that are not noted. */
-  isWhole: boolean;
+  /** False if there are stale points, which are not noted. */
+  isWhole = true;
   readonly #table: SeriesTable;
   readonly #writer: WireWriter;
   readonly #options: EncodeOptions;
   readonly #points: PointWriter;
-  /** The further samples that are points, by row. */
-  readonly #repeats: ReadonlyMap<number, readonly RepeatedSample[]>;
   /** The former template, from which points are copied; null if none may be copied. */
   readonly #template: PayloadTemplate | null;
   #service = -1;
@@ -121,10 +119,7 @@ class EncodeRun {
     this.#writer = writer;
     this.#options = options;
     this.#points = new PointWriter(writer, table, options.dropLabels);
-    const further = table.repeats.filter(({ outcome }) => outcome === OUTCOME.point);
-    this.#repeats = Map.groupBy(further, ({ row }) => row);
-    this.isWhole = table.repeats.length === 0;
-    this.#template = this.isWhole && table.exemplars.size === 0 ? table.template : null;
+    this.#template = table.exemplars.size === 0 ? table.template : null;
     this.notes = new PointNotes(table.order.length);
   }
 
@@ -136,9 +131,7 @@ class EncodeRun {
     const table = this.#table;
     const row = table.order[at]!;
     const outcome = table.outcome[row];
-    const hasPoint = outcome === OUTCOME.point || outcome === OUTCOME.stale;
-    const hasRepeats = this.#repeats.size > 0 && this.#repeats.has(row);
-    if (!hasPoint && !hasRepeats) return at + 1;
+    if (outcome !== OUTCOME.point && outcome !== OUTCOME.stale) return at + 1;
     const index = table.metric[row]!;
     const metric = table.metrics[index]!;
     this.#open(table.block[row]!, index, metric);
@@ -146,8 +139,7 @@ class EncodeRun {
       const next = this.#copyPoints(this.#template, metric.kind, at, end);
       if (next > at) return next;
     }
-    if (hasPoint) this.#writePoint(row, metric);
-    if (hasRepeats) this.#writeRepeats(row);
+    this.#writePoint(row, metric);
     return at + 1;
   }
 
@@ -232,7 +224,9 @@ class EncodeRun {
     this.#blockPoints++;
     const { length: start } = this.#writer;
     const isCompound = kind === 'histogram' || kind === 'summary';
-    const size = isCompound ? this.#writeCompound(row, kind) : this.#writeNumber(row, kind);
+    const size = isCompound
+      ? this.#writeCompound(row, kind)
+      : this.#points.number(row, kind === 'sum');
     if (this.#table.outcome[row] === OUTCOME.stale) this.isWhole = false;
     else this.notes.add(row, formOf(kind), start, this.#writer.length - size);
   }
@@ -240,20 +234,6 @@ class EncodeRun {
   #writeCompound(row: number, kind: 'histogram' | 'summary'): number {
     const compound = this.#table.compounds.get(row) ?? bug(`row ${row} heads no ${kind}`);
     return this.#points[kind](row, compound);
-  }
-
-  #writeNumber(row: number, kind: PointKind): number {
-    const { startMs, timeMs, value, line } = this.#table;
-    const start = kind === 'sum' ? startMs[row]! : Number.NaN;
-    const at = { startMs: start, timeMs: timeMs[row]!, value: value[row]!, line: line[row]! };
-    return this.#points.number(row, at);
-  }
-
-  #writeRepeats(row: number): void {
-    for (const sample of this.#repeats.get(row) ?? []) {
-      this.#blockPoints++;
-      this.#points.number(row, sample);
-    }
   }
 
   #begin(field: number): void {

@@ -35,7 +35,7 @@ export function* patch(
 ): Generator<void, Batch | null> {
   const { template } = table;
   const isSettled = table.orderedVersion === table.orderVersion;
-  if (template === null || !template.isWhole || !isSettled || table.repeats.length > 0) return null;
+  if (template === null || !template.isWhole || !isSettled) return null;
   const points = countPoints(table);
   if (table.exemplars.size > 0 || points === null) return null;
   const blocks = template.blocks.filter(

@@ -2,7 +2,7 @@
 // values come last and have a fixed width, so that the next page can be patched in.
 
 import { OUTCOME, NO_ROW, ROLE, type SeriesTable } from '../../model/series-table.ts';
-import type { Compound, Exemplar, RepeatedSample } from '../../model/memory.ts';
+import type { Compound, Exemplar } from '../../model/memory.ts';
 import { writeAttribute, writePointAttributes } from './identity.ts';
 import { TIME_MS_END, WIRE, type WireWriter } from './wire.ts';
 
@@ -33,17 +33,14 @@ export class PointWriter {
     this.#dropLabels = dropLabels;
   }
 
-  /** The NumberDataPoint of a row, without a start if that is NaN. A stale one has the flag instead of a value. */
-  number(
-    row: number,
-    { startMs, timeMs, value, line }: Omit<RepeatedSample, 'row' | 'outcome'>,
-  ): number {
-    const { exemplars } = this.#table;
+  /** The NumberDataPoint of a row; a sum has the start, unless that is NaN. A stale one has the flag instead of a value. */
+  number(row: number, isSum: boolean): number {
+    const { exemplars, startMs, timeMs, value, line } = this.#table;
     const isStale = this.#begin(row, 7, 8);
-    const exemplar = exemplars.size === 0 ? undefined : exemplars.get(line);
-    if (exemplar !== undefined && !isStale) writeExemplar(this.#writer, 5, exemplar, timeMs);
-    this.#times(startMs, timeMs);
-    if (!isStale) this.#writer.doubleField(4, value);
+    const exemplar = exemplars.size === 0 ? undefined : exemplars.get(line[row]!);
+    if (exemplar !== undefined && !isStale) writeExemplar(this.#writer, 5, exemplar, timeMs[row]!);
+    this.#times(isSum ? startMs[row]! : Number.NaN, timeMs[row]!);
+    if (!isStale) this.#writer.doubleField(4, value[row]!);
     return this.#end();
   }
 

@@ -45,7 +45,7 @@ describe('series', () => {
   test('very many repeated lines beside a refused series are kept', () => {
     const target = targetOf({ series: 1, serviceSamples: 500_000 });
     const seen = target.page(0, gauges(0, 2) + gauges(0, 1).repeat(200_000));
-    expect(seen.reads).toEqual({ used: 1, repeated: 200_000, series_limit: 1 });
+    expect(seen.reads).toEqual({ used: 1, duplicate: 200_000, series_limit: 1 });
   });
 
   test('known ones go on under endless churn, and the table stays within the limit', () => {

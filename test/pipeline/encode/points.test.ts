@@ -49,20 +49,6 @@ describe('H: exemplars', () => {
     expect(point?.exemplars.map(({ asDouble }) => asDouble)).toEqual([0.5, 7]);
   });
 
-  test('H: of several samples of a series on one page, each its own', () => {
-    const line = (value: number, seconds: number, exemplar: number | null): string =>
-      `x_total ${value} ${at(seconds) / 1000}${exemplar === null ? '' : ` # {} ${exemplar}`}\n`;
-    const target = new Target();
-    const check = (seconds: number, text: string, want: readonly (readonly number[])[]): void => {
-      const { points } = target.page(seconds, `# TYPE x counter\n${text}# EOF\n`);
-      expect(points.map(point => point.exemplars.map(({ asDouble }) => asDouble))).toEqual(want);
-    };
-    check(60, line(5, 10, 0.1) + line(6, 20, 0.2), [[0.1], [0.2]]);
-    check(120, line(7, 70, 0.3) + line(8, 80, null), [[0.3], []]);
-    check(180, line(8, 80, 0.4) + line(9, 140, null), [[]]);
-    check(240, line(9, 140, null) + line(10, 200, 0.5) + line(11, 210, 0.6), [[0.5], [0.6]]);
-  });
-
   test('H: none with a marker, and none on the next page', () => {
     const target = new Target();
     target.page(0, '# TYPE x counter\nx_total 5 # {a="b"} 1\n# EOF\n');
