@@ -90,34 +90,6 @@ export function syncDirectory(path: string): void {
   }
 }
 
-/** Remembers the file at a path, to check later whether it is still the same. */
-export class FilePlace {
-  readonly path: string;
-  readonly #identity: string | null;
-
-  constructor(path: string) {
-    this.path = path;
-    this.#identity = identityOf(path);
-  }
-
-  /** False if the file was deleted or replaced; true if there was none, or it cannot be checked. */
-  isInPlace(): boolean {
-    if (this.#identity === null) return true;
-    const now = identityOf(this.path);
-    return now === 'unknown' || now === this.#identity;
-  }
-}
-
-function identityOf(path: string): string | null {
-  try {
-    const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
-    return found === undefined ? null : `${String(found.dev)} ${String(found.ino)}`;
-  } catch (error) {
-    // A parent is no longer a directory.
-    return (error as NodeJS.ErrnoException).code === 'ENOTDIR' ? null : 'unknown';
-  }
-}
-
 /** Root's files are accepted, because root could change any file. */
 function checkOwner(path: string, uid: number): void {
   const user = userId();

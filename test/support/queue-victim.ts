@@ -2,20 +2,11 @@
 // reported that the operation is done. Arguments: the mode (a function below), the directory, and a count or a path.
 
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  unlinkSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fsyncSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Counters } from '../../src/lib/counters.ts';
-import { systemClock, type Clock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Signal } from '../../src/model/batch.ts';
 import type { QueueOptions, QueueRow } from '../../src/pipeline/queue/commit.ts';
@@ -33,13 +24,6 @@ const POINTS = 8;
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** Runs timers a thousand times as often, so that rare work of the queue happens all the time. */
-const IMPATIENT_CLOCK: Clock = {
-  ...systemClock,
-  sleep: (ms, signal) => systemClock.sleep(ms / 1000, signal),
-  after: (ms, run) => systemClock.after(ms / 1000, run),
-};
-
 // Writes synchronously, so that a printed line survives a kill at any time.
 const tell = (text: string): void => void writeSync(1, `${text}\n`);
 
@@ -48,7 +32,7 @@ function open(directory: string): Queue {
     config: { ...CONFIG, directory },
     limits: { metrics: { bytes: 1e6, points: Infinity }, logs: { bytes: 1e6, points: Infinity } },
     compression: { metrics: 'gzip', logs: 'gzip' },
-    clock: IMPATIENT_CLOCK,
+    clock: systemClock,
     counters: new Counters(),
     logger: silentLogger,
   };
@@ -88,24 +72,6 @@ async function fail(queue: Queue, failsPath: string): Promise<void> {
   if (row === undefined) return;
   await accept(queue, row);
   tell(`sent ${String(row.madeAtMs)}`);
-}
-
-/** Sends all rows, deletes all files of the queue, waits until it has opened new ones, commits, and prints `renewed`. */
-async function loseFiles(queue: Queue, directory: string): Promise<void> {
-  await mix(queue, 30);
-  for (const signal of ['metrics', 'logs'] as const)
-    for (const row of await queue.oldest(signal, 1000, NONE)) {
-      await accept(queue, row);
-      tell(`settle ${String(row.madeAtMs)}`);
-    }
-  const last = Number(await queue.readState('cursor', 'a'));
-  for (const name of readdirSync(directory)) unlinkSync(join(directory, name));
-  while (queue.notes().length === 0) await systemClock.sleep(5);
-  if (!existsSync(join(directory, 'queue.sqlite'))) throw new Error('there is no file');
-  await store(queue, last % 4 === 3 ? 'logs' : 'metrics', last + 1);
-  tell(`commit ${String(last + 1)}`);
-  tell('renewed');
-  await mix(queue, 30);
 }
 
 /** Writes junk where it costs no row: the next process must find the file damaged and replace it. */
@@ -155,7 +121,6 @@ async function main([mode = '', directory = '', argument = '']: readonly string[
   if (mode === 'break-index') return breakIndex(directory);
   const queue = open(directory);
   if (mode === 'fail') await fail(queue, argument);
-  else if (mode === 'lose-files') await loseFiles(queue, directory);
   else await mix(queue, Number(argument));
   if (mode === 'mix-and-close') return queue.close();
   process.kill(process.pid, 'SIGKILL');

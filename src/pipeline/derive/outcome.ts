@@ -212,12 +212,7 @@ function accept({ table, time }: Judge, row: number, outcome: number): void {
  * Judges a sample at `timeMs` against the newest accepted one at `lastTimeMs` (NaN: none).
  * `isSame`: both have the same value and buckets. Times beyond `futureMs` are refused.
  */
-function judgeTime(
-  timeMs: number,
-  lastTimeMs: number,
-  isSame: boolean,
-  futureMs: number,
-): number {
+function judgeTime(timeMs: number, lastTimeMs: number, isSame: boolean, futureMs: number): number {
   if (timeMs > futureMs) return OUTCOME.timeFuture;
   if (!(timeMs > 0)) return OUTCOME.timeBackwards;
   if (Number.isNaN(lastTimeMs) || timeMs > lastTimeMs) return OUTCOME.point;
@@ -277,11 +272,7 @@ function isAsBefore({ table, options }: Judge, row: number): boolean {
 }
 
 /** Whether the row's newest sample had this value. */
-function isSameSample(
-  { flags, lastValue }: SeriesTable,
-  row: number,
-  value: number,
-): boolean {
+function isSameSample({ flags, lastValue }: SeriesTable, row: number, value: number): boolean {
   const wasNumber = (flags[row]! & ROW_FLAG.notNumber) === 0;
   return wasNumber ? isSameValue(value, lastValue[row]!) : !Number.isFinite(value);
 }

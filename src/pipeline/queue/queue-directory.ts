@@ -29,7 +29,6 @@ import { failpoint } from '../../lib/failpoint.ts';
 import type { Logger } from '../../lib/log.ts';
 import {
   checkPrivateFile,
-  FilePlace,
   makePrivateDirectory,
   syncDirectory,
   UnsafeFileError,
@@ -219,11 +218,9 @@ export function remedyOf(cause: unknown, directory: string | null): string | nul
  */
 export class DirectoryLock {
   readonly #db: DatabaseSync;
-  readonly #place: FilePlace;
 
-  private constructor(db: DatabaseSync, place: FilePlace) {
+  private constructor(db: DatabaseSync) {
     this.#db = db;
-    this.#place = place;
   }
 
   /** Throws an OperatorError; it is transient when another process has the lock. */
@@ -238,7 +235,7 @@ export class DirectoryLock {
       // A journal on disk would need space, and nothing is ever written. Not EXCLUSIVE: a reader, such as a backup,
       // must not prevent the start.
       db.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE');
-      return new DirectoryLock(db, new FilePlace(path));
+      return new DirectoryLock(db);
     } catch (error) {
       db?.close();
       const isTransient = storageProblem(error) === 'busy';
@@ -253,11 +250,6 @@ export class DirectoryLock {
       const key = 'queue.directory';
       throw new OperatorError([{ key, message, hint, isTransient }], { cause: error });
     }
-  }
-
-  /** False when the file was deleted or replaced: another process may have locked the new one. */
-  isInPlace(): boolean {
-    return this.#place.isInPlace();
   }
 
   release(): void {
@@ -277,7 +269,7 @@ export class Reserve {
   constructor(path: string, bytes: number) {
     this.#path = path;
     this.#bytes = bytes;
-    this.look();
+    this.#isHeld = this.#isWhole();
   }
 
   get isHeld(): boolean {
@@ -291,14 +283,6 @@ export class Reserve {
     if (freeBytes(dirname(this.#path)) < 2 * this.#bytes) return false;
     this.#isHeld = this.#write();
     return this.#isHeld;
-  }
-
-  /**
-   * Checks whether the file is still there. `hold` does not: if somebody deleted all files, the open ones can use the
-   * space that the reserve had.
-   */
-  look(): void {
-    this.#isHeld = this.#isWhole();
   }
 
   /** Deletes the reserve; false when there was none. */

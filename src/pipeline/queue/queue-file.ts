@@ -3,10 +3,9 @@
 // transaction, if there is one.
 
 import { constants, existsSync, fstatSync, fsyncSync, ftruncateSync } from 'node:fs';
-import { basename } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
-import { FilePlace, withFile } from '../../lib/private-files.ts';
+import { withFile } from '../../lib/private-files.ts';
 import type { BatchPart, Signal } from '../../model/batch.ts';
 import type { Encoding, QueueRow, RowTimes, SetAside } from './commit.ts';
 import { rowBytes, sumPoints, type NewRow } from './rows.ts';
@@ -52,14 +51,11 @@ export class QueueFile {
   readonly #path: string;
   readonly #db: DatabaseSync;
   /** The open files: the database, its log and the index of the log. */
-  readonly #places: readonly FilePlace[];
   readonly #statements = new Map<string, StatementSync>();
 
   private constructor(path: string, db: DatabaseSync) {
     this.#path = path;
     this.#db = db;
-    const suffixes = path === MEMORY ? [] : ['', '-wal', '-shm'];
-    this.#places = suffixes.map(suffix => new FilePlace(`${path}${suffix}`));
   }
 
   /** Opens or creates the file, or opens MEMORY. Throws the errors of openDatabase. */
@@ -100,12 +96,6 @@ export class QueueFile {
     } catch {
       // The next commit overwrites it. If the process ends before that, the failed commit may return and be sent twice.
     }
-  }
-
-  /** Names of the files that were deleted or replaced since they were opened. SQLite itself does not notice. */
-  misplaced(): readonly string[] {
-    const gone = this.#places.filter(place => !place.isInPlace());
-    return gone.map(place => basename(place.path));
   }
 
   close(): void {

@@ -306,7 +306,7 @@ export class Queue {
 
   /** Why the last commit or settlement was not stored normally, such as a full disk; null when it was. */
   trouble(): string | null {
-    const trouble = this.#storage.gone ?? this.#trouble ?? (this.#isUnsettled ? UNSETTLED : null);
+    const trouble = this.#trouble ?? (this.#isUnsettled ? UNSETTLED : null);
     if (trouble === null) this.#troubleSinceMs = null;
     else this.#troubleSinceMs ??= this.#options.clock.nowMs();
     const points = this.lostLately();
@@ -319,7 +319,7 @@ export class Queue {
     return this.trouble() === null ? null : this.#troubleSinceMs;
   }
 
-  /** Notes for the operator, as sentences: for example that other programs deleted files, or that state is lost. */
+  /** Notes for the operator, as sentences: for example that state is lost. */
   notes(): readonly string[] {
     return [...this.#storage.notes, ...this.#lostStates.values()];
   }
@@ -338,7 +338,6 @@ export class Queue {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     await this.#commits.run(() => undefined);
-    this.#storage.checkFiles();
     this.#guard('store', () => this.#flush());
     // If all rows were sent from memory, their state must be kept: the next process would send their growth again.
     const isSent = !this.#unwritten.hasRows;
@@ -394,11 +393,6 @@ export class Queue {
   /** Stores the commit in one transaction, after everything else that waits to be written. */
   #store(commit: Commit, made: readonly NewRow[]): void {
     this.#flush();
-    // Another process may have written into the file, if somebody deleted our lock.
-    this.#lastId = Math.max(
-      this.#lastId,
-      this.#storage.read(file => file.lastId()),
-    );
     const rows = this.#withIds(made);
     const bytes = sumBytes(rows);
     this.#expectRoom(bytes);

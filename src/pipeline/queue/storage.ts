@@ -1,8 +1,8 @@
 // Stores the rows of the queue in a database in memory, or in a file in a directory. The file is locked against other
 // processes, has space in reserve for acknowledgements on a full disk, and is replaced by a salvaged copy when it is
-// damaged. If it is deleted or replaced while it is open, a new one is opened, with a warning.
+// damaged.
 
-import { causeText, OperatorError } from '../../errors.ts';
+import { causeText } from '../../errors.ts';
 import type { CountersOf } from '../../lib/counters.ts';
 import { ThrottledLog } from '../../lib/log.ts';
 import type { QueueOptions } from './commit.ts';
@@ -32,7 +32,7 @@ export const FILE_COUNTERS = {
   },
   storageErrors: {
     name: 'prom2otlp_queue_storage_errors_total',
-    help: 'Failed operations on the files of the queue; `files`: checks that found files deleted or replaced.',
+    help: 'Failed operations on the files of the queue.',
     labels: ['operation'],
   },
 } as const;
@@ -44,12 +44,9 @@ const UNUSED_PAGES_MAX = 2048;
 interface Disk {
   readonly directory: QueueDirectory;
   readonly reserve: Reserve;
-  lock: DirectoryLock;
+  readonly lock: DirectoryLock;
 }
 
-/** How often the files are checked for deletion or replacement. */
-const CHECK_MS = 15_000;
-const NOTES_MAX = 5;
 /** After a failed opening, at least as long, and this many times as long as it took: it may have read all of the file. */
 const REOPEN_MS_MIN = 500;
 const REOPEN_FACTOR = 10;
@@ -59,19 +56,14 @@ const RESERVE_BYTES_MAX = 4 * 1024 * 1024;
 export class Storage {
   /** Called with each file that is opened after the first one. */
   onOpen: (file: QueueFile) => void = () => undefined;
-  /** Why there is no file since ours was deleted or replaced; null while there is one. */
-  gone: string | null = null;
   readonly notes: string[] = [];
   readonly #options: QueueOptions;
   readonly #counters: CountersOf<typeof FILE_COUNTERS>;
   readonly #log: ThrottledLog;
-  readonly #closing = new AbortController();
   readonly #disk: Disk | null;
   #file: QueueFile | null = null;
   /** Why the file could not be opened, and when that is tried again: it may mean to read all of it. */
   #failure: { readonly error: unknown; readonly untilMs: number } | null = null;
-  /** Deleted files of a directory that another process may have taken: closing them would delete files of that process. */
-  readonly #abandoned: QueueFile[] = [];
 
   private constructor(options: QueueOptions, disk: Disk | null) {
     this.#options = options;
@@ -106,7 +98,6 @@ export class Storage {
       storage.#openFile();
       reserve.hold();
       if (note !== null) storage.#note(note);
-      void storage.#watchFiles();
       return storage;
     } catch (error) {
       lock.release();
@@ -175,79 +166,9 @@ export class Storage {
     return this.#disk === null ? Infinity : freeBytes(this.#disk.directory.path);
   }
 
-  async #watchFiles(): Promise<void> {
-    const { signal } = this.#closing;
-    for (;;) {
-      await this.#options.clock.sleep(CHECK_MS, signal);
-      if (signal.aborted) return;
-      this.checkFiles();
-    }
-  }
-
-  /** Opens a new file if ours was deleted or replaced: what waited in it is lost. */
-  checkFiles(): void {
-    const disk = this.#disk;
-    if (disk === null) return;
-    const names = [
-      ...(this.#file?.misplaced() ?? []),
-      ...(disk.lock.isInPlace() ? [] : ['lock.sqlite']),
-    ];
-    if (names.length === 0 && this.gone === null) {
-      disk.reserve.look();
-      disk.reserve.hold();
-      return;
-    }
-    this.#counters.storageErrors.add(1, 'files');
-    const what = names.length === 0 ? 'its files' : names.join(', ');
-    try {
-      this.#renew(disk);
-    } catch (error) {
-      if (!isStorageFailure(error) && !(error instanceof OperatorError)) throw error;
-      this.#letGo();
-      const cause = causeText(error);
-      this.gone = `${what} of the queue were deleted or replaced, and there are no new ones: ${cause}`;
-      const message =
-        'files of the queue were deleted or replaced, and no new ones can be opened: metrics are kept in memory';
-      this.#log.error('files gone', { names: what, cause }, message);
-      return;
-    }
-    const at = new Date(this.#options.clock.nowMs()).toISOString();
-    this.notes.push(`${what} of the queue were deleted or replaced; new ones were opened at ${at}`);
-    this.notes.splice(0, this.notes.length - NOTES_MAX);
-    const message =
-      'files of the queue were deleted or replaced while in use: what waited in them is lost, new ones are used; find out who did that';
-    this.#log.plain.error({ names: what }, message);
-  }
-
   #note(note: string): void {
     this.notes.push(note);
     this.#log.plain.warn({ key: 'queue.directory' }, note);
-  }
-
-  /** Throws when another process holds the directory, or when no file can be opened. */
-  #renew(disk: Disk): void {
-    disk.directory.secure();
-    if (!disk.lock.isInPlace()) this.#lockAgain(disk);
-    if (this.#file === null || this.#file.misplaced().length > 0) {
-      this.#closeFile();
-      this.#openFile();
-    }
-    this.gone = null;
-    disk.reserve.look();
-    disk.reserve.hold();
-  }
-
-  #lockAgain(disk: Disk): void {
-    const lock = DirectoryLock.acquire(disk.directory.path);
-    disk.lock.release();
-    disk.lock = lock;
-  }
-
-  /** The file is not ours any more, or not there. */
-  #letGo(): void {
-    if (this.#file !== null && this.#file.misplaced().length > 0) this.#abandoned.push(this.#file);
-    else this.#file?.close();
-    this.#file = null;
   }
 
   /** To be called after rows were removed: gives space back to the disk, and renews the reserve if there is room. */
@@ -268,7 +189,6 @@ export class Storage {
   }
 
   close(): void {
-    this.#closing.abort();
     this.#closeFile();
     this.#disk?.lock.release();
   }
@@ -280,7 +200,6 @@ export class Storage {
 
   #current(): QueueFile {
     if (this.#file !== null) return this.#file;
-    if (this.gone !== null) throw new StorageError(this.gone);
     const { error, untilMs } = this.#failure ?? { untilMs: -Infinity };
     if (this.#options.clock.monotonicMs() < untilMs) throw error;
     return this.#openFile();
