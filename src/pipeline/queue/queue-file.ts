@@ -50,7 +50,6 @@ const HEAD_COLUMNS = 'id, signal, made_at_ms, parts, length(body) AS body_bytes'
 export class QueueFile {
   readonly #path: string;
   readonly #db: DatabaseSync;
-  /** The open files: the database, its log and the index of the log. */
   readonly #statements = new Map<string, StatementSync>();
 
   private constructor(path: string, db: DatabaseSync) {

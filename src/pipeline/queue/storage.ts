@@ -4,7 +4,6 @@
 
 import { causeText } from '../../errors.ts';
 import type { CountersOf } from '../../lib/counters.ts';
-import { ThrottledLog } from '../../lib/log.ts';
 import type { QueueOptions } from './commit.ts';
 import {
   corruptFilesIn,
@@ -59,7 +58,6 @@ export class Storage {
   readonly notes: string[] = [];
   readonly #options: QueueOptions;
   readonly #counters: CountersOf<typeof FILE_COUNTERS>;
-  readonly #log: ThrottledLog;
   readonly #disk: Disk | null;
   #file: QueueFile | null = null;
   /** Why the file could not be opened, and when that is tried again: it may mean to read all of it. */
@@ -68,7 +66,6 @@ export class Storage {
   private constructor(options: QueueOptions, disk: Disk | null) {
     this.#options = options;
     this.#counters = options.counters.of(FILE_COUNTERS);
-    this.#log = new ThrottledLog(options.logger, options.clock);
     this.#disk = disk;
   }
 
@@ -168,7 +165,7 @@ export class Storage {
 
   #note(note: string): void {
     this.notes.push(note);
-    this.#log.plain.warn({ key: 'queue.directory' }, note);
+    this.#options.logger.warn({ key: 'queue.directory' }, note);
   }
 
   /** To be called after rows were removed: gives space back to the disk, and renews the reserve if there is room. */
@@ -228,7 +225,7 @@ export class Storage {
 
   #replace({ directory }: Disk, damage: string): QueueFile {
     const { corruptFile, report } = directory.replace(this.#options.clock.nowMs());
-    this.#log.plain.error(
+    this.#options.logger.error(
       { corruptFile, damage, ...report },
       'the file of the queue was damaged: the readable rows were recovered, the damaged file is kept next to it',
     );

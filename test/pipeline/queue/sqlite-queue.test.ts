@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -277,6 +277,56 @@ describe('the directory', () => {
       `CREATE TABLE batch (x); PRAGMA application_id = ${String(0x70326f74)}; PRAGMA user_version = 2`,
       'it has format 2, made by another version; this one reads format 1; deliver it with the version',
     );
+  });
+});
+
+describe('deleted under a running queue,', () => {
+  const deletions: Readonly<Record<string, (directory: string) => void>> = {
+    'the directory': directory => rmSync(directory, { recursive: true }),
+    'all its files': directory => {
+      for (const name of readdirSync(directory)) rmSync(join(directory, name));
+    },
+    'the file alone': directory => rmSync(join(directory, 'queue.sqlite')),
+  };
+
+  for (const [what, remove] of Object.entries(deletions))
+    test(`${what}: it goes on with the open file, and the next start begins anew`, async () => {
+      const directory = join(temporaryDirectory(), 'queue');
+      const options = queueOptions();
+      await visit(directory, options, async queue => {
+        await put(queue, { a: 1 });
+        await put(queue, { b: 1 });
+        remove(directory);
+        await acceptRow(queue, await firstRow(queue));
+        await put(queue, { c: 1 });
+        expect(await services(queue, 'metrics')).toEqual(['b', 'c']);
+        expect([queue.trouble(), queue.notes()]).toEqual([null, []]);
+        expectPoints(queue, null, { made: 3, accepted: 1 });
+        expectBalance(queue);
+      });
+      await visit(directory, queueOptions(), async queue => {
+        expect(await services(queue, 'metrics')).toEqual([]);
+        await put(queue, { d: 1 });
+        expect(queue.trouble()).toBeNull();
+      });
+      await visit(directory, queueOptions(), async queue => {
+        expect(await services(queue, 'metrics')).toEqual(['d']);
+      });
+    });
+
+  test('it leaves the files alone that another one has made in the directory since then', async () => {
+    const directory = join(temporaryDirectory(), 'queue');
+    const queue = Queue.open(queueOptions(), directory);
+    await put(queue, { a: 1 });
+    rmSync(directory, { recursive: true });
+    await visit(directory, queueOptions(), async next => {
+      await put(next, { b: 1 });
+      await queue.close();
+      await put(next, { c: 1 });
+    });
+    await visit(directory, queueOptions(), async next => {
+      expect(await services(next, 'metrics')).toEqual(['b', 'c']);
+    });
   });
 });
 
