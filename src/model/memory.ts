@@ -210,7 +210,7 @@ export interface PageLayout {
 export interface PayloadTemplate {
   readonly bytes: Buffer;
   readonly view: DataView;
-  /** True if the payload has no other points (markers, repeated samples). Only then is it patched as a whole. */
+  /** True if the payload has no other points (markers). Only then is it patched as a whole. */
   readonly isWhole: boolean;
   readonly blocks: readonly TemplateBlock[];
   /** Heads of points, in the order of the payload. */

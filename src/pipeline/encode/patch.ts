@@ -3,7 +3,7 @@
 // difference; the template is then invalid and the full function must run.
 //
 // A template is made from a fully encoded payload: encode notes where it writes each point. A payload
-// with exemplars gives no template; one with markers or repeated samples is not patched as a whole.
+// with exemplars gives no template; one with markers is not patched as a whole.
 // Each template is verified: writing the page's own numbers into it must give the same bytes.
 
 import type { Batch, BatchPart } from '../../model/batch.ts';
