@@ -6,7 +6,11 @@ import { run, until } from '../support/program.ts';
 import { ADDED_SERIES } from '../support/otlp-points.ts';
 import { collector, type CollectorRunning } from './parts/collector.ts';
 import { prometheus } from './parts/prometheus.ts';
-import { victoriaMetrics, type StoredSeries } from './parts/victoria-metrics.ts';
+import {
+  type StoredSeries,
+  victoriaMetrics,
+  type VictoriaMetricsRunning,
+} from './parts/victoria-metrics.ts';
 import { API_KEY, configureBridge } from './support/bridge.ts';
 import { expectSame, isNear, pageLabels } from './support/compare.ts';
 import { knownToOtlp, type PageSeries, readPage, seriesKey } from './support/exposition.ts';
@@ -118,6 +122,7 @@ describe.skipIf(noSite !== null)('after one cycle a real back end holds the page
     }
     const running = parts.keep(await victoriaMetrics.start({}));
     const pages = await cycle({ metrics_endpoint: running.otlpUrl });
+    await eachIsUp(running, pages.size);
     const stored = await running.series('{__name__!=""}');
     expect(stored.filter(({ values }) => values.length !== 1)).toEqual([]);
     const direct = await scrapedDirectly(site.services);
@@ -154,12 +159,17 @@ function newestOf(series: readonly StoredSeries[]): PromqlSample[] {
 async function scrapedDirectly(services: Site['services']): Promise<StoredSeries[]> {
   await using parts = new Parts();
   const running = parts.keep(await victoriaMetrics.start({ scrapeConfig: scrapeConfig(services) }));
+  await eachIsUp(running, services.length);
+  return await running.series('{__name__!=""}');
+}
+
+/** Waits until so many services are up in a store: an export right after the write may lack the newest samples. */
+async function eachIsUp(running: VictoriaMetricsRunning, count: number): Promise<void> {
   const areUp = async (): Promise<boolean> => {
     const up = await running.series('up');
-    return up.filter(({ values }) => values.includes(1)).length === services.length;
+    return up.filter(({ values }) => values.includes(1)).length === count;
   };
-  await until('a scrape of each', areUp, 30_000);
-  return await running.series('{__name__!=""}');
+  await until('each service is up in the store', areUp, 30_000);
 }
 
 function scrapeConfig(services: Site['services']): string {
