@@ -1,6 +1,6 @@
 // Keys and values that an earlier version had. Each is accepted, works as its replacement, and is a warning that names it;
-// `check --fix` rewrites it (yaml-edit.ts). Whoever renames or removes a key or a value in keys.ts adds a line here. The line
-// stays as long as docs/operate/versions.md promises.
+// `check --fix` rewrites it (yaml-edit.ts). Whoever renames or removes a key or a value in keys.ts adds a line here. The
+// line stays as long as docs/operate/versions.md promises.
 
 import { canRead, kindAt, type Refusal, type Violation } from './declare.ts';
 import { CONFIG } from './keys.ts';

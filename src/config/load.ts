@@ -240,16 +240,24 @@ function mergeHeaders(global: Headers = {}, own: Headers = {}): Headers {
 }
 
 function resolveOtlp(metrics: SignalRead, logs: SignalRead, proxyFor: ProxyFor): OtlpConfig {
-  const { auth, ...keys } = metrics.keys.otlp;
+  const { backend, concurrency, stuckAfterMs, temporality, auth, proxy } = metrics.keys.otlp;
+  const { maxRequestBytes, maxPoints, maxAttributeLength } = metrics.keys.otlp;
   const tokenUrl = auth === null ? null : tokenUrlOf(auth);
   // A proxy would see the client's secret in a request without TLS, which goes to this machine only.
   const isTls = tokenUrl?.startsWith('https:') === true;
-  const tokenProxy = isTls ? (keys.proxy ?? proxyFor(tokenUrl)) : null;
+  const tokenProxy = isTls ? (proxy ?? proxyFor(tokenUrl)) : null;
   return {
-    ...keys,
     metrics: signalConfig(metrics, proxyFor),
     logs: signalConfig(logs, proxyFor),
     auth: auth === null ? null : { ...auth, tokenProxy },
+    proxy,
+    backend,
+    concurrency,
+    maxRequestBytes,
+    maxPoints,
+    maxAttributeLength,
+    stuckAfterMs,
+    temporality,
   };
 }
 
